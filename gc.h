@@ -671,9 +671,10 @@ typedef struct gc_options {
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; nothing is
-       compacted then but near the limit. Needs the barrier rank_sum, in this header's functions: code by gc_barrier_emit
-       does not take part. Objects with trace functions are looked at in the last pause. A warning says what stands against
-       it. */
+       compacted then but near the limit. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit,
+       whose host must set barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and
+       OLD do not do. Objects with trace functions are looked at in the last pause.
+       A warning says what stands against it. */
     gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
@@ -6437,6 +6438,12 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
 }
 
+/* Barriers other than rank_sum, and code that the host has had emitted, do not shade what they store into old objects that are
+   being marked, but dirty the card. So whoever cleans a card shades all that its slots refer to. */
+GC__FN bool gc__shades_cards(const gc_heap *heap) {
+    return heap->options.barrier_changed || gc_barrier_current() != GC_BARRIER_RANK_SUM;
+}
+
 /* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */
 GC__FN int gc__condemned_first(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
@@ -8241,7 +8248,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
-    worker->beyond = GC__BEYOND_REMEMBER; /* the object itself is not known to be reached */
+    if (!gc__shades_cards(worker->heap)) worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
     if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
@@ -8644,7 +8651,8 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
             region->live_bytes += gc__object_bytes(object);
         gc__trace_push(worker, object);
     }
-    for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
+    for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
+        if (gc__mark_get(marker->waiting.words[i])) gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked;
     gc__marker_forget(marker);
 }
@@ -11327,14 +11335,20 @@ GC__FN void gc__limit_look(gc_heap *heap) {
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 
+/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
+GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
+           (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
+}
+
 /* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
 GC__FN const char *gc__marking_obstacle(const gc_options *options) {
     if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
-    if (options->barrier_changed) return "options.barrier_changed is set, and barriers of the host's do not log";
-    if (gc_barrier_current() != GC_BARRIER_RANK_SUM) return "only the barrier rank_sum can log what a store overwrites";
-    return NULL;
+    if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
+    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is stored";
 }
 
 /* The barrier may have been switched since the heap was created. */
@@ -11819,7 +11833,8 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, compacting);
     worker->verdicts = GC__VERDICTS;
-    worker->beyond = heap->marking && generation > 0 ? GC__BEYOND_SHADE : 0;
+    bool shades = heap->marking && (generation > 0 || gc__shades_cards(heap));
+    worker->beyond = shades ? GC__BEYOND_SHADE : 0;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__clear_condemned(worker, condemned);

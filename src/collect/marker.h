@@ -282,7 +282,8 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
             region->live_bytes += gc__object_bytes(object);
         gc__trace_push(worker, object);
     }
-    for (size_t i = 0; i < marker->waiting.count; i++) gc__trace_push(worker, marker->waiting.words[i]);
+    for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
+        if (gc__mark_get(marker->waiting.words[i])) gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked;
     gc__marker_forget(marker);
 }

@@ -102,7 +102,8 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, compacting);
     worker->verdicts = GC__VERDICTS;
-    worker->beyond = heap->marking && generation > 0 ? GC__BEYOND_SHADE : 0;
+    bool shades = heap->marking && (generation > 0 || gc__shades_cards(heap));
+    worker->beyond = shades ? GC__BEYOND_SHADE : 0;
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__clear_condemned(worker, condemned);

@@ -8,14 +8,20 @@
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 
+/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
+GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
+           (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
+}
+
 /* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
 GC__FN const char *gc__marking_obstacle(const gc_options *options) {
     if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
-    if (options->barrier_changed) return "options.barrier_changed is set, and barriers of the host's do not log";
-    if (gc_barrier_current() != GC_BARRIER_RANK_SUM) return "only the barrier rank_sum can log what a store overwrites";
-    return NULL;
+    if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
+    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is stored";
 }
 
 /* The barrier may have been switched since the heap was created. */

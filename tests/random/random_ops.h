@@ -528,7 +528,7 @@ static void op_external(world *w) {
 /* What gc_collect was asked for, as the hooks see it; returns the number of collections that ran. */
 /* Whether a full collection would not be complete on return. */
 static bool begins_marking(const world *w, unsigned mode) {
-    return w->options.concurrent == GC_CONCURRENT_ON && mode == GC_COLLECT_NON_BLOCKING;
+    return gc__marking_is_on(w->heap) && mode == GC_COLLECT_NON_BLOCKING;
 }
 
 static size_t collect(world *w, int generation, unsigned mode) {
