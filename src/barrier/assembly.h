@@ -1,4 +1,4 @@
-/* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (all but the store) and gc_barrier_store_NAME.
+/* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME.
 
    Each is put together from the texts of its write watch, filter and mark, in which a and b are scratch registers and
    label 1 is the end. */
@@ -48,10 +48,10 @@
     GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM_AGE("a", "a") \
     GC__ASM_BOTH("add -" GC__ASM_RANKS "(%[age],%[b]), %b[a]", "add %b[a], byte ptr [%[age]+%[b]-" GC__ASM_RANKS "]")
 #define GC__ASM_FILTER_RANK /* GC_AGE_MARKING is the sum's sign */ \
-    GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 1f") GC__ASM("jns 3f") \
+    GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 4f") GC__ASM("jns 3f") \
     GC__ASM_OP("mov", "%[marking]", "%[a]") GC__ASM_BOTH("lea -128(%%rsp), %%rsp", "lea rsp, [rsp-128]") \
     GC__ASM("push %[ref]") GC__ASM("push %[slot]") GC__ASM_BOTH("call *%[a]", "call %[a]") \
-    GC__ASM_BOTH("lea 144(%%rsp), %%rsp", "lea rsp, [rsp+144]") GC__ASM("jmp 1f") "3:\n\t"
+    GC__ASM_BOTH("lea 144(%%rsp), %%rsp", "lea rsp, [rsp+144]") GC__ASM("jmp 4f") "3:\n\t"
 
 #if GC_BUNDLE_SHIFT
 #define GC__ASM_BUNDLE(steps) GC__ASM_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
@@ -126,7 +126,8 @@
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 
-/* Where the store is: RANK looks at what it overwrites. */
+/* Where the store is. RANK may have to look at what it overwrites; but a store that faults must come before cards are
+   written. */
 #define GC__ASM_FIRST_ANY(store) store
 #define GC__ASM_FIRST_LOW(store) store
 #define GC__ASM_FIRST_RANGE(store) store
@@ -134,23 +135,23 @@
 #define GC__ASM_FIRST_RANK(store)
 #define GC__ASM_FIRST_SUM(store) store
 #define GC__ASM_FIRST_OLD(store) store
-#define GC__ASM_LAST_ANY(store)
-#define GC__ASM_LAST_LOW(store)
-#define GC__ASM_LAST_RANGE(store)
-#define GC__ASM_LAST_REGION(store)
-#define GC__ASM_LAST_RANK(store) "\n\t" store
-#define GC__ASM_LAST_SUM(store)
-#define GC__ASM_LAST_OLD(store)
+#define GC__ASM_THEN_ANY(store, mark) mark
+#define GC__ASM_THEN_LOW(store, mark) mark
+#define GC__ASM_THEN_RANGE(store, mark) mark
+#define GC__ASM_THEN_REGION(store, mark) mark
+#define GC__ASM_THEN_RANK(store, mark) store "\n\t" mark GC__ASM("jmp 1f") "4:\n\t" store "\n\t"
+#define GC__ASM_THEN_SUM(store, mark) mark
+#define GC__ASM_THEN_OLD(store, mark) mark
 /* clang-format on */
 
 /* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory clobber
    says that the tables are written. */
-#define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                 \
-    GC__ASM_LOCALS_##mark __asm__ volatile(                                                              \
-        GC__ASM_FIRST_##filter(store) GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter GC__ASM_MARK_##mark "1:" \
-        GC__ASM_LAST_##filter(store) \
-        : GC__ASM_OUT_##mark                                                                             \
-        : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark \
+#define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                  \
+    GC__ASM_LOCALS_##mark __asm__ volatile(                                                               \
+        GC__ASM_FIRST_##filter(store) GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter                       \
+            GC__ASM_THEN_##filter(store, GC__ASM_MARK_##mark) "1:"                                        \
+        : GC__ASM_OUT_##mark                                                                              \
+        : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark  \
         : "cc", "memory")
 
 #if GC_HAS_ASSEMBLY
@@ -173,9 +174,9 @@
         gc__barrier_after_c(GC_BARRIER_##NAME, tables, (uintptr_t)object, (uintptr_t)slot, (uintptr_t)ref);            \
     }                                                                                                                  \
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
-        if (GC__FILTER_##filter == GC__FILTER_RANK) gc__barrier_after_##name(tables, slot, slot, ref);                 \
+        int seen = GC__FILTER_##filter == GC__FILTER_RANK && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref); \
         __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
-        if (GC__FILTER_##filter != GC__FILTER_RANK) gc__barrier_after_##name(tables, slot, slot, ref);                 \
+        if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
 #endif
 GC_BARRIERS(GC__BARRIER_BASE)

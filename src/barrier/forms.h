@@ -77,10 +77,10 @@ GC__BARRIER_INLINE void gc_barrier_after_c(gc_barrier barrier, const gc_barrier_
 
 GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,
                                            const void *ref) {
-    int first = gc__barrier_parts_of(barrier).filter == GC__FILTER_RANK;
-    if (first) gc_barrier_after_c(barrier, tables, slot, ref);
+    int ranks = gc__barrier_parts_of(barrier).filter == GC__FILTER_RANK;
+    int seen = ranks && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref);
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
-    if (!first) gc_barrier_after_c(barrier, tables, slot, ref);
+    if (!seen) gc_barrier_after_c(barrier, tables, slot, ref);
 }
 
 GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrier_tables *tables, void *slot,

@@ -56,9 +56,15 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What the barrier does after *slot = ref, or before it if the filter is RANK. With a constant `barrier` the compiler keeps
-   only that barrier's steps. `object` is what object_logging logs: the object's address or, where that is not known, the
-   slot's. */
+/* What RANK does before *slot = ref while objects are being marked beside mutators. Whether that was all. */
+GC__BARRIER_INLINE int gc__barrier_before_c(const gc_barrier_tables *tables, uintptr_t slot, uintptr_t ref) {
+    if (!(gc__barrier_age(tables, slot) & GC_AGE_MARKING)) return 0;
+    tables->marking((const void *)slot, (const void *)ref);
+    return 1;
+}
+
+/* What the barrier does after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps. `object`
+   is what object_logging logs: the object's address or, where that is not known, the slot's. */
 GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
                                             uintptr_t slot, uintptr_t ref) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);

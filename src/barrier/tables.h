@@ -40,8 +40,8 @@ typedef struct gc_barrier_tables {
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2, before the store, whose old value counts while objects are
-                          being marked beside mutators; SUM is the same after it, without a branch
+                  RANK    if age[slot] + youth[ref] > 2; what is overwritten counts while objects are being marked
+                          beside mutators. SUM is the same without a branch
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
                   BYTE    the same with the card table's whole byte, even where cards are bits

@@ -6,6 +6,7 @@
    profile's start. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "page.h"
 #include "text.h"
 #include "totals.h"
