@@ -1,6 +1,8 @@
 # make help lists the targets. Everything that is built goes to build/.
 CFLAGS ?= -O2 -g
 JOBS ?= $(shell nproc)
+# Seconds after which a test that still runs is ended, with its stacks printed.
+LIMIT ?= 1200
 WARNINGS := -Wall -Wextra -Werror
 C11 := -std=c11 $(WARNINGS) -pthread -MMD -MP
 
@@ -132,14 +134,14 @@ quick-programs: $(quick_programs) build/tests/random-quick
 
 quick: ## run the tests that show most in the least time: ten seconds after a change of one part, a minute from a clean tree
 	@$(MAKE) --no-print-directory -s -j$(JOBS) quick-programs
-	@QUICK=1 prove -j$(JOBS) --exec '' $(quick_tests)
+	@QUICK=1 prove -j$(JOBS) --exec 'tools/limit 300' $(quick_tests)
 
 test-programs: $(wanted)
 
 test: ## run every test (about ten minutes on two cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
-	prove -j$(JOBS) --exec '' --timer $(wanted)
+	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' --timer $(wanted)
 
 soak: ## ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs
