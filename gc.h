@@ -3479,7 +3479,7 @@ typedef struct gc__region {
     bool linear;
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
-    uint8_t unscanned; /* GC__UNSCANNED: the same of the marking beside mutators; GC__UNCOUNTED; atomic */
+    uint8_t unscanned; /* what the marking beside mutators has left there: GC__UNSCANNED and others; atomic */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
@@ -3986,10 +3986,12 @@ GC__FN bool gc__is_marking(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC_AGE_MARKING;
 }
 
+/* Whether a slot of this age needs a card for a referent of this youth: their sum. */
+GC__FN bool gc__ranks_need_card(unsigned ranks) { return (ranks & ~(unsigned)GC_AGE_MARKING) > 2; }
+
 /* Whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
-    unsigned ranks = gc_barrier_ranks(&gc__tables, slot, (const void *)ref);
-    return (ranks & ~(unsigned)GC_AGE_MARKING) > 2;
+    return gc__ranks_need_card(gc_barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
 /* 2 - the generation of an object; 0 for an address on no heap. */
@@ -4020,10 +4022,10 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
-/* The same where several threads set bits of a word. */
-GC__INLINED bool gc__mark_set_shared(uintptr_t address) {
+/* The same among `marks`, where several threads set bits of a word. */
+GC__INLINED bool gc__bit_set_shared(uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
-    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    uint64_t *word = &marks[index >> 6], bit = (uint64_t)1 << (index & 63);
     if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
     return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
@@ -4033,14 +4035,6 @@ GC__FN void gc__mark_publish(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6];
     __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
-}
-
-/* A bit for an object that the marking beside mutators has reached, which several threads may find at once. */
-GC__FN bool gc__cycle_mark_set(uintptr_t address) {
-    size_t index = gc__mark_index(address);
-    uint64_t *word = &gc__cycle_marks[index >> 6], bit = (uint64_t)1 << (index & 63);
-    if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
-    return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
 
 /* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
@@ -4531,6 +4525,7 @@ GC__FN void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
+    gc__cycle_marks = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
@@ -6438,12 +6433,6 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
 }
 
-/* Barriers other than rank_sum, and code that the host has had emitted, do not shade what they store into old objects that are
-   being marked, but dirty the card. So whoever cleans a card shades all that its slots refer to. */
-GC__FN bool gc__shades_cards(const gc_heap *heap) {
-    return heap->options.barrier_changed || gc_barrier_current() != GC_BARRIER_RANK_SUM;
-}
-
 /* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */
 GC__FN int gc__condemned_first(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
@@ -6796,8 +6785,9 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 
 /* Slots of older objects are scanned: keep their cards dirty as needed. */
 #define GC__BEYOND_REMEMBER 1
-/* Generation 2 is being marked beside mutators: note its objects. */
+/* Generation 2 is being marked beside mutators: note its objects; also those that slots of older objects refer to. */
 #define GC__BEYOND_SHADE 2
+#define GC__BEYOND_SHADE_CARDS 4
 
 struct gc__crew;
 
@@ -6838,7 +6828,7 @@ GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
 }
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, unsigned ranks) {
-    if ((ranks & ~(unsigned)GC_AGE_MARKING) > 2) gc_barrier_dirty_card(&gc__tables, slot);
+    if (gc__ranks_need_card(ranks)) gc_barrier_dirty_card(&gc__tables, slot);
 }
 
 GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
@@ -7372,20 +7362,23 @@ typedef struct gc__marker {
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-#if !GC_HAS_MODEL
 /* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
    might do so, such as what sanitizers put in. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
+/* An object of the region was marked, and is in no list. */
+GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
+    __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
+    __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+
 GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) {
     gc__marker *marker = region->heap->marker;
     size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place < GC__SHADE_LOG) {
+    if (place < GC__SHADE_LOG)
         __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
-    } else {
-        __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
-        __atomic_store_n(&marker->unscanned, true, __ATOMIC_RELEASE);
-    }
+    else
+        gc__shade_unscanned(region);
 }
 
 /* Makes the object grey if the word refers to a white one. Any thread. */
@@ -7441,11 +7434,6 @@ GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (worker->crew || !gc__shade_push(worker->heap, &worker->heap->marker->seen, object)) gc__shade_word(object);
 }
 
-GC__FN void gc__shade_unscanned(gc_heap *heap, uintptr_t object) {
-    __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE);
-    __atomic_store_n(&heap->marker->unscanned, true, __ATOMIC_RELEASE);
-}
-
 GC__FN void gc__shade_unask(gc__region *region) {
     __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNASKED, __ATOMIC_RELAXED);
     region->heap->marker->unasked = true;
@@ -7471,12 +7459,6 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
-#else
-GC__FN void gc__shade(const gc__worker *worker, uintptr_t object) { (void)worker, (void)object; }
-GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
-    (void)region, (void)from, (void)to, (void)bytes;
-}
-#endif
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
    words of condemned regions, and mark bits of copies.
 
@@ -7501,7 +7483,7 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
 
 /* Marks the object; returns whether it had no mark yet. */
 GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
-    bool fresh = many ? gc__mark_set_shared(object) : gc__mark_set(object);
+    bool fresh = many ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
     if (fresh && many)
         worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
     else if (fresh)
@@ -7891,7 +7873,7 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     if (many) gc__lock_take(&worker->crew->space);
     gc__stack_settle(stack, from, part->frame);
     if (many) gc__lock_release(&worker->crew->space);
-    if ((gc__barrier_age(&gc__tables, gc__traced) & ~GC_AGE_MARKING) + gc__stack_youth(stack) > 2)
+    if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack)))
         gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
         GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
@@ -8248,7 +8230,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
-    if (!gc__shades_cards(worker->heap)) worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+    if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
     if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
@@ -8383,23 +8365,25 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
 
-#if GC_HAS_MODEL
+/* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    (void)marker;
-    return 0;
+    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
+    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
 }
+
+/* Whether mutators have had another barrier meanwhile, which did not log. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
-    (void)heap;
-    return false;
+    return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
-#else
+
+#if !GC_HAS_MODEL
 GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
-    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(heap, object);
+    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
 }
 
 /* The object, which may be marked already, has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (!gc__cycle_mark_set(object)) return;
+    if (!gc__bit_set_shared(gc__cycle_marks, object)) return;
     if (gc__object_is_leaf(object))
         gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
     else
@@ -8577,12 +8561,6 @@ GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
     region->cycle_bytes = 0;
 }
 
-/* What it takes of memory outside the regions. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
-    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
-}
-
 /* Gives a cycle up; all regions are in the heap's lists. */
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
@@ -8599,11 +8577,6 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
     for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
     return bytes;
-}
-
-/* Whether mutators have had another barrier meanwhile, which did not log. */
-GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
-    return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
@@ -8629,8 +8602,9 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 2, true);
 }
 
-/* And then the marker's bits take the place of the former ones. */
+/* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */
 GC__FN void gc__marker_hand_bits_over(gc__region *region) {
+    if (region->generation < 2) return;
     bool counted = !(region->unscanned & GC__UNCOUNTED);
     gc__marker_take_bits(region, true);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
@@ -8854,7 +8828,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         gc__worker *other = &crew->members[i].worker;
         gc__crew_remember(other, false);
         other->suspects = worker->suspects;
-        other->beyond |= worker->beyond & GC__BEYOND_SHADE;
+        other->beyond |= worker->beyond & (GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS);
     }
     gc__crew_remember(worker, gc__worker_remembers(worker));
     crew->traces++;
@@ -8896,28 +8870,35 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
 
 #define GC__UNIT_REGIONS 64
 
-GC__FN void gc__region_clear(const gc__region *region) {
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    if (region->verdict != GC__MOVE) gc__marks_clear(region);
-}
+typedef struct gc__condemned_job {
+    const gc_heap *heap;
+    void (*f)(gc__region *region);
+} gc__condemned_job;
 
-GC__FN void gc__clear_unit(void *context, size_t unit) {
-    const gc_heap *heap = (const gc_heap *)context;
+GC__FN void gc__condemned_unit(void *context, size_t unit) {
+    const gc__condemned_job *job = (const gc__condemned_job *)context;
     size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
     for (size_t i = from; i < end; i++) {
-        const gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, job->heap) && region->verdict) job->f(region);
     }
 }
 
-/* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
-GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
+/* Calls f for each condemned region, on any thread. */
+GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
     if (worker->crew) {
+        gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
-        gc__crew_each(worker, units, gc__clear_unit, worker->heap);
+        gc__crew_each(worker, units, gc__condemned_unit, &job);
         return;
     }
-    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
+    for (; condemned; condemned = condemned->next) f(condemned);
+}
+
+/* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
+GC__FN void gc__region_clear(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 
 /* Traces from what the worker holds. */
@@ -9678,7 +9659,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
-    if (heap->options.concurrent == GC_CONCURRENT_ON) return; /* the pause would grow with it */
+    if (gc__pace_has_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
@@ -11143,12 +11124,8 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
 
 /* The slots are about to be overwritten. */
 GC__FN void gc__stored_before(const void *slots, size_t count) {
-#if !GC_HAS_MODEL
     if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
     for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__marking_store(slot, NULL);
-#else
-    (void)slots, (void)count;
-#endif
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
@@ -11359,10 +11336,17 @@ GC__FN bool gc__marking_is_on(const gc_heap *heap) {
 
 /* What barriers call. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
-#if !GC_HAS_MODEL
     gc__tables.marking = gc__marking_store;
     gc__tables.marking_call = gc__marking_call;
-#endif
+}
+
+/* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Barriers other than rank_sum,
+   and code that the host has had emitted, do not shade what they store into old objects, but dirty the card. So whoever cleans
+   a card shades all that its slots refer to. */
+GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
+    bool of_cards = heap->options.barrier_changed || gc_barrier_current() != GC_BARRIER_RANK_SUM;
+    if (!heap->marking || (generation == 0 && !of_cards)) return 0;
+    return of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE;
 }
 
 /* At creation: says why not, if it was asked for. */
@@ -11476,16 +11460,6 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     }
 }
 
-GC__FN void gc__marking_unit(void *context, size_t unit) {
-    const gc_heap *heap = (const gc_heap *)context;
-    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
-    for (size_t i = from; i < end; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict && region->generation == 2)
-            gc__marker_hand_bits_over(region);
-    }
-}
-
 /* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
    and traced from what is grey or was noted. All young objects have been reached, and nothing is copied from here on but what
    finalizers bring back. Returns the condemned regions with those of the old generation. */
@@ -11506,7 +11480,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
         region->next = condemned;
         condemned = region;
     }
-    gc__crew_each(worker, (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS, gc__marking_unit, heap);
+    gc__each_condemned(worker, condemned, gc__marker_hand_bits_over);
     worker->beyond = 0;
     gc__marker_hand_over(worker);
     gc__trace_held(worker, condemned);
@@ -11833,11 +11807,10 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, compacting);
     worker->verdicts = GC__VERDICTS;
-    bool shades = heap->marking && (generation > 0 || gc__shades_cards(heap));
-    worker->beyond = shades ? GC__BEYOND_SHADE : 0;
+    worker->beyond = gc__marking_beyond(heap, generation);
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
-    gc__clear_condemned(worker, condemned);
+    gc__each_condemned(worker, condemned, gc__region_clear);
     gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);

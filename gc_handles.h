@@ -1193,8 +1193,6 @@ GC__FN void gc__entry_ended(gc__notes *notes, const gc_weak_entries *entries, si
         gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_key(entries, i), value));
 }
 
-/* Has the weak slots of the entries refer to where their objects are now; clears the entries that have ended, and counts
-   these. */
 /* The index of the first weak reference, from the i-th on, that leads into the heap; `value` is constant where this is
    inlined. In most tables few places have one. */
 GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size_t bytes, bool value) {
@@ -1202,6 +1200,8 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
     return i;
 }
 
+/* Has the weak slots of the entries refer to where their objects are now; clears the entries that have ended, and counts
+   these. */
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;

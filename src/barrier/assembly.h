@@ -126,30 +126,23 @@
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 
-/* Where the store is. RANK may have to look at what it overwrites; but a store that faults must come before cards are
+/* The steps in their order. RANK may have to look at what is overwritten; but a store that faults must come before cards are
    written. */
-#define GC__ASM_FIRST_ANY(store) store
-#define GC__ASM_FIRST_LOW(store) store
-#define GC__ASM_FIRST_RANGE(store) store
-#define GC__ASM_FIRST_REGION(store) store
-#define GC__ASM_FIRST_RANK(store)
-#define GC__ASM_FIRST_SUM(store) store
-#define GC__ASM_FIRST_OLD(store) store
-#define GC__ASM_THEN_ANY(store, mark) mark
-#define GC__ASM_THEN_LOW(store, mark) mark
-#define GC__ASM_THEN_RANGE(store, mark) mark
-#define GC__ASM_THEN_REGION(store, mark) mark
-#define GC__ASM_THEN_RANK(store, mark) store "\n\t" mark GC__ASM("jmp 1f") "4:\n\t" store "\n\t"
-#define GC__ASM_THEN_SUM(store, mark) mark
-#define GC__ASM_THEN_OLD(store, mark) mark
+#define GC__ASM_STORE_FIRST(store, filter, mark) store filter mark
+#define GC__ASM_STEPS_ANY GC__ASM_STORE_FIRST
+#define GC__ASM_STEPS_LOW GC__ASM_STORE_FIRST
+#define GC__ASM_STEPS_RANGE GC__ASM_STORE_FIRST
+#define GC__ASM_STEPS_REGION GC__ASM_STORE_FIRST
+#define GC__ASM_STEPS_SUM GC__ASM_STORE_FIRST
+#define GC__ASM_STEPS_OLD GC__ASM_STORE_FIRST
+#define GC__ASM_STEPS_RANK(store, filter, mark) filter store "\n\t" mark GC__ASM("jmp 1f") "4:\n\t" store "\n\t"
 /* clang-format on */
 
 /* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory clobber
    says that the tables are written. */
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                  \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                               \
-        GC__ASM_FIRST_##filter(store) GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter                       \
-            GC__ASM_THEN_##filter(store, GC__ASM_MARK_##mark) "1:"                                        \
+        GC__ASM_STEPS_##filter(store, GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter, GC__ASM_MARK_##mark) "1:" \
         : GC__ASM_OUT_##mark                                                                              \
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark  \
         : "cc", "memory")

@@ -9,7 +9,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
-    if (!gc__shades_cards(worker->heap)) worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+    if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
     if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);

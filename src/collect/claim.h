@@ -26,7 +26,7 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
 
 /* Marks the object; returns whether it had no mark yet. */
 GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
-    bool fresh = many ? gc__mark_set_shared(object) : gc__mark_set(object);
+    bool fresh = many ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
     if (fresh && many)
         worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
     else if (fresh)

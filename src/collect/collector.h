@@ -4,7 +4,6 @@
 #include "../api/heap.h"
 #include "../api/weak.h"
 #include "../base/map.h"
-#include "../heap/barrier_state.h"
 #include "../heap/heap.h"
 
 /* When to collect, as of the last collection. */
@@ -101,12 +100,6 @@ typedef struct gc__collector {
 /* The generation up to which roots are looked at. A marking begins with all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
-}
-
-/* Barriers other than rank_sum, and code that the host has had emitted, do not shade what they store into old objects that are
-   being marked, but dirty the card. So whoever cleans a card shades all that its slots refer to. */
-GC__FN bool gc__shades_cards(const gc_heap *heap) {
-    return heap->options.barrier_changed || gc_barrier_current() != GC_BARRIER_RANK_SUM;
 }
 
 /* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */

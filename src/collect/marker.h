@@ -14,23 +14,25 @@
 
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
 
-#if GC_HAS_MODEL
+/* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    (void)marker;
-    return 0;
+    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
+    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
 }
+
+/* Whether mutators have had another barrier meanwhile, which did not log. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
-    (void)heap;
-    return false;
+    return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
-#else
+
+#if !GC_HAS_MODEL
 GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
-    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(heap, object);
+    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
 }
 
 /* The object, which may be marked already, has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (!gc__cycle_mark_set(object)) return;
+    if (!gc__bit_set_shared(gc__cycle_marks, object)) return;
     if (gc__object_is_leaf(object))
         gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
     else
@@ -208,12 +210,6 @@ GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
     region->cycle_bytes = 0;
 }
 
-/* What it takes of memory outside the regions. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
-    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
-}
-
 /* Gives a cycle up; all regions are in the heap's lists. */
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
@@ -230,11 +226,6 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
     for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
     return bytes;
-}
-
-/* Whether mutators have had another barrier meanwhile, which did not log. */
-GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
-    return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
@@ -260,8 +251,9 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, 2, true);
 }
 
-/* And then the marker's bits take the place of the former ones. */
+/* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */
 GC__FN void gc__marker_hand_bits_over(gc__region *region) {
+    if (region->generation < 2) return;
     bool counted = !(region->unscanned & GC__UNCOUNTED);
     gc__marker_take_bits(region, true);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);

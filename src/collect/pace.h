@@ -196,7 +196,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
-    if (heap->options.concurrent == GC_CONCURRENT_ON) return; /* the pause would grow with it */
+    if (gc__pace_has_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);

@@ -199,7 +199,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         gc__worker *other = &crew->members[i].worker;
         gc__crew_remember(other, false);
         other->suspects = worker->suspects;
-        other->beyond |= worker->beyond & GC__BEYOND_SHADE;
+        other->beyond |= worker->beyond & (GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS);
     }
     gc__crew_remember(worker, gc__worker_remembers(worker));
     crew->traces++;
@@ -241,28 +241,35 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
 
 #define GC__UNIT_REGIONS 64
 
-GC__FN void gc__region_clear(const gc__region *region) {
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    if (region->verdict != GC__MOVE) gc__marks_clear(region);
-}
+typedef struct gc__condemned_job {
+    const gc_heap *heap;
+    void (*f)(gc__region *region);
+} gc__condemned_job;
 
-GC__FN void gc__clear_unit(void *context, size_t unit) {
-    const gc_heap *heap = (const gc_heap *)context;
+GC__FN void gc__condemned_unit(void *context, size_t unit) {
+    const gc__condemned_job *job = (const gc__condemned_job *)context;
     size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
     for (size_t i = from; i < end; i++) {
-        const gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict) gc__region_clear(region);
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, job->heap) && region->verdict) job->f(region);
     }
 }
 
-/* Clears the mark bits and cards of what is condemned, which is most of the work of condemning where there are many regions. */
-GC__FN void gc__clear_condemned(gc__worker *worker, const gc__region *condemned) {
+/* Calls f for each condemned region, on any thread. */
+GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
     if (worker->crew) {
+        gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
-        gc__crew_each(worker, units, gc__clear_unit, worker->heap);
+        gc__crew_each(worker, units, gc__condemned_unit, &job);
         return;
     }
-    for (; condemned; condemned = condemned->next) gc__region_clear(condemned);
+    for (; condemned; condemned = condemned->next) f(condemned);
+}
+
+/* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
+GC__FN void gc__region_clear(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 
 /* Traces from what the worker holds. */

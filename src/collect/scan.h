@@ -167,7 +167,7 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     if (many) gc__lock_take(&worker->crew->space);
     gc__stack_settle(stack, from, part->frame);
     if (many) gc__lock_release(&worker->crew->space);
-    if ((gc__barrier_age(&gc__tables, gc__traced) & ~GC_AGE_MARKING) + gc__stack_youth(stack) > 2)
+    if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack)))
         gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
         GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);

@@ -47,20 +47,23 @@ typedef struct gc__marker {
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-#if !GC_HAS_MODEL
 /* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
    might do so, such as what sanitizers put in. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
+/* An object of the region was marked, and is in no list. */
+GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
+    __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
+    __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+
 GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) {
     gc__marker *marker = region->heap->marker;
     size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place < GC__SHADE_LOG) {
+    if (place < GC__SHADE_LOG)
         __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
-    } else {
-        __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
-        __atomic_store_n(&marker->unscanned, true, __ATOMIC_RELEASE);
-    }
+    else
+        gc__shade_unscanned(region);
 }
 
 /* Makes the object grey if the word refers to a white one. Any thread. */
@@ -116,11 +119,6 @@ GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (worker->crew || !gc__shade_push(worker->heap, &worker->heap->marker->seen, object)) gc__shade_word(object);
 }
 
-GC__FN void gc__shade_unscanned(gc_heap *heap, uintptr_t object) {
-    __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE);
-    __atomic_store_n(&heap->marker->unscanned, true, __ATOMIC_RELEASE);
-}
-
 GC__FN void gc__shade_unask(gc__region *region) {
     __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNASKED, __ATOMIC_RELAXED);
     region->heap->marker->unasked = true;
@@ -146,9 +144,3 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
-#else
-GC__FN void gc__shade(const gc__worker *worker, uintptr_t object) { (void)worker, (void)object; }
-GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
-    (void)region, (void)from, (void)to, (void)bytes;
-}
-#endif

@@ -25,8 +25,9 @@
 
 /* Slots of older objects are scanned: keep their cards dirty as needed. */
 #define GC__BEYOND_REMEMBER 1
-/* Generation 2 is being marked beside mutators: note its objects. */
+/* Generation 2 is being marked beside mutators: note its objects; also those that slots of older objects refer to. */
 #define GC__BEYOND_SHADE 2
+#define GC__BEYOND_SHADE_CARDS 4
 
 struct gc__crew;
 
@@ -67,7 +68,7 @@ GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
 }
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, unsigned ranks) {
-    if ((ranks & ~(unsigned)GC_AGE_MARKING) > 2) gc_barrier_dirty_card(&gc__tables, slot);
+    if (gc__ranks_need_card(ranks)) gc_barrier_dirty_card(&gc__tables, slot);
 }
 
 GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {

@@ -135,6 +135,7 @@ GC__FN void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
+    gc__cycle_marks = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 

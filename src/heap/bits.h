@@ -19,10 +19,10 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
-/* The same where several threads set bits of a word. */
-GC__INLINED bool gc__mark_set_shared(uintptr_t address) {
+/* The same among `marks`, where several threads set bits of a word. */
+GC__INLINED bool gc__bit_set_shared(uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
-    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    uint64_t *word = &marks[index >> 6], bit = (uint64_t)1 << (index & 63);
     if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
     return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
@@ -32,14 +32,6 @@ GC__FN void gc__mark_publish(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6];
     __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
-}
-
-/* A bit for an object that the marking beside mutators has reached, which several threads may find at once. */
-GC__FN bool gc__cycle_mark_set(uintptr_t address) {
-    size_t index = gc__mark_index(address);
-    uint64_t *word = &gc__cycle_marks[index >> 6], bit = (uint64_t)1 << (index & 63);
-    if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) return false;
-    return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
 
 /* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take

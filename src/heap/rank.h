@@ -23,10 +23,12 @@ GC__FN bool gc__is_marking(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC_AGE_MARKING;
 }
 
+/* Whether a slot of this age needs a card for a referent of this youth: their sum. */
+GC__FN bool gc__ranks_need_card(unsigned ranks) { return (ranks & ~(unsigned)GC_AGE_MARKING) > 2; }
+
 /* Whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
-    unsigned ranks = gc_barrier_ranks(&gc__tables, slot, (const void *)ref);
-    return (ranks & ~(unsigned)GC_AGE_MARKING) > 2;
+    return gc__ranks_need_card(gc_barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
 /* 2 - the generation of an object; 0 for an address on no heap. */

@@ -47,7 +47,7 @@ typedef struct gc__region {
     bool linear;
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
-    uint8_t unscanned; /* GC__UNSCANNED: the same of the marking beside mutators; GC__UNCOUNTED; atomic */
+    uint8_t unscanned; /* what the marking beside mutators has left there: GC__UNSCANNED and others; atomic */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */

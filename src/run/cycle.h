@@ -102,11 +102,10 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, compacting);
     worker->verdicts = GC__VERDICTS;
-    bool shades = heap->marking && (generation > 0 || gc__shades_cards(heap));
-    worker->beyond = shades ? GC__BEYOND_SHADE : 0;
+    worker->beyond = gc__marking_beyond(heap, generation);
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
-    gc__clear_condemned(worker, condemned);
+    gc__each_condemned(worker, condemned, gc__region_clear);
     gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);

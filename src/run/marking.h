@@ -32,10 +32,17 @@ GC__FN bool gc__marking_is_on(const gc_heap *heap) {
 
 /* What barriers call. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
-#if !GC_HAS_MODEL
     gc__tables.marking = gc__marking_store;
     gc__tables.marking_call = gc__marking_call;
-#endif
+}
+
+/* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Barriers other than rank_sum,
+   and code that the host has had emitted, do not shade what they store into old objects, but dirty the card. So whoever cleans
+   a card shades all that its slots refer to. */
+GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
+    bool of_cards = heap->options.barrier_changed || gc_barrier_current() != GC_BARRIER_RANK_SUM;
+    if (!heap->marking || (generation == 0 && !of_cards)) return 0;
+    return of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE;
 }
 
 /* At creation: says why not, if it was asked for. */
@@ -149,16 +156,6 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     }
 }
 
-GC__FN void gc__marking_unit(void *context, size_t unit) {
-    const gc_heap *heap = (const gc_heap *)context;
-    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
-    for (size_t i = from; i < end; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, heap) && region->verdict && region->generation == 2)
-            gc__marker_hand_bits_over(region);
-    }
-}
-
 /* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
    and traced from what is grey or was noted. All young objects have been reached, and nothing is copied from here on but what
    finalizers bring back. Returns the condemned regions with those of the old generation. */
@@ -179,7 +176,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
         region->next = condemned;
         condemned = region;
     }
-    gc__crew_each(worker, (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS, gc__marking_unit, heap);
+    gc__each_condemned(worker, condemned, gc__marker_hand_bits_over);
     worker->beyond = 0;
     gc__marker_hand_over(worker);
     gc__trace_held(worker, condemned);

@@ -32,12 +32,8 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
 
 /* The slots are about to be overwritten. */
 GC__FN void gc__stored_before(const void *slots, size_t count) {
-#if !GC_HAS_MODEL
     if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
     for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__marking_store(slot, NULL);
-#else
-    (void)slots, (void)count;
-#endif
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {

@@ -222,8 +222,30 @@ static void kept(void) {
     is(the_host.discards + the_host.wrong + reserved_now(), 0, "released");
 }
 
+/* All tables go with the last heap, also those that only some heaps need; the next heap has others. */
+static void marked_twice(void) {
+    fresh();
+    for (int life = 0; life < 2; life++) {
+        begin_verified((gc_options){.memory = &memory, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1});
+        {
+            node *list = new_node(1);
+            GC_ROOTS(gc, list);
+            full();
+            full();
+            gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+            gc_store(gc, &list->left, list);
+            is(stats().concurrent_cycles, 1, "a heap of the host's memory is marked beside the program, life %d", life);
+            full();
+            ok(list->left == list, "and collected");
+        }
+        end();
+    }
+    is(the_host.wrong + reserved_now(), 0, "released, too");
+}
+
 int main(void) {
     counted();
+    marked_twice();
     refused_reserves();
     refused_commits();
     kept();

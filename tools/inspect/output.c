@@ -233,7 +233,9 @@ void table_end(void) { json_end(); }
 static char **notes;
 static size_t notes_count, notes_capacity;
 
-static void add_note(const char *sentence) {
+static void add_note(const char *format, va_list arguments) {
+    char sentence[1024];
+    vsnprintf(sentence, sizeof sentence, format, arguments);
     if (!sentence[0]) return;
     for (size_t i = 0; i < notes_count; i++)
         if (strcmp(notes[i], sentence) == 0) return;
@@ -242,21 +244,17 @@ static void add_note(const char *sentence) {
 }
 
 void note(const char *format, ...) {
-    char sentence[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    add_note(format, arguments);
     va_end(arguments);
-    add_note(sentence);
 }
 
 void missing(const char *format, ...) {
-    char sentence[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    add_note(format, arguments);
     va_end(arguments);
-    add_note(sentence);
     output_status = 1;
 }
 
