@@ -4177,7 +4177,7 @@ GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__object_bytes_as(object, GC__WORD(object)); }
 
 GC__FN bool gc__type_is_leaf(const gc_type *type) {
-    return !type->refs && !type->element_refs && !type->values && !type->element_values && !type->trace;
+    return !type->refs && !(type->element_refs | type->values | type->element_values | (uintptr_t)type->trace);
 }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
@@ -6799,7 +6799,7 @@ typedef struct gc__worker {
     const uint8_t *verdicts;
     gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
-    unsigned fifo_next;                /* counts up */
+    size_t fifo_next, fifo_drained;    /* counts up; what it was when nothing was in the ring. It may be empty otherwise */
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start where others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
@@ -8065,12 +8065,14 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
 #endif
 
 GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
+    if (worker->fifo_drained == worker->fifo_next) return;
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
         if (oldest) gc__process(worker, oldest, many);
     }
+    worker->fifo_drained = worker->fifo_next;
 }
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
@@ -8176,8 +8178,8 @@ GC__FN void gc__trace_interior(gc__worker *worker) {
 GC__FN void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1);
-        gc__stack_drain(worker);
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
 
@@ -8933,8 +8935,9 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
 #endif
     (void)condemned;
     gc__trace_roots(worker);
+    if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
-    if (above < 2) gc__trace_cards(worker, above);
+    gc__trace_cards(worker, above);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
@@ -8944,6 +8947,7 @@ GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
     gc__map *suspects = &worker->cycle->suspects;
     size_t objects = 0, bytes = 0;
     if (worker->suspects) {
+        gc__phase_note(heap, GC_PHASE_SUSPECTS);
         size_t before = gc__traced_bytes(worker, condemned);
         for (size_t i = 0; i < suspects->capacity; i++) {
             uintptr_t object = suspects->keys[i];
@@ -11816,7 +11820,6 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
     condemned = gc__marking_trace_old(worker, condemned);
-    gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(worker, generation);
@@ -11857,11 +11860,10 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
 }
 
 /* After a collection that ran. */
-GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
+GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
     gc__collector *collector = heap->collector;
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
-    heap->collection.pause_ns = gc__os_now_ns() - start_ns;
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
@@ -11910,7 +11912,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     if (gathered) gc__beside_count(heap);
     gc__handles_close(heap);
     if (gathered)
-        gc__cycle_done(heap, generation, start);
+        gc__cycle_done(heap, generation);
     else
         gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);

@@ -304,8 +304,9 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
 #endif
     (void)condemned;
     gc__trace_roots(worker);
+    if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
-    if (above < 2) gc__trace_cards(worker, above);
+    gc__trace_cards(worker, above);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
@@ -315,6 +316,7 @@ GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
     gc__map *suspects = &worker->cycle->suspects;
     size_t objects = 0, bytes = 0;
     if (worker->suspects) {
+        gc__phase_note(heap, GC_PHASE_SUSPECTS);
         size_t before = gc__traced_bytes(worker, condemned);
         for (size_t i = 0; i < suspects->capacity; i++) {
             uintptr_t object = suspects->keys[i];

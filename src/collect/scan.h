@@ -359,12 +359,14 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
 #endif
 
 GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
+    if (worker->fifo_drained == worker->fifo_next) return;
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
         if (oldest) gc__process(worker, oldest, many);
     }
+    worker->fifo_drained = worker->fifo_next;
 }
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */

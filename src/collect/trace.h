@@ -40,8 +40,8 @@ GC__FN void gc__trace_interior(gc__worker *worker) {
 GC__FN void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1);
-        gc__stack_drain(worker);
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
 

@@ -39,7 +39,7 @@ typedef struct gc__worker {
     const uint8_t *verdicts;
     gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
-    unsigned fifo_next;                /* counts up */
+    size_t fifo_next, fifo_drained;    /* counts up; what it was when nothing was in the ring. It may be empty otherwise */
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start where others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];

@@ -86,14 +86,15 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     return true;
 }
 
-/* The ephemerons that the trace has seen since the last call become waits. Returns whether there were any. */
+/* The ephemerons that the trace has seen since the last call become waits, or are traced. Returns whether there were any. */
 GC__FN bool gc__notes_wait(gc__worker *worker) {
     gc__notes *notes = &worker->cycle->entries;
-    size_t from = notes->waited;
+    bool any = false;
     for (; notes->waited < notes->words.count; notes->waited += GC__NOTE_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + notes->waited, sizeof entries);
         if (entries.kind != GC_WEAK_EPHEMERONS) continue;
+        any = true;
         bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE);
         for (size_t i = 0; i < entries.count; i++) {
             uintptr_t slot = (uintptr_t)gc__entry_value(&entries, i), key = *gc__entry_key(&entries, i);
@@ -101,7 +102,7 @@ GC__FN bool gc__notes_wait(gc__worker *worker) {
                 gc__wait(worker, gc__slot_decode(key, value), slot | value);
         }
     }
-    return notes->waited > from;
+    return any;
 }
 
 /* Traces until no wait has a key that was reached. */
@@ -109,6 +110,7 @@ GC__FN void gc__waits_fixpoint(gc__worker *worker) {
     for (bool more = true; more;) {
         gc__trace_drain(worker);
         more = gc__notes_wait(worker);
+        if (!more && !worker->heap->handles->waiting.count) return;
         if (!gc__waits_index(worker)) more |= gc__waits_round(worker);
         gc__trace_drain(worker);
         more |= gc__waits_trace_ready(worker);
@@ -131,10 +133,24 @@ GC__FN void gc__entry_ended(gc__notes *notes, const gc_weak_entries *entries, si
         gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_key(entries, i), value));
 }
 
-/* The index of the first weak reference, from the i-th on, that leads into the heap; `value` is constant where this is
-   inlined. In most tables few places have one. */
+/* Whether a weak slot with that word stays as it is. */
+GC__INLINED bool gc__weak_stays(uintptr_t word, bool value) {
+    uintptr_t ref = gc__slot_decode(word, value);
+    uint8_t verdict = gc__in_arena(ref) ? GC__VERDICTS[ref >> GC_REGION_SHIFT] : 0;
+    return !verdict || (verdict == GC__MARK && gc__mark_get(ref));
+}
+
+/* The index of the first weak reference, from the i-th on, that has to change; `value` is constant where this is inlined.
+   Most places of a table are empty: four words whose OR is below the arena are all below it. */
 GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size_t bytes, bool value) {
-    while (i < count && !gc__in_arena(gc__slot_decode(*(const gc_word *)(keys + i * bytes), value))) i++;
+    while (i < count) {
+        const gc_word *at = (const gc_word *)(keys + i * bytes);
+        bool four = !value && bytes == 8 && count - i >= 4;
+        size_t end = i + (four ? 4 : 1);
+        if (four && (at[0] | at[1] | at[2] | at[3]) < gc__the_arena.base) i = end;
+        for (; i < end; i++)
+            if (!gc__weak_stays(*(const gc_word *)(keys + i * bytes), value)) return i;
+    }
     return i;
 }
 

@@ -43,7 +43,7 @@ GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
 GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__object_bytes_as(object, GC__WORD(object)); }
 
 GC__FN bool gc__type_is_leaf(const gc_type *type) {
-    return !type->refs && !type->element_refs && !type->values && !type->element_values && !type->trace;
+    return !type->refs && !(type->element_refs | type->values | type->element_values | (uintptr_t)type->trace);
 }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }

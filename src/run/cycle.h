@@ -111,7 +111,6 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
     condemned = gc__marking_trace_old(worker, condemned);
-    gc__phase_note(heap, GC_PHASE_SUSPECTS);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(worker, generation);
@@ -152,11 +151,10 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
 }
 
 /* After a collection that ran. */
-GC__FN void gc__cycle_done(gc_heap *heap, int generation, uint64_t start_ns) {
+GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
     gc__collector *collector = heap->collector;
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
-    heap->collection.pause_ns = gc__os_now_ns() - start_ns;
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
@@ -205,7 +203,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     if (gathered) gc__beside_count(heap);
     gc__handles_close(heap);
     if (gathered)
-        gc__cycle_done(heap, generation, start);
+        gc__cycle_done(heap, generation);
     else
         gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
