@@ -576,6 +576,7 @@ typedef enum gc_reason {
     X(GC_PHASE_PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
     X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
     X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
+    X(GC_PHASE_REMARK, "remark")         /* what marking beside mutators had left */   \
     X(GC_PHASE_SUSPECTS, "suspects")     /* traces from conservative words */          \
     X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
     X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
@@ -599,7 +600,7 @@ typedef struct gc_collection {
     gc_reason reason;
     bool compacting;
     bool left_out; /* at the end: the lists of roots found no memory, so nothing has changed and nothing is counted */
-    uint64_t pause_ns;         /* 0 at the start */
+    uint64_t pause_ns;         /* until the end hook, the time to stop included; 0 at the start */
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
     size_t conservative_bytes; /* the part of them that conservative words alone keep; 0 at the start */
@@ -766,12 +767,13 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
 GC_API void *gc_heap_host(const gc_heap *heap);
 
 #define GC_PAUSE_BUCKETS 32
+#define GC_WINDOWS 3 /* gc_stats.utilisation */
 
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
     uint64_t collections_moving; /* those that moved an object: gc_heap_moves */
-    uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
+    uint64_t pause_total_ns, pause_max_ns, pause_last_ns; /* the time to stop included: gc_heap_pauses */
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
     uint64_t promoted_bytes;                 /* survivors of all collections, by age */
@@ -804,6 +806,8 @@ typedef struct gc_stats {
     uint64_t conservative_total_bytes; /* the sum over all collections */
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
     uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
+    double utilisation[GC_WINDOWS]; /* the least share of any 1, 10 and 100 ms that pauses left to the program (MMU), at most
+                                       0.016 too low; 1: all */
     /* Of marking beside mutators (gc_options.concurrent). */
     uint64_t concurrent_cycles;      /* that were begun */
     uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */
@@ -824,6 +828,59 @@ GC_API void gc_heap_print_stats(gc_heap *heap, FILE *file);
    handles; and its regions, one character each. It is a safe point, as gc_heap_print_stats is. [cooperative; may wait; cannot
    fail] */
 GC_API void gc_heap_print_memory(gc_heap *heap, FILE *file);
+/* Pauses: the longest ones, where their time went, and why. */
+
+
+#define GC_PAUSES_KEPT 10
+
+/* A pause for a collection: where its time went, and what there was to do. */
+typedef struct gc_pause {
+    uint64_t number;   /* of the collection */
+    uint64_t began_ns; /* since the heap was created */
+    uint64_t ns;       /* its length, all of the following but cpu_ns included; the rest are hooks at its end */
+    uint64_t help_ns;  /* first, the thread that collects has marked: it allocates faster than is marked beside the program */
+    uint64_t stop_ns;  /* until all threads had stopped */
+    uint64_t slowest_ns;               /* until the last of them had, if gc.h has stopped them */
+    uint64_t marker_ns;                /* until the thread that marks beside the program rested */
+    uint64_t phase_ns[GC_PHASE_COUNT]; /* in each phase of the collection */
+    uint64_t wake_ns; /* until the thread that marks was woken */
+    uint64_t cpu_ns;  /* CPU time of the thread that collects, in all phases; 0: not known. Less than theirs: it did not run */
+    char slowest[32];                  /* the name of the thread that was the last to stop; "": none */
+    gc_reason reason;
+    int generation;          /* the oldest condemned one */
+    bool compacting;         /* everything that could move was to be moved */
+    bool concurrent;         /* it has ended a marking beside the program */
+    bool concurrent_begun;   /* it has begun one */
+    bool concurrent_lost;    /* it has ended it too early, since the heap had grown too far */
+    bool concurrent_no_use;  /* generation 2 was not marked beside the program, since it held too much in holes */
+    size_t roots;            /* slots that were roots */
+    size_t pins;             /* roots that pin their objects, conservative words among them */
+    size_t dirty_cards;      /* of generations that were not condemned */
+    size_t condemned_bytes;  /* of objects that might have died */
+    size_t survived_bytes;   /* the part that has not */
+    size_t moved_bytes;      /* the part of that which was copied */
+    size_t regions;          /* condemned */
+    size_t trace_calls;      /* of trace functions */
+    size_t suspects;         /* objects that only conservative words have found */
+    size_t finalizers;       /* that have become due */
+    size_t left_objects;     /* that the marker had found and not scanned when the marking ended */
+    size_t waiting_objects;  /* whose trace functions waited for the end of the marking */
+    size_t stored_objects;   /* that barriers have shown to the marker since the collection before */
+    size_t held_bytes;       /* in use when it began, holes included, and off the heap */
+    size_t goal_bytes;       /* what should be in use at most */
+} gc_pause;
+
+/* Copies the longest pauses of the heap, at most GC_PAUSES_KEPT of them, to `longest`, which has room for `count`: the
+   longest first. Returns how many. forget: they are not told again, so that regular calls tell those of the time between. A
+   safe point, as gc_heap_stats is. [cooperative; may wait; cannot fail] */
+GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget);
+/* Writes why the pause was as long as it was, in words: "12,044 dirty cards, 3.1 MiB survived". The text ends with 0 if
+   `bytes` is not 0. Returns its length, as snprintf does. [any thread; never collects; cannot fail] */
+GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes);
+/* A readable report: the histogram of pauses, the least share of any 1, 10 and 100 ms that they left to the program, and the
+   longest ones with their phases and reasons. It is a safe point, as gc_heap_print_stats is. [cooperative; may wait; cannot
+   fail] */
+GC_API void gc_heap_print_pauses(gc_heap *heap, FILE *file);
 /* Root slots: flags, visiting, globals. */
 
 
@@ -3352,6 +3409,26 @@ GC__FN void gc__words_free(gc__words *list) {
     if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
     memset(list, 0, sizeof *list);
 }
+/* Text of limited length, written piece by piece. */
+
+
+#include <stdarg.h>
+
+#define GC__TEXT_BYTES 640
+
+typedef struct gc__text {
+    char text[GC__TEXT_BYTES];
+    size_t length;
+} gc__text;
+
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text->text + text->length, sizeof text->text - text->length, format, arguments);
+    va_end(arguments);
+    text->length = gc__min(text->length + (size_t)(length > 0 ? length : 0), sizeof text->text - 1);
+}
 /* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: during
    a collection it takes the entries of condemned generations out (gc__map_take) and puts the survivors back, for which
    there is room. */
@@ -4689,6 +4766,7 @@ struct gc_heap {
     gc_phase phase_counted;   /* that phase */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
+    gc_pause pause;           /* the last one, or the one that runs; counted as it goes on */
 
     struct gc__threads *threads;
     struct gc__collector *collector;
@@ -4698,6 +4776,7 @@ struct gc_heap {
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
+    struct gc__pauses *pauses;
     const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
     struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
 };
@@ -5354,7 +5433,7 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
 /* Ends the phase that a collection is in, and begins another. */
 GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
     uint64_t now = gc__os_now_ns();
-    if (phase != GC_PHASE_OPEN) heap->stats.phase_total_ns[heap->phase_counted] += now - heap->phase_since_ns;
+    if (phase != GC_PHASE_OPEN) heap->pause.phase_ns[heap->phase_counted] += now - heap->phase_since_ns;
     heap->phase_since_ns = now;
     heap->phase_counted = phase;
 }
@@ -5788,7 +5867,9 @@ typedef struct gc__threads {
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
-    uint64_t stop_started_ns;
+    uint64_t stop_started_ns;  /* when they were asked to; 0: the last stop was of no other thread, or its time was counted */
+    uint64_t slowest_ns;       /* until the last one had stopped */
+    const gc_thread *slowest;  /* that one, while they are stopped; NULL: the host has stopped them */
     unsigned processors; /* asked for once */
     gc_thread *first;
     uint32_t
@@ -6057,6 +6138,10 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     gc__record(thread)->stops++;
     gc__record(thread)->stop_total_ns += waited;
     if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
+    if (waited > heap->threads->slowest_ns) {
+        heap->threads->slowest_ns = waited;
+        heap->threads->slowest = thread;
+    }
     if (waited <= heap->stats.stop_max_ns) return;
     heap->stats.stop_max_ns = waited;
     snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s", gc__thread_name(thread));
@@ -6071,6 +6156,8 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc__park(heap);
     heap->threads->stop_started_ns = gc__os_now_ns();
+    heap->threads->slowest_ns = 0;
+    heap->threads->slowest = NULL;
     __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
         GC__HOST_SCOPE;
@@ -6098,6 +6185,7 @@ GC__FN void gc__world_stop_locked(gc_heap *heap) {
     if (heap->threads->stop_depth++) return;
     bool alone = !heap->threads->first ||
                  (heap->threads->first == gc__thread_self(heap) && !gc__record(heap->threads->first)->next);
+    heap->threads->stop_started_ns = 0;
     if (heap->options.suspend || !alone) gc__world_stop_others(heap);
 }
 
@@ -6812,7 +6900,7 @@ typedef struct gc__worker {
         *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
-    uint64_t mark_stack_overflows, evacuation_failures;
+    uint64_t mark_stack_overflows, evacuation_failures, trace_calls;
 
     struct gc__crew *crew;                /* where several workers run; NULL: one */
     unsigned number;                      /* 0: the worker of the thread that collects */
@@ -7636,6 +7724,7 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     }
     worker->heap->stats.mark_stack_overflows += worker->mark_stack_overflows;
     worker->heap->stats.evacuation_failures += worker->evacuation_failures;
+    worker->heap->pause.trace_calls += worker->trace_calls;
 }
 
 /* Copies 16 bytes at a time; objects have at least as many. The last 16 may overlap those before. */
@@ -7955,11 +8044,17 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
 
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    worker->trace_calls++;
     gc__object_trace(object, &part.visitor);
 }
 
+GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
+    worker->trace_calls++;
+    gc__object_trace(object, &worker->visitor);
+}
+
 #if GC_HAS_MODEL
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(object, &worker->visitor); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     (void)many;
     gc__scan(worker, object);
@@ -8029,7 +8124,7 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
     if (many && gc__trace_is_for_host(worker))
         gc__crew_hand_over(worker, object, 0, 0);
     else
-        gc__object_trace(object, &worker->visitor);
+        gc__object_trace_all(worker, object);
 }
 
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
@@ -8473,6 +8568,7 @@ GC__FN bool gc__marker_take_log(gc_heap *heap) {
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_log(heap);
+    heap->pause.stored_objects += marker->logged;
     memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
     marker->logged = marker->taken = 0;
 }
@@ -8590,6 +8686,9 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_waited += marker->waiting.count;
+    heap->pause.waiting_objects = marker->waiting.count;
+    heap->pause.left_objects = marker->grey.count + marker->seen.count;
+    heap->pause.concurrent_lost = !marker->done;
     heap->marking = false;
 }
 
@@ -8673,7 +8772,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
     if (item.to)
         gc__object_trace_part(worker, item.object, item.from, item.to);
     else
-        gc__object_trace(item.object, &worker->visitor);
+        gc__object_trace_all(worker, item.object);
 }
 
 /* Calls the trace functions of objects that others have handed over. */
@@ -8926,6 +9025,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &crew->cards));
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        worker->heap->pause.dirty_cards = crew->cards.count;
         size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
         gc__crew_run(worker, crew->root_units + card_units, condemned);
         gc__worker_remember(worker, false);
@@ -8938,6 +9038,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above);
+    worker->heap->pause.dirty_cards = worker->cards_next - GC__CARD_FIFO; /* but for what empties the FIFO */
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
@@ -9444,7 +9545,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 }
 
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
-    while (condemned) {
+    for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
         if (condemned->kind == GC__LARGE)
@@ -9638,6 +9739,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
     heap->pace->crew_cpu_ns = crew_ns;
+    heap->pause.cpu_ns = pause;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
@@ -10688,6 +10790,160 @@ GC__FN void gc__stress_index(gc_heap *heap) {
     gc__stress_keep_place(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }
+/* What pauses were spent on: the longest ones, and the least share of any 1, 10 and 100 ms that they have left to the program.
+
+   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to help the marker; it ends
+   when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
+   collector note in heap->pause what they had to do, as sums and not piece by piece. */
+
+
+#define GC__WINDOW_PARTS 64
+
+/* Pauses between `began` and `ended`, `ns` in all. */
+typedef struct gc__paused {
+    uint64_t began, ended, ns;
+} gc__paused;
+
+/* The most time that pauses took in any window of that length. A window that holds as much as any other can be moved so that it
+   ends with a pause, so only those are looked at. Pauses that begin within a 64th of the window's length are one entry, so a ring
+   of 66 has all that a window can meet; where a window begins within an entry, its pauses count as if they were at its end, so
+   that the sum is too large by a 64th of the window at most, and never too small. */
+typedef struct gc__window_share {
+    uint64_t window_ns, most_ns;
+    uint64_t ns; /* of all entries */
+    unsigned first, count;
+    gc__paused ring[GC__WINDOW_PARTS + 2];
+} gc__window_share;
+
+typedef struct gc__pauses {
+    uint64_t created_ns; /* when the heap was */
+    uint64_t began_ns;   /* the pause that runs */
+    uint64_t stopped_ns; /* when all threads had stopped */
+    uint64_t ended_ns;   /* the one before */
+    uint64_t help_ns;    /* of the next pause */
+    bool no_use;         /* of the next pause: gc_pause.concurrent_no_use */
+    unsigned count;
+    gc_pause longest[GC_PAUSES_KEPT]; /* the longest first */
+    gc__window_share windows[GC_WINDOWS];
+} gc__pauses;
+
+GC__FN void gc__pauses_open(gc__pauses *pauses) {
+    uint64_t window_ns = GC__NS_PER_MS;
+    pauses->created_ns = pauses->ended_ns = gc__os_now_ns();
+    for (int i = 0; i < GC_WINDOWS; i++, window_ns *= 10) pauses->windows[i].window_ns = window_ns;
+}
+
+GC__FN gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
+    return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
+}
+
+/* A pause has ended, later than all before. */
+GC__FN void gc__window_note(gc__window_share *share, uint64_t began, uint64_t ended) {
+    uint64_t from = ended - gc__min(ended, share->window_ns);
+    while (share->count && gc__window_entry(share, 0)->ended <= from) {
+        share->ns -= gc__window_entry(share, 0)->ns;
+        share->first++;
+        share->count--;
+    }
+    if (!share->count || began - gc__window_entry(share, share->count - 1)->began >= share->window_ns / GC__WINDOW_PARTS) {
+        gc__paused *next = gc__window_entry(share, share->count++);
+        next->began = began;
+        next->ns = 0;
+    }
+    gc__paused *last = gc__window_entry(share, share->count - 1), *oldest = gc__window_entry(share, 0);
+    last->ended = ended;
+    last->ns += ended - began;
+    share->ns += ended - began;
+    uint64_t ns = share->ns;
+    if (oldest->began < from) ns -= oldest->ns - gc__min(oldest->ns, oldest->ended - from);
+    if (ns > share->most_ns) share->most_ns = ns;
+}
+
+GC__FN double gc__window_utilisation(const gc__window_share *share) {
+    return 1 - (double)share->most_ns / (double)share->window_ns;
+}
+
+/* The world is stopped. */
+GC__FN void gc__pause_begin(gc_heap *heap) {
+    gc_pause *pause = &heap->pause;
+    gc__threads *threads = heap->threads;
+    gc__pauses *pauses = heap->pauses;
+    uint64_t now = gc__os_now_ns(), asked = threads->stop_started_ns ? threads->stop_started_ns : now;
+    memset(pause, 0, sizeof *pause);
+    pause->help_ns = pauses->help_ns;
+    pause->concurrent_no_use = pauses->no_use;
+    pause->stop_ns = now - asked;
+    if (pause->stop_ns) pause->slowest_ns = threads->slowest_ns;
+    pauses->began_ns = asked - pause->help_ns;
+    pauses->stopped_ns = now;
+    pause->held_bytes = gc__bytes_in_use(heap);
+    pause->goal_bytes = heap->goal_bytes;
+    pauses->help_ns = threads->stop_started_ns = 0;
+    pauses->no_use = false;
+}
+
+GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
+
+/* Of the collection that has just run. */
+GC__FN void gc__pause_describe(gc_heap *heap) {
+    gc_pause *pause = &heap->pause;
+    const gc_collection *collection = &heap->collection;
+    const gc__cycle *cycle = heap->cycle;
+    const gc_thread *slowest = pause->stop_ns ? heap->threads->slowest : NULL;
+    if (slowest) snprintf(pause->slowest, sizeof pause->slowest, "%s", gc__thread_name(slowest));
+    pause->number = collection->number;
+    pause->generation = collection->generation;
+    pause->reason = collection->reason;
+    pause->compacting = collection->compacting;
+    pause->concurrent = cycle->marking == GC__MARKING_FINISH;
+    pause->concurrent_begun = cycle->marking == GC__MARKING_BEGIN;
+    pause->roots = cycle->roots.count + cycle->interior.count / 3;
+    pause->pins = cycle->pins.count;
+    pause->condemned_bytes = heap->stats.condemned_bytes;
+    pause->survived_bytes = heap->stats.survived_bytes;
+    pause->moved_bytes = collection->moved_bytes;
+    pause->suspects = heap->stats.conservative_objects;
+}
+
+/* Keeps the pause among the longest ones, of which it is one. */
+GC__FN void gc__pause_keep(gc_heap *heap) {
+    gc__pauses *pauses = heap->pauses;
+    gc__pause_describe(heap);
+    unsigned place = pauses->count < GC_PAUSES_KEPT ? pauses->count++ : GC_PAUSES_KEPT - 1;
+    for (; place && pauses->longest[place - 1].ns < heap->pause.ns; place--)
+        pauses->longest[place] = pauses->longest[place - 1];
+    pauses->longest[place] = heap->pause;
+}
+
+/* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */
+GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
+    gc_stats *stats = &heap->stats;
+    gc__pauses *pauses = heap->pauses;
+    uint64_t now = gc__os_now_ns(), began = gc__max(pauses->began_ns, pauses->ended_ns), ns = now - pauses->began_ns;
+    unsigned bucket = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;
+    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
+    stats->pause_total_ns += ns;
+    stats->pause_last_ns = ns;
+    if (ns > stats->pause_max_ns) stats->pause_max_ns = ns;
+    for (int i = 0; i < GC_PHASE_COUNT; i++) stats->phase_total_ns[i] += heap->pause.phase_ns[i];
+    for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], began, now);
+    pauses->ended_ns = now;
+    heap->pause.ns = ns;
+    heap->pause.wake_ns = woken_ns ? now - woken_ns : 0;
+    heap->pause.began_ns = pauses->began_ns - pauses->created_ns;
+    if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
+}
+
+GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
+    GC__API_SCOPE("gc_heap_pauses");
+    if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
+    gc__heap_lock(heap);
+    size_t told = gc__min(count, heap->pauses->count);
+    memcpy(longest, heap->pauses->longest, told * sizeof *longest);
+    if (forget) heap->pauses->count = 0;
+    gc__heap_unlock(heap);
+    return told;
+}
 /* Statistics. */
 
 
@@ -10723,6 +10979,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
     stats->heap_bytes_max = heap->options.heap_bytes_max;
     stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
+    for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
@@ -10750,6 +11007,16 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
         }
     }
     return 0;
+}
+
+GC__FN void gc__print_pauses_line(const gc_stats *s, FILE *file) {
+    const double ms = (double)GC__NS_PER_MS;
+    fprintf(file,
+            "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms, p99.9 %.3f ms; at least %.1f %% of any 1 ms is left "
+            "to the program, %.1f %% of any 10 ms, %.1f %% of any 100 ms\n",
+            (double)s->pause_total_ns / ms, (double)s->pause_max_ns / ms,
+            (double)gc_stats_pause_percentile(s, 0.99) / ms, (double)gc_stats_pause_percentile(s, 0.999) / ms,
+            100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
 /* The share of the pauses that each phase took. */
@@ -10801,8 +11068,7 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
             (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
             (unsigned long long)s.collections_moving);
-    fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
-            (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
+    gc__print_pauses_line(&s, file);
     gc__print_phases(&s, file);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
     fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
@@ -10836,6 +11102,215 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
             s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
     gc__print_crew(heap, file);
+}
+/* Why a pause was long, in words; and the report of pauses. */
+
+
+#define GC__REASONS_MAX 3 /* parts of a pause that are explained */
+#define GC__REASON_PART 5 /* each takes at least this part of it */
+
+/* The parts of a pause that are no phases of the collection. */
+enum { GC__PAUSE_HELP = GC_PHASE_COUNT, GC__PAUSE_STOP, GC__PAUSE_MARKER, GC__PAUSE_WAKE, GC__PAUSE_HOOKS, GC__PAUSE_PARTS };
+
+/* 12044 as "12,044". */
+GC__COLD void gc__text_add_number(gc__text *text, uint64_t number) {
+    if (number >= 1000) gc__text_add_number(text, number / 1000);
+    gc__text_add(text, number >= 1000 ? ",%03u" : "%u", (unsigned)(number % 1000));
+}
+
+/* The number with a word, "12,044 dirty cards"; nothing if it is 0. */
+GC__COLD void gc__reason_count(gc__text *text, uint64_t number, const char *one, const char *many) {
+    if (!number) return;
+    gc__text_add(text, ", ");
+    gc__text_add_number(text, number);
+    gc__text_add(text, " %s", number == 1 ? one : many);
+}
+
+GC__COLD void gc__reason_bytes(gc__text *text, size_t bytes, const char *what) {
+    if (bytes >= (size_t)1 << 20)
+        gc__text_add(text, ", %.1f MiB %s", (double)bytes / 1048576.0, what);
+    else
+        gc__text_add(text, ", %zu KiB %s", (bytes + 1023) >> 10, what);
+}
+
+GC__COLD void gc__reason_us(gc__text *text, const char *before, uint64_t ns, const char *after) {
+    gc__text_add(text, ", %s", before);
+    gc__text_add_number(text, (ns + 500) / 1000);
+    gc__text_add(text, " us %s", after);
+}
+
+GC__COLD uint64_t gc__pause_part_ns(const gc_pause *pause, int part) {
+    uint64_t rest = pause->ns;
+    if (part < GC_PHASE_COUNT) return pause->phase_ns[part];
+    if (part == GC__PAUSE_HELP) return pause->help_ns;
+    if (part == GC__PAUSE_STOP) return pause->stop_ns;
+    if (part == GC__PAUSE_MARKER) return pause->marker_ns;
+    if (part == GC__PAUSE_WAKE) return pause->wake_ns;
+    for (int i = 0; i < GC__PAUSE_HOOKS; i++) rest -= gc__min(rest, gc__pause_part_ns(pause, i));
+    return rest;
+}
+
+GC__COLD const char *gc__pause_part_name(int part) {
+    static const char *const names[] = {"help", "stop", "wait for the marker", "wake the marker", "hooks"};
+    return part < GC_PHASE_COUNT ? gc__phase_text((gc_phase)part) : names[part - GC_PHASE_COUNT];
+}
+
+/* What kind of collection it was, where that is a reason. */
+GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
+    double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
+    if (pause->concurrent_no_use)
+        gc__text_add(text, ", compaction: the heap held %.1f times its goal, most of the excess in holes", held);
+    else if (pause->compacting && pause->generation == 2)
+        gc__text_add(text, ", compaction of all generations");
+    else if (pause->concurrent_lost)
+        gc__text_add(text, ", end of a marking that was not done when the heap had grown to its bound");
+    else if (pause->concurrent)
+        gc__text_add(text, ", end of a marking beside the program");
+    else if (pause->generation == 2)
+        gc__text_add(text, ", all generations with the program stopped");
+    else if (pause->concurrent_begun)
+        gc__text_add(text, ", begin of a marking beside the program");
+}
+
+/* What the traces from roots and cards had to do. */
+GC__COLD void gc__reason_trace(gc__text *text, const gc_pause *pause) {
+    gc__reason_count(text, pause->dirty_cards, "dirty card", "dirty cards");
+    if (pause->concurrent) /* all that was marked beside the program has survived, too */
+        gc__reason_bytes(text, pause->moved_bytes, "copied");
+    else
+        gc__reason_bytes(text, pause->survived_bytes, "survived");
+    gc__reason_count(text, pause->trace_calls, "call of a trace function", "calls of trace functions");
+}
+
+GC__COLD void gc__reason_remark(gc__text *text, const gc_pause *pause) {
+    gc__reason_count(text, pause->left_objects, "object left to scan", "objects left to scan");
+    gc__reason_count(text, pause->stored_objects, "object stored or overwritten", "objects stored or overwritten");
+    gc__reason_count(text, pause->waiting_objects, "object with a trace function", "objects with trace functions");
+    gc__reason_count(text, pause->regions, "region marked", "regions marked");
+}
+
+GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
+    if (!pause->slowest[0]) {
+        gc__reason_us(text, "waited ", pause->stop_ns, "for the threads to stop");
+        return;
+    }
+    gc__reason_us(text, "waited ", pause->slowest_ns, "for the thread `");
+    gc__text_add(text, "%s` to stop", pause->slowest);
+}
+
+GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
+    uint64_t ns = gc__pause_part_ns(pause, part);
+    switch (part) {
+    case GC__PAUSE_HELP: gc__reason_us(text, "", ns, "of marking, since the program allocates faster than is marked"); break;
+    case GC__PAUSE_STOP: gc__reason_stop(text, pause); break;
+    case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
+    case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;
+    case GC__PAUSE_HOOKS: gc__reason_us(text, "", ns, "in hooks at the end"); break;
+    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "in the start hook or verification"); break;
+    case GC_PHASE_GATHER:
+        gc__reason_count(text, pause->roots, "root", "roots");
+        gc__reason_count(text, pause->pins, "pin", "pins");
+        gc__reason_us(text, "", ns, "in gathering them");
+        break;
+    case GC_PHASE_ROOTS:
+    case GC_PHASE_CARDS: gc__reason_trace(text, pause); break;
+    case GC_PHASE_REMARK: gc__reason_remark(text, pause); break;
+    case GC_PHASE_SUSPECTS:
+        gc__reason_count(text, pause->suspects, "object that a conservative word alone keeps",
+                         "objects that conservative words alone keep");
+        break;
+    case GC_PHASE_FINALIZERS: gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due"); break;
+    case GC_PHASE_PLAN:
+    case GC_PHASE_SWEEP:
+        gc__reason_count(text, pause->regions, "region", "regions");
+        gc__reason_us(text, "", ns, part == GC_PHASE_PLAN ? "in planning" : "in freeing memory");
+        break;
+    case GC_PHASE_HANDLES: gc__reason_us(text, "", ns, "in handles and weak tables"); break;
+    default: gc__reason_us(text, "", ns, "in pacing, verification or giving memory back"); break;
+    }
+}
+
+/* The part of the pause that took longest, of those that are not in the set `done`. */
+GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
+    int longest = -1;
+    for (int part = 0; part < GC__PAUSE_PARTS; part++)
+        if (!(done >> part & 1) &&
+            (longest < 0 || gc__pause_part_ns(pause, part) > gc__pause_part_ns(pause, longest)))
+            longest = part;
+    return longest;
+}
+
+/* For how long the thread that collects had no processor, or waited. */
+GC__COLD uint64_t gc__pause_idle_ns(const gc_pause *pause) {
+    uint64_t ns = 0;
+    for (int i = 0; i < GC_PHASE_COUNT; i++) ns += pause->phase_ns[i];
+    return pause->cpu_ns ? ns - gc__min(ns, pause->cpu_ns) : 0;
+}
+
+/* Begins with ", ". */
+GC__COLD void gc__pause_reasons(gc__text *text, const gc_pause *pause) {
+    const unsigned trace = 1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS;
+    unsigned done = 0;
+    gc__reason_kind(text, pause);
+    for (int i = 0; i < GC__REASONS_MAX; i++) {
+        int part = gc__pause_longest_part(pause, done);
+        if (i && gc__pause_part_ns(pause, part) < pause->ns / GC__REASON_PART) break;
+        gc__reason_part(text, pause, part);
+        done |= trace >> part & 1 ? trace : 1u << part;
+    }
+    if (gc__pause_idle_ns(pause) > pause->ns / GC__REASON_PART)
+        gc__reason_us(text, "", gc__pause_idle_ns(pause), "in which the thread that collects did not run");
+}
+
+GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes) {
+    gc__text reasons = {"", 0};
+    if (gc__is_null(pause, "gc_pause_explain", "pause") || (bytes && gc__is_null(text, "gc_pause_explain", "text"))) return 0;
+    gc__pause_reasons(&reasons, pause);
+    return (size_t)snprintf(text, bytes, "%s", reasons.length ? reasons.text + 2 : "");
+}
+
+/* How many pauses there were, by their length: each line is twice as long as the one before. */
+GC__COLD void gc__print_histogram(const gc_stats *stats, FILE *file) {
+    uint64_t total = 0, seen = 0;
+    for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
+    fprintf(file, "%14s%14s%12s%12s\n", "from us", "to us", "pauses", "all until");
+    for (int i = 0; i < GC_PAUSE_BUCKETS; i++) {
+        if (!stats->pauses[i]) continue;
+        seen += stats->pauses[i];
+        fprintf(file, "%14.1f%14.1f%12llu%11.3f%%\n", (double)((uint64_t)1 << i) / 1e3, (double)((uint64_t)2 << i) / 1e3,
+                (unsigned long long)stats->pauses[i], 100 * (double)seen / (double)total);
+    }
+}
+
+GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
+    char text[GC__TEXT_BYTES];
+    gc_pause_explain(pause, text, sizeof text);
+    fprintf(file, "%10.3f ms at %.3f s, collection %llu of generation %d (%s): %s\n", (double)pause->ns / (double)GC__NS_PER_MS,
+            (double)pause->began_ns / 1e9, (unsigned long long)pause->number, pause->generation,
+            gc_reason_text(pause->reason), text);
+    fprintf(file, "              us:");
+    const char *between = "";
+    const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* so many parts are before the collection */
+    for (int i = 0; i < GC__PAUSE_PARTS; i++) {
+        int part = i < first ? GC_PHASE_COUNT + i : i < GC_PHASE_COUNT + first ? i - first : i;
+        uint64_t ns = gc__pause_part_ns(pause, part);
+        if (ns < 500) continue;
+        fprintf(file, "%s %s %.0f", between, gc__pause_part_name(part), (double)ns / 1e3);
+        between = ",";
+    }
+    fputc('\n', file);
+}
+
+GC_API __attribute__((cold)) void gc_heap_print_pauses(gc_heap *heap, FILE *file) {
+    if (gc__is_null(heap, "gc_heap_print_pauses", "heap") || gc__is_null(file, "gc_heap_print_pauses", "file")) return;
+    gc_stats stats;
+    gc_pause longest[GC_PAUSES_KEPT];
+    gc_heap_stats(heap, &stats);
+    size_t count = gc_heap_pauses(heap, longest, GC_PAUSES_KEPT, false);
+    gc__print_pauses_line(&stats, file);
+    gc__print_histogram(&stats, file);
+    if (count) fprintf(file, "the longest\n");
+    for (size_t i = 0; i < count; i++) gc__print_pause(&longest[i], file);
 }
 /* Where the memory of a heap goes: sums, and a picture of its regions. */
 
@@ -11472,6 +11947,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     if (heap->cycle->marking != GC__MARKING_FINISH) return condemned;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
+    gc__phase_note(heap, GC_PHASE_REMARK);
     gc__marker_finish(heap);
     for (const gc__region *region = condemned; region; region = region->next)
         if (region->target == 2) gc__region_set_rank(region, 2, true);
@@ -11508,7 +11984,7 @@ GC__FN bool gc__marking_is_late(const gc_heap *heap, size_t eighths) {
    goes on. */
 GC__FN void gc__marking_help(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    uint64_t end = gc__os_now_ns() + gc__pace_goal_ns(heap);
+    uint64_t start = gc__os_now_ns(), end = start + gc__pace_goal_ns(heap);
     bool more = true;
     while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
         gc__lock_take(&marker->lock);
@@ -11516,6 +11992,7 @@ GC__FN void gc__marking_help(gc_heap *heap) {
         if (!more) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
         gc__lock_release(&marker->lock);
     }
+    heap->pauses->help_ns += gc__os_now_ns() - start;
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
@@ -11541,6 +12018,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
     if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
+        heap->pauses->no_use = true;
         *generation = 2;
         return GC__MARKING_NONE;
     }
@@ -11728,6 +12206,7 @@ GC__FN void gc__crew_fire(gc_heap *heap) {
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
     gc__phase_begin(heap, GC_DAC_OPENING);
+    if (heap->marker->has_thread) heap->pause.marker_ns = heap->phase_since_ns - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
@@ -11745,7 +12224,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
-GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
+GC__FN void gc__cycle_statistics(gc_heap *heap) {
     gc_stats *stats = &heap->stats;
     gc_collection *collection = &heap->collection;
     stats->survived_bytes = stats->condemned_bytes = 0;
@@ -11756,17 +12235,12 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
     }
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
-    collection->pause_ns = pause_ns;
+    collection->pause_ns = gc__pause_until_now(heap);
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;
     stats->collections[collection->generation]++;
     stats->collections_compacting += collection->compacting;
-    stats->pause_total_ns += pause_ns;
-    stats->pause_last_ns = pause_ns;
-    if (pause_ns > stats->pause_max_ns) stats->pause_max_ns = pause_ns;
-    unsigned bucket = pause_ns ? 63 - (unsigned)__builtin_clzll(pause_ns) : 0;
-    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
 }
 
 /* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
@@ -11894,7 +12368,6 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
                   (unsigned long long)heap->collection.number);
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
-    uint64_t start = gc__os_now_ns();
     if (heap->options.non_generational) generation = 2;
     if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     gc__cycle_open(heap, generation, reason, compacting);
@@ -11916,7 +12389,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     else
         gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
-    if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
+    if (gathered) gc__cycle_statistics(heap);
     heap->collecting = false;
     gc__phase_begin(heap, GC_DAC_IDLE);
     GC__HOST_SCOPE;
@@ -11930,9 +12403,12 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
 /* The world is stopped. False: the collection was left out, for want of memory. */
 GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (gc__is_abandoned(heap)) return true;
+    gc__pause_begin(heap);
     gc__marker_rest(heap);
     bool ran = gc__collect_alone(heap, generation, reason, compacting);
+    uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
     gc__marker_go_on(heap);
+    if (ran) gc__pause_end(heap, before);
     return ran;
 }
 
@@ -13483,6 +13959,7 @@ typedef struct gc__instance {
     gc__finalizers finalizers;
     gc__stress stress;
     gc__marker marker;
+    gc__pauses pauses;
 } gc__instance;
 
 GC__FN void gc__heap_start_pace(gc_heap *heap) {
@@ -13517,6 +13994,8 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->finalizers = &all->finalizers;
     heap->stress = &all->stress;
     heap->marker = &all->marker;
+    heap->pauses = &all->pauses;
+    gc__pauses_open(heap->pauses);
     gc__lock_init(&heap->threads->lock);
     gc__lock_init(&heap->threads->roots_lock);
     gc__lock_init(&heap->handles->lock);

@@ -1030,6 +1030,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
             all->announce = true;
+            worker->heap->pause.finalizers++;
             gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
     gc__lock_release(&all->lock);

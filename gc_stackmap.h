@@ -4109,10 +4109,6 @@ GC__FN bool gc__rows_next(gc__rows *rows, gc__row *row) {
 /* Stack maps as text: the header, the pointer table, and both beside the code. */
 
 
-#include <stdarg.h>
-
-#define GC__TEXT_BYTES 160
-
 /* A dump that is being printed. */
 struct gc_dump {
     FILE *to;
@@ -4127,21 +4123,6 @@ struct gc_dump {
     uint32_t wanted, before, after; /* and the rows next to it: 0, and UINT32_MAX, if there are none */
     gc__unwind_state frame;
 };
-
-/* Text of limited length. */
-typedef struct gc__text {
-    char text[GC__TEXT_BYTES];
-    size_t length;
-} gc__text;
-
-GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text->text + text->length, sizeof text->text - text->length, format, arguments);
-    va_end(arguments);
-    text->length = gc__min(text->length + (size_t)(length > 0 ? length : 0), sizeof text->text - 1);
-}
 
 /* rbx, [rsp+16], [rbp-8], [cfa-24] */
 GC__FN gc__text gc__slot_place(const gc_stackmap_slot *slot) {

@@ -162,7 +162,10 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(TYPED, gc_new_array_fixed) \
     X(TYPED, gc_array_grow) \
     X(CALL, gc_collection_find) \
-    X(CALL, gc_finalizer_running)
+    X(CALL, gc_finalizer_running) \
+    X(CALL, gc_heap_pauses) \
+    X(CALL, gc_pause_explain) \
+    X(CALL, gc_heap_print_pauses)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -45,6 +45,7 @@
 #include "api/result.h"
 #include "api/types.h"
 #include "api/heap.h"
+#include "api/pause.h"
 #include "api/roots.h"
 #include "api/weak.h"
 #include "api/thread.h"
@@ -59,6 +60,7 @@
 #include "base/outside.h"       /* what the program around a library supplies */
 #include "base/report.h"        /* failures as sentences */
 #include "base/words.h"         /* growing arrays outside the heap */
+#include "base/text.h"          /* text in pieces */
 #include "base/map.h"           /* maps from objects to words */
 #include "heap/region.h"        /* regions, rank and verdict tables */
 #include "heap/supply.h"        /* memory of the system or the host */
@@ -108,7 +110,9 @@
 #include "diag/checkmark.h" /* a second mark, to check the trace */
 #include "diag/shadow.h"    /* finds stores without the barrier */
 #include "diag/stress.h"    /* what to say at a fault */
+#include "diag/pauses.h"    /* what a pause was spent on */
 #include "diag/stats.h"     /* statistics */
+#include "diag/reasons.h"   /* why a pause was long, in words */
 #include "diag/memory.h"    /* where memory goes */
 #include "diag/walk.h"      /* walks and questions */
 #include "diag/dac_table.h" /* what readers in other processes are told */

@@ -14,7 +14,7 @@
    mm_refs, mm_new_refs(mm, n), mm_refs_at(refs)      an array of n null references; the address of its first
    mm_bytes, mm_new_bytes(mm, n), mm_bytes_at(bytes)  n bytes of undefined contents, 8-byte aligned; their address
    mm_free(mm, object)           frees any of these; nothing where a collector does
-   mm_open(options), mm_close(mm, report)             once per process
+   mm_open(options), mm_close(mm, options, report)    once per process
 
    Allocation does not return NULL: it ends the program by mm_exhausted. */
 #pragma once
@@ -31,6 +31,7 @@ typedef struct mm_options {
     size_t growth_percent; /* 0: the manager's default; ignored by managers that do not collect */
     size_t pause_goal_us;  /* 0: the manager's default; ignored by managers without */
     size_t concurrent;     /* whether a thread marks beside the program; ignored where none can */
+    size_t print_pauses;   /* whether the manager prints a report of pauses to stderr; ignored by managers without */
 } mm_options;
 
 /* What a collector did. */
@@ -38,6 +39,7 @@ typedef struct mm_report {
     int generations; /* 0: nothing collects */
     uint64_t collections[MM_GENERATIONS_MAX];
     double pause_total_s, pause_max_s, pause_p999_s;
+    double utilisation[3]; /* the least share of any 1, 10 and 100 ms that was the program's; 0: not known */
     uint64_t live_peak_bytes; /* the most that a full collection has left; 0: not known */
 } mm_report;
 

@@ -58,8 +58,8 @@ static inline mm *mm_open(const mm_options *options) {
     return NULL;
 }
 
-static inline void mm_close(mm *mm, mm_report *report) {
-    (void)mm;
+static inline void mm_close(mm *mm, const mm_options *options, mm_report *report) {
+    (void)mm, (void)options;
     const histogram *pauses = mm_pauses();
     report->generations = 1;
     report->collections[0] = GC_get_gc_no();

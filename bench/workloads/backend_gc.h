@@ -5,6 +5,7 @@
 #include "histogram.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MM_NAME "gc.h"
 #define MM_MANUAL 0
@@ -77,12 +78,14 @@ static inline mm *mm_open(const mm_options *options) {
     return mm;
 }
 
-static inline void mm_close(mm *mm, mm_report *report) {
+static inline void mm_close(mm *mm, const mm_options *options, mm_report *report) {
     gc_heap *heap = gc_thread_heap(mm);
     const mm_seen *seen = gc_heap_host(heap);
     gc_stats stats;
     gc_heap_stats(heap, &stats);
     if (getenv("WORKLOADS_STATS")) gc_heap_print_stats(heap, stderr);
+    if (options->print_pauses) gc_heap_print_pauses(heap, stderr);
+    memcpy(report->utilisation, stats.utilisation, sizeof stats.utilisation);
     report->generations = GC_GENERATIONS;
     for (int i = 0; i < GC_GENERATIONS; i++) report->collections[i] = stats.collections[i];
     report->pause_total_s = (double)stats.pause_total_ns / 1e9;

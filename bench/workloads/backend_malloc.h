@@ -52,4 +52,6 @@ static inline mm *mm_open(const mm_options *options) {
     return NULL;
 }
 
-static inline void mm_close(mm *mm, mm_report *report) { (void)mm, (void)report; }
+static inline void mm_close(mm *mm, const mm_options *options, mm_report *report) {
+    (void)mm, (void)options, (void)report;
+}

@@ -56,7 +56,7 @@ static unsigned args_max(const workload *w) {
 
 static void print_usage(FILE *file) {
     fputs("usage: workloads NAME ARGS [--nursery=BYTES] [--max-heap=BYTES] [--growth=PERCENT] [--collector-threads=N]\n"
-          "                      [--pause-goal=US] [--concurrent=0|1] [--json]\n", file);
+          "                      [--pause-goal=US] [--concurrent=0|1] [--print-pauses=0|1] [--json]\n", file);
     for (size_t i = 0; i < WORKLOADS; i++) {
         fprintf(file, "  %s", workloads[i]->name);
         for (unsigned j = 0; j < args_max(workloads[i]); j++)
@@ -103,6 +103,7 @@ static void parse_option(command *c, const char *text) {
         {"--nursery", &o->nursery_bytes, 1, SIZE_MAX},       {"--max-heap", &o->heap_bytes_max, 1, SIZE_MAX},
         {"--growth", &o->growth_percent, 1, 1000000},        {"--collector-threads", &o->collector_threads, 1, 32},
         {"--pause-goal", &o->pause_goal_us, 1, 1000000000}, {"--concurrent", &o->concurrent, 0, 1},
+        {"--print-pauses", &o->print_pauses, 0, 1},
     };
     const char *value = strchr(text, '=');
     size_t length = value ? (size_t)(value - text) : strlen(text);
@@ -174,6 +175,9 @@ static void print_collector(const mm_report *report) {
     if (report->generations > 1) printf(" = %" PRIu64 " (by oldest generation collected)", sum);
     printf("\npauses: total %.6f s, longest %.3f ms, p99.9 %.3f ms\n", report->pause_total_s, report->pause_max_s * 1e3,
            report->pause_p999_s * 1e3);
+    if (report->utilisation[2] > 0)
+        printf("left to the program: at least %.1f %% of any 1 ms, %.1f %% of any 10 ms, %.1f %% of any 100 ms\n",
+               report->utilisation[0] * 100, report->utilisation[1] * 100, report->utilisation[2] * 100);
 }
 
 static double push_us(const histogram *pushes, double fraction) {
@@ -214,6 +218,8 @@ static void print_json(const command *c, const workload_result *result, const mm
         for (int i = 0; i < report->generations; i++) printf("%s%" PRIu64, i ? ", " : "", report->collections[i]);
         printf("], \"pause_total_s\": %.9f, \"pause_max_s\": %.9f, \"pause_p999_s\": %.9f", report->pause_total_s,
                report->pause_max_s, report->pause_p999_s);
+        printf(", \"utilisation_1ms\": %.4f, \"utilisation_10ms\": %.4f, \"utilisation_100ms\": %.4f", report->utilisation[0],
+               report->utilisation[1], report->utilisation[2]);
     }
     if (report->live_peak_bytes) printf(", \"live_peak_bytes\": %" PRIu64, report->live_peak_bytes);
     if (result->pushes) print_json_pushes(result->pushes);
@@ -228,7 +234,7 @@ int main(int argc, char **argv) {
     mm_report report = {0};
     mm *mm = mm_open(&c.options);
     c.workload->run(mm, c.args, &result);
-    mm_close(mm, &report);
+    mm_close(mm, &c.options, &report);
     usage u = measure(start_ns);
     if (c.json)
         print_json(&c, &result, &report, &u);

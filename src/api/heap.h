@@ -27,6 +27,7 @@ typedef enum gc_reason {
     X(GC_PHASE_PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
     X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
     X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
+    X(GC_PHASE_REMARK, "remark")         /* what marking beside mutators had left */   \
     X(GC_PHASE_SUSPECTS, "suspects")     /* traces from conservative words */          \
     X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
     X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
@@ -50,7 +51,7 @@ typedef struct gc_collection {
     gc_reason reason;
     bool compacting;
     bool left_out; /* at the end: the lists of roots found no memory, so nothing has changed and nothing is counted */
-    uint64_t pause_ns;         /* 0 at the start */
+    uint64_t pause_ns;         /* until the end hook, the time to stop included; 0 at the start */
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
     size_t conservative_bytes; /* the part of them that conservative words alone keep; 0 at the start */
@@ -217,12 +218,13 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
 GC_API void *gc_heap_host(const gc_heap *heap);
 
 #define GC_PAUSE_BUCKETS 32
+#define GC_WINDOWS 3 /* gc_stats.utilisation */
 
 typedef struct gc_stats {
     uint64_t collections[GC_GENERATIONS]; /* by oldest condemned generation */
     uint64_t collections_compacting;
     uint64_t collections_moving; /* those that moved an object: gc_heap_moves */
-    uint64_t pause_total_ns, pause_max_ns, pause_last_ns;
+    uint64_t pause_total_ns, pause_max_ns, pause_last_ns; /* the time to stop included: gc_heap_pauses */
     uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
     uint64_t allocated_bytes;                /* by mutators since creation */
     uint64_t promoted_bytes;                 /* survivors of all collections, by age */
@@ -255,6 +257,8 @@ typedef struct gc_stats {
     uint64_t conservative_total_bytes; /* the sum over all collections */
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
     uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
+    double utilisation[GC_WINDOWS]; /* the least share of any 1, 10 and 100 ms that pauses left to the program (MMU), at most
+                                       0.016 too low; 1: all */
     /* Of marking beside mutators (gc_options.concurrent). */
     uint64_t concurrent_cycles;      /* that were begun */
     uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */

@@ -103,6 +103,7 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     }
     worker->heap->stats.mark_stack_overflows += worker->mark_stack_overflows;
     worker->heap->stats.evacuation_failures += worker->evacuation_failures;
+    worker->heap->pause.trace_calls += worker->trace_calls;
 }
 
 /* Copies 16 bytes at a time; objects have at least as many. The last 16 may overlap those before. */

@@ -120,6 +120,7 @@ GC__FN bool gc__marker_take_log(gc_heap *heap) {
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_log(heap);
+    heap->pause.stored_objects += marker->logged;
     memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
     marker->logged = marker->taken = 0;
 }
@@ -237,6 +238,9 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_waited += marker->waiting.count;
+    heap->pause.waiting_objects = marker->waiting.count;
+    heap->pause.left_objects = marker->grey.count + marker->seen.count;
+    heap->pause.concurrent_lost = !marker->done;
     heap->marking = false;
 }
 

@@ -171,6 +171,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
     heap->pace->crew_cpu_ns = crew_ns;
+    heap->pause.cpu_ns = pause;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;

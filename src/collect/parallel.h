@@ -42,7 +42,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
     if (item.to)
         gc__object_trace_part(worker, item.object, item.from, item.to);
     else
-        gc__object_trace(item.object, &worker->visitor);
+        gc__object_trace_all(worker, item.object);
 }
 
 /* Calls the trace functions of objects that others have handed over. */
@@ -295,6 +295,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &crew->cards));
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        worker->heap->pause.dirty_cards = crew->cards.count;
         size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
         gc__crew_run(worker, crew->root_units + card_units, condemned);
         gc__worker_remember(worker, false);
@@ -307,6 +308,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above);
+    worker->heap->pause.dirty_cards = worker->cards_next - GC__CARD_FIFO; /* but for what empties the FIFO */
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark

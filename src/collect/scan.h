@@ -249,11 +249,17 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
 
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    worker->trace_calls++;
     gc__object_trace(object, &part.visitor);
 }
 
+GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
+    worker->trace_calls++;
+    gc__object_trace(object, &worker->visitor);
+}
+
 #if GC_HAS_MODEL
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace(object, &worker->visitor); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
 GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     (void)many;
     gc__scan(worker, object);
@@ -323,7 +329,7 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
     if (many && gc__trace_is_for_host(worker))
         gc__crew_hand_over(worker, object, 0, 0);
     else
-        gc__object_trace(object, &worker->visitor);
+        gc__object_trace_all(worker, object);
 }
 
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }

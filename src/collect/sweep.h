@@ -58,7 +58,7 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 }
 
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
-    while (condemned) {
+    for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
         if (condemned->kind == GC__LARGE)

@@ -52,7 +52,7 @@ typedef struct gc__worker {
         *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
-    uint64_t mark_stack_overflows, evacuation_failures;
+    uint64_t mark_stack_overflows, evacuation_failures, trace_calls;
 
     struct gc__crew *crew;                /* where several workers run; NULL: one */
     unsigned number;                      /* 0: the worker of the thread that collects */

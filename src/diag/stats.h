@@ -5,6 +5,7 @@
 #include "../threads/stop.h"
 #include "../collect/crew.h"
 #include "../collect/shade.h"
+#include "pauses.h"
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
@@ -38,6 +39,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
     stats->heap_bytes_max = heap->options.heap_bytes_max;
     stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
+    for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
@@ -65,6 +67,16 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
         }
     }
     return 0;
+}
+
+GC__FN void gc__print_pauses_line(const gc_stats *s, FILE *file) {
+    const double ms = (double)GC__NS_PER_MS;
+    fprintf(file,
+            "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms, p99.9 %.3f ms; at least %.1f %% of any 1 ms is left "
+            "to the program, %.1f %% of any 10 ms, %.1f %% of any 100 ms\n",
+            (double)s->pause_total_ns / ms, (double)s->pause_max_ns / ms,
+            (double)gc_stats_pause_percentile(s, 0.99) / ms, (double)gc_stats_pause_percentile(s, 0.999) / ms,
+            100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
 /* The share of the pauses that each phase took. */
@@ -116,8 +128,7 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
             (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
             (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
             (unsigned long long)s.collections_moving);
-    fprintf(file, "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms\n", (double)s.pause_total_ns / ms,
-            (double)s.pause_max_ns / ms, (double)gc_stats_pause_percentile(&s, 0.99) / ms);
+    gc__print_pauses_line(&s, file);
     gc__print_phases(&s, file);
     fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
     fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,

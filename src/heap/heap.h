@@ -1,6 +1,7 @@
 /* The heap: one instance of everything that heaps of a process do not share. */
 #pragma once
 
+#include "../api/pause.h"
 #include "../api/thread.h"
 #include "../base/words.h"
 #include "rank.h"
@@ -62,6 +63,7 @@ struct gc_heap {
     gc_phase phase_counted;   /* that phase */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
+    gc_pause pause;           /* the last one, or the one that runs; counted as it goes on */
 
     struct gc__threads *threads;
     struct gc__collector *collector;
@@ -71,6 +73,7 @@ struct gc_heap {
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
+    struct gc__pauses *pauses;
     const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
     struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
 };

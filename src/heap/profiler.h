@@ -56,7 +56,7 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
 /* Ends the phase that a collection is in, and begins another. */
 GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
     uint64_t now = gc__os_now_ns();
-    if (phase != GC_PHASE_OPEN) heap->stats.phase_total_ns[heap->phase_counted] += now - heap->phase_since_ns;
+    if (phase != GC_PHASE_OPEN) heap->pause.phase_ns[heap->phase_counted] += now - heap->phase_since_ns;
     heap->phase_since_ns = now;
     heap->phase_counted = phase;
 }

@@ -4,6 +4,7 @@
 #include "../heap/profiler.h"
 #include "../threads/stack.h"
 #include "../collect/pace.h"
+#include "../diag/pauses.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
 #include "announce.h"
@@ -110,6 +111,7 @@ typedef struct gc__instance {
     gc__finalizers finalizers;
     gc__stress stress;
     gc__marker marker;
+    gc__pauses pauses;
 } gc__instance;
 
 GC__FN void gc__heap_start_pace(gc_heap *heap) {
@@ -144,6 +146,8 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->finalizers = &all->finalizers;
     heap->stress = &all->stress;
     heap->marker = &all->marker;
+    heap->pauses = &all->pauses;
+    gc__pauses_open(heap->pauses);
     gc__lock_init(&heap->threads->lock);
     gc__lock_init(&heap->threads->roots_lock);
     gc__lock_init(&heap->handles->lock);

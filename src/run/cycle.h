@@ -9,6 +9,7 @@
 #include "../collect/pace.h"
 #include "../diag/check.h"
 #include "../diag/checkmark.h"
+#include "../diag/pauses.h"
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
 #include "crew.h"
@@ -19,6 +20,7 @@
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
     gc__phase_begin(heap, GC_DAC_OPENING);
+    if (heap->marker->has_thread) heap->pause.marker_ns = heap->phase_since_ns - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
@@ -36,7 +38,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
 }
 
-GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
+GC__FN void gc__cycle_statistics(gc_heap *heap) {
     gc_stats *stats = &heap->stats;
     gc_collection *collection = &heap->collection;
     stats->survived_bytes = stats->condemned_bytes = 0;
@@ -47,17 +49,12 @@ GC__FN void gc__cycle_statistics(gc_heap *heap, uint64_t pause_ns) {
     }
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
-    collection->pause_ns = pause_ns;
+    collection->pause_ns = gc__pause_until_now(heap);
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;
     stats->collections[collection->generation]++;
     stats->collections_compacting += collection->compacting;
-    stats->pause_total_ns += pause_ns;
-    stats->pause_last_ns = pause_ns;
-    if (pause_ns > stats->pause_max_ns) stats->pause_max_ns = pause_ns;
-    unsigned bucket = pause_ns ? 63 - (unsigned)__builtin_clzll(pause_ns) : 0;
-    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
 }
 
 /* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
@@ -185,7 +182,6 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
                   (unsigned long long)heap->collection.number);
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
-    uint64_t start = gc__os_now_ns();
     if (heap->options.non_generational) generation = 2;
     if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
     gc__cycle_open(heap, generation, reason, compacting);
@@ -207,7 +203,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     else
         gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
-    if (gathered) gc__cycle_statistics(heap, gc__os_now_ns() - start);
+    if (gathered) gc__cycle_statistics(heap);
     heap->collecting = false;
     gc__phase_begin(heap, GC_DAC_IDLE);
     GC__HOST_SCOPE;
@@ -221,9 +217,12 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
 /* The world is stopped. False: the collection was left out, for want of memory. */
 GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (gc__is_abandoned(heap)) return true;
+    gc__pause_begin(heap);
     gc__marker_rest(heap);
     bool ran = gc__collect_alone(heap, generation, reason, compacting);
+    uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
     gc__marker_go_on(heap);
+    if (ran) gc__pause_end(heap, before);
     return ran;
 }
 

@@ -1,9 +1,11 @@
 /* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
 #pragma once
 
+#include "../heap/profiler.h"
 #include "../collect/marker.h"
 #include "../collect/parallel.h"
 #include "../collect/pace.h"
+#include "../diag/pauses.h"
 
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
@@ -164,6 +166,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     if (heap->cycle->marking != GC__MARKING_FINISH) return condemned;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
+    gc__phase_note(heap, GC_PHASE_REMARK);
     gc__marker_finish(heap);
     for (const gc__region *region = condemned; region; region = region->next)
         if (region->target == 2) gc__region_set_rank(region, 2, true);
@@ -200,7 +203,7 @@ GC__FN bool gc__marking_is_late(const gc_heap *heap, size_t eighths) {
    goes on. */
 GC__FN void gc__marking_help(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    uint64_t end = gc__os_now_ns() + gc__pace_goal_ns(heap);
+    uint64_t start = gc__os_now_ns(), end = start + gc__pace_goal_ns(heap);
     bool more = true;
     while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
         gc__lock_take(&marker->lock);
@@ -208,6 +211,7 @@ GC__FN void gc__marking_help(gc_heap *heap) {
         if (!more) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
         gc__lock_release(&marker->lock);
     }
+    heap->pauses->help_ns += gc__os_now_ns() - start;
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
@@ -233,6 +237,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
     if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
+        heap->pauses->no_use = true;
         *generation = 2;
         return GC__MARKING_NONE;
     }

@@ -82,7 +82,9 @@ typedef struct gc__threads {
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
-    uint64_t stop_started_ns;
+    uint64_t stop_started_ns;  /* when they were asked to; 0: the last stop was of no other thread, or its time was counted */
+    uint64_t slowest_ns;       /* until the last one had stopped */
+    const gc_thread *slowest;  /* that one, while they are stopped; NULL: the host has stopped them */
     unsigned processors; /* asked for once */
     gc_thread *first;
     uint32_t

@@ -59,6 +59,10 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
     gc__record(thread)->stops++;
     gc__record(thread)->stop_total_ns += waited;
     if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
+    if (waited > heap->threads->slowest_ns) {
+        heap->threads->slowest_ns = waited;
+        heap->threads->slowest = thread;
+    }
     if (waited <= heap->stats.stop_max_ns) return;
     heap->stats.stop_max_ns = waited;
     snprintf(heap->stats.stop_slowest, sizeof heap->stats.stop_slowest, "%s", gc__thread_name(thread));
@@ -73,6 +77,8 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc__park(heap);
     heap->threads->stop_started_ns = gc__os_now_ns();
+    heap->threads->slowest_ns = 0;
+    heap->threads->slowest = NULL;
     __atomic_store_n(&heap->threads->stopping, 1u, __ATOMIC_SEQ_CST);
     if (heap->options.suspend) {
         GC__HOST_SCOPE;
@@ -100,6 +106,7 @@ GC__FN void gc__world_stop_locked(gc_heap *heap) {
     if (heap->threads->stop_depth++) return;
     bool alone = !heap->threads->first ||
                  (heap->threads->first == gc__thread_self(heap) && !gc__record(heap->threads->first)->next);
+    heap->threads->stop_started_ns = 0;
     if (heap->options.suspend || !alone) gc__world_stop_others(heap);
 }
 

@@ -79,6 +79,12 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_heap_print_memory, heap, (gc_heap_print_memory(NULL, stdout), true))                 \
     X(gc_heap_print_memory, file, (gc_heap_print_memory(heap, NULL), true))                   \
     X(gc_heap_print_stats, file, (gc_heap_print_stats(heap, NULL), true))                     \
+    X(gc_heap_pauses, heap, gc_heap_pauses(NULL, &pause, 1, false) == 0)                      \
+    X(gc_heap_pauses, longest, gc_heap_pauses(heap, NULL, 1, false) == 0)                     \
+    X(gc_pause_explain, pause, gc_pause_explain(NULL, text, 1) == 0)                          \
+    X(gc_pause_explain, text, gc_pause_explain(&pause, NULL, 1) == 0)                         \
+    X(gc_heap_print_pauses, heap, (gc_heap_print_pauses(NULL, stdout), true))                 \
+    X(gc_heap_print_pauses, file, (gc_heap_print_pauses(heap, NULL), true))                   \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
     X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \
     X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \
@@ -146,6 +152,8 @@ static void null_call(void *which) {
     const gc_result null = GC_ERROR_ARGUMENT;
     gc_visitor nobody = {NULL};
     gc_stats stats;
+    gc_pause pause = {0};
+    char text[64];
     int visits = 0;
     bool expected = false;
     switch (*(int *)which) {

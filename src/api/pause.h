@@ -1,0 +1,55 @@
+/* Pauses: the longest ones, where their time went, and why. */
+#pragma once
+
+#include "heap.h"
+
+#define GC_PAUSES_KEPT 10
+
+/* A pause for a collection: where its time went, and what there was to do. */
+typedef struct gc_pause {
+    uint64_t number;   /* of the collection */
+    uint64_t began_ns; /* since the heap was created */
+    uint64_t ns;       /* its length, all of the following but cpu_ns included; the rest are hooks at its end */
+    uint64_t help_ns;  /* first, the thread that collects has marked: it allocates faster than is marked beside the program */
+    uint64_t stop_ns;  /* until all threads had stopped */
+    uint64_t slowest_ns;               /* until the last of them had, if gc.h has stopped them */
+    uint64_t marker_ns;                /* until the thread that marks beside the program rested */
+    uint64_t phase_ns[GC_PHASE_COUNT]; /* in each phase of the collection */
+    uint64_t wake_ns; /* until the thread that marks was woken */
+    uint64_t cpu_ns;  /* CPU time of the thread that collects, in all phases; 0: not known. Less than theirs: it did not run */
+    char slowest[32];                  /* the name of the thread that was the last to stop; "": none */
+    gc_reason reason;
+    int generation;          /* the oldest condemned one */
+    bool compacting;         /* everything that could move was to be moved */
+    bool concurrent;         /* it has ended a marking beside the program */
+    bool concurrent_begun;   /* it has begun one */
+    bool concurrent_lost;    /* it has ended it too early, since the heap had grown too far */
+    bool concurrent_no_use;  /* generation 2 was not marked beside the program, since it held too much in holes */
+    size_t roots;            /* slots that were roots */
+    size_t pins;             /* roots that pin their objects, conservative words among them */
+    size_t dirty_cards;      /* of generations that were not condemned */
+    size_t condemned_bytes;  /* of objects that might have died */
+    size_t survived_bytes;   /* the part that has not */
+    size_t moved_bytes;      /* the part of that which was copied */
+    size_t regions;          /* condemned */
+    size_t trace_calls;      /* of trace functions */
+    size_t suspects;         /* objects that only conservative words have found */
+    size_t finalizers;       /* that have become due */
+    size_t left_objects;     /* that the marker had found and not scanned when the marking ended */
+    size_t waiting_objects;  /* whose trace functions waited for the end of the marking */
+    size_t stored_objects;   /* that barriers have shown to the marker since the collection before */
+    size_t held_bytes;       /* in use when it began, holes included, and off the heap */
+    size_t goal_bytes;       /* what should be in use at most */
+} gc_pause;
+
+/* Copies the longest pauses of the heap, at most GC_PAUSES_KEPT of them, to `longest`, which has room for `count`: the
+   longest first. Returns how many. forget: they are not told again, so that regular calls tell those of the time between. A
+   safe point, as gc_heap_stats is. [cooperative; may wait; cannot fail] */
+GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget);
+/* Writes why the pause was as long as it was, in words: "12,044 dirty cards, 3.1 MiB survived". The text ends with 0 if
+   `bytes` is not 0. Returns its length, as snprintf does. [any thread; never collects; cannot fail] */
+GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes);
+/* A readable report: the histogram of pauses, the least share of any 1, 10 and 100 ms that they left to the program, and the
+   longest ones with their phases and reasons. It is a safe point, as gc_heap_print_stats is. [cooperative; may wait; cannot
+   fail] */
+GC_API void gc_heap_print_pauses(gc_heap *heap, FILE *file);

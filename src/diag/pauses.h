@@ -1,0 +1,159 @@
+/* What pauses were spent on: the longest ones, and the least share of any 1, 10 and 100 ms that they have left to the program.
+
+   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to help the marker; it ends
+   when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
+   collector note in heap->pause what they had to do, as sums and not piece by piece. */
+#pragma once
+
+#include "../api/pause.h"
+#include "../heap/heap.h"
+#include "../threads/mode.h"
+#include "../collect/collector.h"
+
+#define GC__WINDOW_PARTS 64
+
+/* Pauses between `began` and `ended`, `ns` in all. */
+typedef struct gc__paused {
+    uint64_t began, ended, ns;
+} gc__paused;
+
+/* The most time that pauses took in any window of that length. A window that holds as much as any other can be moved so that it
+   ends with a pause, so only those are looked at. Pauses that begin within a 64th of the window's length are one entry, so a ring
+   of 66 has all that a window can meet; where a window begins within an entry, its pauses count as if they were at its end, so
+   that the sum is too large by a 64th of the window at most, and never too small. */
+typedef struct gc__window_share {
+    uint64_t window_ns, most_ns;
+    uint64_t ns; /* of all entries */
+    unsigned first, count;
+    gc__paused ring[GC__WINDOW_PARTS + 2];
+} gc__window_share;
+
+typedef struct gc__pauses {
+    uint64_t created_ns; /* when the heap was */
+    uint64_t began_ns;   /* the pause that runs */
+    uint64_t stopped_ns; /* when all threads had stopped */
+    uint64_t ended_ns;   /* the one before */
+    uint64_t help_ns;    /* of the next pause */
+    bool no_use;         /* of the next pause: gc_pause.concurrent_no_use */
+    unsigned count;
+    gc_pause longest[GC_PAUSES_KEPT]; /* the longest first */
+    gc__window_share windows[GC_WINDOWS];
+} gc__pauses;
+
+GC__FN void gc__pauses_open(gc__pauses *pauses) {
+    uint64_t window_ns = GC__NS_PER_MS;
+    pauses->created_ns = pauses->ended_ns = gc__os_now_ns();
+    for (int i = 0; i < GC_WINDOWS; i++, window_ns *= 10) pauses->windows[i].window_ns = window_ns;
+}
+
+GC__FN gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
+    return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
+}
+
+/* A pause has ended, later than all before. */
+GC__FN void gc__window_note(gc__window_share *share, uint64_t began, uint64_t ended) {
+    uint64_t from = ended - gc__min(ended, share->window_ns);
+    while (share->count && gc__window_entry(share, 0)->ended <= from) {
+        share->ns -= gc__window_entry(share, 0)->ns;
+        share->first++;
+        share->count--;
+    }
+    if (!share->count || began - gc__window_entry(share, share->count - 1)->began >= share->window_ns / GC__WINDOW_PARTS) {
+        gc__paused *next = gc__window_entry(share, share->count++);
+        next->began = began;
+        next->ns = 0;
+    }
+    gc__paused *last = gc__window_entry(share, share->count - 1), *oldest = gc__window_entry(share, 0);
+    last->ended = ended;
+    last->ns += ended - began;
+    share->ns += ended - began;
+    uint64_t ns = share->ns;
+    if (oldest->began < from) ns -= oldest->ns - gc__min(oldest->ns, oldest->ended - from);
+    if (ns > share->most_ns) share->most_ns = ns;
+}
+
+GC__FN double gc__window_utilisation(const gc__window_share *share) {
+    return 1 - (double)share->most_ns / (double)share->window_ns;
+}
+
+/* The world is stopped. */
+GC__FN void gc__pause_begin(gc_heap *heap) {
+    gc_pause *pause = &heap->pause;
+    gc__threads *threads = heap->threads;
+    gc__pauses *pauses = heap->pauses;
+    uint64_t now = gc__os_now_ns(), asked = threads->stop_started_ns ? threads->stop_started_ns : now;
+    memset(pause, 0, sizeof *pause);
+    pause->help_ns = pauses->help_ns;
+    pause->concurrent_no_use = pauses->no_use;
+    pause->stop_ns = now - asked;
+    if (pause->stop_ns) pause->slowest_ns = threads->slowest_ns;
+    pauses->began_ns = asked - pause->help_ns;
+    pauses->stopped_ns = now;
+    pause->held_bytes = gc__bytes_in_use(heap);
+    pause->goal_bytes = heap->goal_bytes;
+    pauses->help_ns = threads->stop_started_ns = 0;
+    pauses->no_use = false;
+}
+
+GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
+
+/* Of the collection that has just run. */
+GC__FN void gc__pause_describe(gc_heap *heap) {
+    gc_pause *pause = &heap->pause;
+    const gc_collection *collection = &heap->collection;
+    const gc__cycle *cycle = heap->cycle;
+    const gc_thread *slowest = pause->stop_ns ? heap->threads->slowest : NULL;
+    if (slowest) snprintf(pause->slowest, sizeof pause->slowest, "%s", gc__thread_name(slowest));
+    pause->number = collection->number;
+    pause->generation = collection->generation;
+    pause->reason = collection->reason;
+    pause->compacting = collection->compacting;
+    pause->concurrent = cycle->marking == GC__MARKING_FINISH;
+    pause->concurrent_begun = cycle->marking == GC__MARKING_BEGIN;
+    pause->roots = cycle->roots.count + cycle->interior.count / 3;
+    pause->pins = cycle->pins.count;
+    pause->condemned_bytes = heap->stats.condemned_bytes;
+    pause->survived_bytes = heap->stats.survived_bytes;
+    pause->moved_bytes = collection->moved_bytes;
+    pause->suspects = heap->stats.conservative_objects;
+}
+
+/* Keeps the pause among the longest ones, of which it is one. */
+GC__FN void gc__pause_keep(gc_heap *heap) {
+    gc__pauses *pauses = heap->pauses;
+    gc__pause_describe(heap);
+    unsigned place = pauses->count < GC_PAUSES_KEPT ? pauses->count++ : GC_PAUSES_KEPT - 1;
+    for (; place && pauses->longest[place - 1].ns < heap->pause.ns; place--)
+        pauses->longest[place] = pauses->longest[place - 1];
+    pauses->longest[place] = heap->pause;
+}
+
+/* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */
+GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
+    gc_stats *stats = &heap->stats;
+    gc__pauses *pauses = heap->pauses;
+    uint64_t now = gc__os_now_ns(), began = gc__max(pauses->began_ns, pauses->ended_ns), ns = now - pauses->began_ns;
+    unsigned bucket = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;
+    stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
+    stats->pause_total_ns += ns;
+    stats->pause_last_ns = ns;
+    if (ns > stats->pause_max_ns) stats->pause_max_ns = ns;
+    for (int i = 0; i < GC_PHASE_COUNT; i++) stats->phase_total_ns[i] += heap->pause.phase_ns[i];
+    for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], began, now);
+    pauses->ended_ns = now;
+    heap->pause.ns = ns;
+    heap->pause.wake_ns = woken_ns ? now - woken_ns : 0;
+    heap->pause.began_ns = pauses->began_ns - pauses->created_ns;
+    if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
+}
+
+GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
+    GC__API_SCOPE("gc_heap_pauses");
+    if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
+    gc__heap_lock(heap);
+    size_t told = gc__min(count, heap->pauses->count);
+    memcpy(longest, heap->pauses->longest, told * sizeof *longest);
+    if (forget) heap->pauses->count = 0;
+    gc__heap_unlock(heap);
+    return told;
+}
