@@ -1732,6 +1732,7 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
+GC__FN uint64_t gc__cpu_ticks(void); /* a count at a steady rate, unknown, that takes less time to ask for than the clock */
 
 /* Has `f` called at the end of the calling thread, and once more, after other destructors, if it returns true. False: the
    system has no room for that. */
@@ -3088,6 +3089,7 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
 #define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
+GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
 /* For functions that are all assembly, to which no option of the compiler may add code of its own. */
 #define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
@@ -3158,6 +3160,11 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
+GC__FN uint64_t gc__cpu_ticks(void) {
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+}
 
 __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
     "gc__save_registers") ".type gc__save_registers, %function\n"
@@ -4762,8 +4769,9 @@ struct gc_heap {
     bool collecting;
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
-    uint64_t phase_since_ns;  /* when the collection that runs began the phase that it is in */
+    uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
     gc_phase phase_counted;   /* that phase */
+    uint64_t phase_ticks[GC_PHASE_COUNT]; /* that its phases have taken */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
     gc_pause pause;           /* the last one, or the one that runs; counted as it goes on */
@@ -5430,12 +5438,24 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
     return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
 }
 
-/* Ends the phase that a collection is in, and begins another. */
+/* Ends the phase that a collection is in, and begins another. Ticks of two processors may differ: then less is counted. */
 GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
-    uint64_t now = gc__os_now_ns();
-    if (phase != GC_PHASE_OPEN) heap->pause.phase_ns[heap->phase_counted] += now - heap->phase_since_ns;
-    heap->phase_since_ns = now;
+    uint64_t now = gc__cpu_ticks();
+    if (phase == GC_PHASE_OPEN)
+        memset(heap->phase_ticks, 0, sizeof heap->phase_ticks);
+    else if (now > heap->phase_since)
+        heap->phase_ticks[heap->phase_counted] += now - heap->phase_since;
+    heap->phase_since = now;
     heap->phase_counted = phase;
+}
+
+/* Divides the time of a collection among its phases, the last of which is about to end. */
+GC__FN void gc__phases_share(gc_heap *heap, uint64_t all_ns) {
+    uint64_t ticks = 0;
+    gc__phase_count(heap, GC_PHASE_CLOSE);
+    for (int i = 0; i < GC_PHASE_COUNT; i++) ticks += heap->phase_ticks[i];
+    double ns = (double)all_ns / (double)(ticks + !ticks);
+    for (int i = 0; i < GC_PHASE_COUNT; i++) heap->pause.phase_ns[i] = (uint64_t)((double)heap->phase_ticks[i] * ns);
 }
 
 /* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
@@ -5450,7 +5470,7 @@ GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
                                     GC_PHASE_CLOSE};
     const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
-    gc__phase_count(heap, phase == GC_DAC_IDLE ? GC_PHASE_COUNT : (gc_phase)noted[phase]);
+    if (phase != GC_DAC_IDLE) gc__phase_count(heap, (gc_phase)noted[phase]);
     if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
     if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
 }
@@ -9310,9 +9330,13 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
-/* Whether all objects are old and in one region, so that copies of them would take as much. */
+/* Whether all objects that could be moved are old and in one region, so that copies of them would take as much. */
 GC__FN bool gc__is_one_region(const gc_heap *heap) {
-    return !heap->regions[0] && !heap->regions[1] && heap->regions[2] && !heap->regions[2]->next;
+    unsigned found = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region && found < 2; region = region->next)
+            if (region->kind == GC__SMALL && !region->fixed) found += g == 2 ? 1 : 2;
+    return found == 1;
 }
 
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
@@ -10883,6 +10907,10 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
 }
 
 GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
+/* What of the pause came before the collection's phases. */
+GC__FN uint64_t gc__pause_before_phases(const gc_heap *heap) {
+    return heap->pauses->stopped_ns - heap->pauses->began_ns + heap->pause.marker_ns;
+}
 
 /* Of the collection that has just run. */
 GC__FN void gc__pause_describe(gc_heap *heap) {
@@ -12206,7 +12234,7 @@ GC__FN void gc__crew_fire(gc_heap *heap) {
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
     gc__phase_begin(heap, GC_DAC_OPENING);
-    if (heap->marker->has_thread) heap->pause.marker_ns = heap->phase_since_ns - heap->pauses->stopped_ns;
+    if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
@@ -12236,6 +12264,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
     collection->pause_ns = gc__pause_until_now(heap);
+    gc__phases_share(heap, collection->pause_ns - gc__pause_before_phases(heap));
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;

@@ -1196,23 +1196,15 @@ GC__FN void gc__entry_ended(gc__notes *notes, const gc_weak_entries *entries, si
         gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_key(entries, i), value));
 }
 
-/* Whether a weak slot with that word stays as it is. */
-GC__INLINED bool gc__weak_stays(uintptr_t word, bool value) {
-    uintptr_t ref = gc__slot_decode(word, value);
-    uint8_t verdict = gc__in_arena(ref) ? GC__VERDICTS[ref >> GC_REGION_SHIFT] : 0;
-    return !verdict || (verdict == GC__MARK && gc__mark_get(ref));
-}
-
 /* The index of the first weak reference, from the i-th on, that has to change; `value` is constant where this is inlined.
-   Most places of a table are empty: four words whose OR is below the arena are all below it. */
+   Most entries of a table stay as they are, or are empty, and cost a few instructions each. */
 GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size_t bytes, bool value) {
-    while (i < count) {
-        const gc_word *at = (const gc_word *)(keys + i * bytes);
-        bool four = !value && bytes == 8 && count - i >= 4;
-        size_t end = i + (four ? 4 : 1);
-        if (four && (at[0] | at[1] | at[2] | at[3]) < gc__the_arena.base) i = end;
-        for (; i < end; i++)
-            if (!gc__weak_stays(*(const gc_word *)(keys + i * bytes), value)) return i;
+    const uintptr_t base = gc__the_arena.base, size = gc__the_arena.bytes;
+    for (const char *at = (const char *)keys + i * bytes; i < count; i++, at += bytes) {
+        uintptr_t ref = gc__slot_decode(*(const gc_word *)(const void *)at, value);
+        if (ref - base >= size) continue;
+        uint8_t verdict = GC__VERDICTS[ref >> GC_REGION_SHIFT];
+        if (verdict && (verdict != GC__MARK || !gc__mark_get(ref))) break;
     }
     return i;
 }

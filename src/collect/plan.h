@@ -249,9 +249,13 @@ GC__FN bool gc__is_spread(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
-/* Whether all objects are old and in one region, so that copies of them would take as much. */
+/* Whether all objects that could be moved are old and in one region, so that copies of them would take as much. */
 GC__FN bool gc__is_one_region(const gc_heap *heap) {
-    return !heap->regions[0] && !heap->regions[1] && heap->regions[2] && !heap->regions[2]->next;
+    unsigned found = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region && found < 2; region = region->next)
+            if (region->kind == GC__SMALL && !region->fixed) found += g == 2 ? 1 : 2;
+    return found == 1;
 }
 
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */

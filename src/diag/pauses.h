@@ -96,6 +96,10 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
 }
 
 GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
+/* What of the pause came before the collection's phases. */
+GC__FN uint64_t gc__pause_before_phases(const gc_heap *heap) {
+    return heap->pauses->stopped_ns - heap->pauses->began_ns + heap->pause.marker_ns;
+}
 
 /* Of the collection that has just run. */
 GC__FN void gc__pause_describe(gc_heap *heap) {

@@ -59,8 +59,9 @@ struct gc_heap {
     bool collecting;
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
-    uint64_t phase_since_ns;  /* when the collection that runs began the phase that it is in */
+    uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
     gc_phase phase_counted;   /* that phase */
+    uint64_t phase_ticks[GC_PHASE_COUNT]; /* that its phases have taken */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
     gc_pause pause;           /* the last one, or the one that runs; counted as it goes on */

@@ -53,12 +53,24 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
     return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
 }
 
-/* Ends the phase that a collection is in, and begins another. */
+/* Ends the phase that a collection is in, and begins another. Ticks of two processors may differ: then less is counted. */
 GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
-    uint64_t now = gc__os_now_ns();
-    if (phase != GC_PHASE_OPEN) heap->pause.phase_ns[heap->phase_counted] += now - heap->phase_since_ns;
-    heap->phase_since_ns = now;
+    uint64_t now = gc__cpu_ticks();
+    if (phase == GC_PHASE_OPEN)
+        memset(heap->phase_ticks, 0, sizeof heap->phase_ticks);
+    else if (now > heap->phase_since)
+        heap->phase_ticks[heap->phase_counted] += now - heap->phase_since;
+    heap->phase_since = now;
     heap->phase_counted = phase;
+}
+
+/* Divides the time of a collection among its phases, the last of which is about to end. */
+GC__FN void gc__phases_share(gc_heap *heap, uint64_t all_ns) {
+    uint64_t ticks = 0;
+    gc__phase_count(heap, GC_PHASE_CLOSE);
+    for (int i = 0; i < GC_PHASE_COUNT; i++) ticks += heap->phase_ticks[i];
+    double ns = (double)all_ns / (double)(ticks + !ticks);
+    for (int i = 0; i < GC_PHASE_COUNT; i++) heap->pause.phase_ns[i] = (uint64_t)((double)heap->phase_ticks[i] * ns);
 }
 
 /* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
@@ -73,7 +85,7 @@ GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
                                     GC_PHASE_CLOSE};
     const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
-    gc__phase_count(heap, phase == GC_DAC_IDLE ? GC_PHASE_COUNT : (gc_phase)noted[phase]);
+    if (phase != GC_DAC_IDLE) gc__phase_count(heap, (gc_phase)noted[phase]);
     if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
     if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
 }

@@ -16,6 +16,11 @@
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
+GC__FN uint64_t gc__cpu_ticks(void) {
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+}
 
 __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
     "gc__save_registers") ".type gc__save_registers, %function\n"

@@ -10,6 +10,7 @@
 #define GC__ASM_OPERAND(name) "i"(&name)
 
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
+GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
 /* For functions that are all assembly, to which no option of the compiler may add code of its own. */
 #define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))

@@ -110,6 +110,7 @@ GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
 /* Tells the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
+GC__FN uint64_t gc__cpu_ticks(void); /* a count at a steady rate, unknown, that takes less time to ask for than the clock */
 
 /* Has `f` called at the end of the calling thread, and once more, after other destructors, if it returns true. False: the
    system has no room for that. */

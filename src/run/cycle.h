@@ -20,7 +20,7 @@
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
     gc__phase_begin(heap, GC_DAC_OPENING);
-    if (heap->marker->has_thread) heap->pause.marker_ns = heap->phase_since_ns - heap->pauses->stopped_ns;
+    if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = generation;
     heap->collection.reason = reason;
@@ -50,6 +50,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
     collection->pause_ns = gc__pause_until_now(heap);
+    gc__phases_share(heap, collection->pause_ns - gc__pause_before_phases(heap));
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;
