@@ -12,15 +12,15 @@
 
 #define GC__WINDOW_PARTS 64
 
-/* Pauses between `began` and `ended`, `ns` in all. */
+/* Pauses from `began` to `ended`, of `ns` together; the first one until `first_ended`. */
 typedef struct gc__paused {
-    uint64_t began, ended, ns;
+    uint64_t began, first_ended, ended, ns;
 } gc__paused;
 
 /* The most time that pauses took in any window of that length. A window that holds as much as any other can be moved so that it
    ends with a pause, so only those are looked at. Pauses that begin within a 64th of the window's length are one entry, so a ring
    of 66 has all that a window can meet; where a window begins within an entry, its pauses count as if they were at its end, so
-   that the sum is too large by a 64th of the window at most, and never too small. */
+   that the sum may be too large by a 64th of the window, and is never too small. */
 typedef struct gc__window_share {
     uint64_t window_ns, most_ns;
     uint64_t ns; /* of all entries */
@@ -32,17 +32,17 @@ typedef struct gc__pauses {
     uint64_t created_ns; /* when the heap was */
     uint64_t began_ns;   /* the pause that runs */
     uint64_t stopped_ns; /* when all threads had stopped */
-    uint64_t ended_ns;   /* the one before */
     uint64_t help_ns;    /* of the next pause */
     bool no_use;         /* of the next pause: gc_pause.concurrent_no_use */
     unsigned count;
     gc_pause longest[GC_PAUSES_KEPT]; /* the longest first */
+    gc__paused recent;                /* all within a 64th of the shortest window, or one; the windows do not have them yet */
     gc__window_share windows[GC_WINDOWS];
 } gc__pauses;
 
 GC__FN void gc__pauses_open(gc__pauses *pauses) {
     uint64_t window_ns = GC__NS_PER_MS;
-    pauses->created_ns = pauses->ended_ns = gc__os_now_ns();
+    pauses->created_ns = gc__os_now_ns();
     for (int i = 0; i < GC_WINDOWS; i++, window_ns *= 10) pauses->windows[i].window_ns = window_ns;
 }
 
@@ -50,28 +50,50 @@ GC__FN gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
     return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
 }
 
-/* A pause has ended, later than all before. */
-GC__FN void gc__window_note(gc__window_share *share, uint64_t began, uint64_t ended) {
-    uint64_t from = ended - gc__min(ended, share->window_ns);
+/* Some pauses have ended, later than all before. */
+GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
+    uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns); /* of the earliest such window */
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
         share->first++;
         share->count--;
     }
-    if (!share->count || began - gc__window_entry(share, share->count - 1)->began >= share->window_ns / GC__WINDOW_PARTS) {
-        gc__paused *next = gc__window_entry(share, share->count++);
-        next->began = began;
-        next->ns = 0;
+    share->ns += paused->ns;
+    gc__paused *last = share->count ? gc__window_entry(share, share->count - 1) : NULL;
+    if (last && paused->began - last->began < share->window_ns / GC__WINDOW_PARTS) {
+        last->ended = paused->ended;
+        last->ns += paused->ns;
+    } else {
+        *gc__window_entry(share, share->count++) = *paused;
     }
-    gc__paused *last = gc__window_entry(share, share->count - 1), *oldest = gc__window_entry(share, 0);
-    last->ended = ended;
-    last->ns += ended - began;
-    share->ns += ended - began;
-    uint64_t ns = share->ns;
-    if (oldest->began < from) ns -= oldest->ns - gc__min(oldest->ns, oldest->ended - from);
-    if (ns > share->most_ns) share->most_ns = ns;
+    const gc__paused *oldest = gc__window_entry(share, 0);
+    uint64_t ns = share->ns, after = oldest->ended - gc__min(oldest->ended, from);
+    if (oldest->began < from) ns -= oldest->ns - gc__min(oldest->ns, after);
+    share->most_ns = gc__max(share->most_ns, gc__min(ns, share->window_ns));
 }
 
+/* Has the windows know of all pauses. */
+GC__FN void gc__pauses_settle(gc__pauses *pauses) {
+    if (pauses->recent.ns)
+        for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
+    memset(&pauses->recent, 0, sizeof pauses->recent);
+}
+
+/* A pause has ended. Many short ones in a row, as of a program that collects at each allocation, take some instructions each. */
+GC__FN void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
+    gc__paused *recent = &pauses->recent;
+    if (recent->ns && ended - recent->began < GC__NS_PER_MS / GC__WINDOW_PARTS) {
+        recent->ended = ended;
+        recent->ns += ended - began;
+        return;
+    }
+    gc__pauses_settle(pauses);
+    recent->began = began;
+    recent->first_ended = recent->ended = ended;
+    recent->ns = ended - began;
+}
+
+/* The least part of any window that pauses have left. */
 GC__FN double gc__window_utilisation(const gc__window_share *share) {
     return 1 - (double)share->most_ns / (double)share->window_ns;
 }
@@ -136,15 +158,13 @@ GC__FN void gc__pause_keep(gc_heap *heap) {
 GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     gc_stats *stats = &heap->stats;
     gc__pauses *pauses = heap->pauses;
-    uint64_t now = gc__os_now_ns(), began = gc__max(pauses->began_ns, pauses->ended_ns), ns = now - pauses->began_ns;
+    uint64_t now = gc__os_now_ns(), ns = now - pauses->began_ns;
     unsigned bucket = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;
     stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
     stats->pause_total_ns += ns;
     stats->pause_last_ns = ns;
     if (ns > stats->pause_max_ns) stats->pause_max_ns = ns;
-    for (int i = 0; i < GC_PHASE_COUNT; i++) stats->phase_total_ns[i] += heap->pause.phase_ns[i];
-    for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], began, now);
-    pauses->ended_ns = now;
+    gc__pauses_note(pauses, pauses->began_ns, now);
     heap->pause.ns = ns;
     heap->pause.wake_ns = woken_ns ? now - woken_ns : 0;
     heap->pause.began_ns = pauses->began_ns - pauses->created_ns;

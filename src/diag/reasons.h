@@ -154,7 +154,8 @@ GC__COLD void gc__pause_reasons(gc__text *text, const gc_pause *pause) {
     gc__reason_kind(text, pause);
     for (int i = 0; i < GC__REASONS_MAX; i++) {
         int part = gc__pause_longest_part(pause, done);
-        if (i && gc__pause_part_ns(pause, part) < pause->ns / GC__REASON_PART) break;
+        uint64_t ns = gc__pause_part_ns(pause, part);
+        if (!ns || (i && ns < pause->ns / GC__REASON_PART)) break;
         gc__reason_part(text, pause, part);
         done |= trace >> part & 1 ? trace : 1u << part;
     }

@@ -70,7 +70,10 @@ GC__FN void gc__phases_share(gc_heap *heap, uint64_t all_ns) {
     gc__phase_count(heap, GC_PHASE_CLOSE);
     for (int i = 0; i < GC_PHASE_COUNT; i++) ticks += heap->phase_ticks[i];
     double ns = (double)all_ns / (double)(ticks + !ticks);
-    for (int i = 0; i < GC_PHASE_COUNT; i++) heap->pause.phase_ns[i] = (uint64_t)((double)heap->phase_ticks[i] * ns);
+    for (int i = 0; i < GC_PHASE_COUNT; i++) {
+        heap->pause.phase_ns[i] = (uint64_t)((double)heap->phase_ticks[i] * ns);
+        heap->stats.phase_total_ns[i] += heap->pause.phase_ns[i];
+    }
 }
 
 /* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */

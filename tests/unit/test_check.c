@@ -1,4 +1,5 @@
-/* GC_DEBUG 3: damage to the collector's own structures, planted on purpose, is reported by the next collection. */
+/* GC_DEBUG 3: damage to the collector's own structures, planted on purpose, is reported by the next collection. And sums that
+   collections keep, by numbers instead of clocks. */
 #define _GNU_SOURCE
 #undef GC_DEBUG
 #define GC_DEBUG 3
@@ -80,6 +81,67 @@ static void reported(void (*planted)(void), const char *name, const char *words)
 
 static void nothing(void) {}
 
+/* The least share of a window of 1,000 ns that pauses of these times leave; an entry of the ring is 15 ns wide at most. */
+static double share_of(const uint64_t (*pauses)[2], size_t count) {
+    gc__window_share share = {.window_ns = 1000};
+    for (size_t i = 0; i < count; i++) {
+        gc__paused paused = {pauses[i][0], pauses[i][1], pauses[i][1], pauses[i][1] - pauses[i][0]};
+        gc__window_note(&share, &paused);
+    }
+    return gc__window_utilisation(&share);
+}
+#define SHARE(...) share_of((const uint64_t[][2]){__VA_ARGS__}, sizeof((const uint64_t[][2]){__VA_ARGS__}) / sizeof(uint64_t[2]))
+static void share_is(double got, double expected, const char *what) { ok(got > expected - 1e-9 && got < expected + 1e-9, "%s: %g", what, got); }
+
+static void shares_by_hand(void) {
+    share_is(share_of(NULL, 0), 1, "without a pause all is left");
+    share_is(SHARE({100, 200}), 0.9, "a tenth is taken");
+    share_is(SHARE({5000, 5100}, {9000, 9200}), 0.8, "pauses too far apart for one window: the longer one counts");
+    share_is(SHARE({0, 100}, {500, 600}, {1000, 1100}), 0.8, "no window meets all of the three");
+    share_is(SHARE({0, 100}, {500, 600}, {999, 1000}), 0.799, "but this one does");
+    share_is(SHARE({1000, 1400}, {1900, 2300}), 0.5, "a part of a pause that began before the window");
+    share_is(SHARE({1000, 3000}), 0, "a pause that is longer than the window");
+    share_is(SHARE({1000, 3000}, {3100, 3200}), 0, "and stays the worst");
+    share_is(SHARE({1000, 1990}, {1995, 2005}), 0.005, "the worst window ends with the second pause");
+    share_is(SHARE({100, 105}, {110, 115}, {1100, 1105}), 0.985, "where the window begins between two pauses of an entry, both count");
+    share_is(SHARE({100, 105}, {120, 125}, {1100, 1105}), 0.99, "but not where they are further apart");
+}
+
+/* The least share by looking at each window that ends with a pause. */
+static double share_exact(const uint64_t (*pauses)[2], size_t count, uint64_t window_ns) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t end = pauses[i][1], from = end > window_ns ? end - window_ns : 0, sum = 0;
+        for (size_t j = i + 1; j-- > 0 && pauses[j][1] > from;)
+            sum += pauses[j][1] - (pauses[j][0] > from ? pauses[j][0] : from);
+        if (sum > most) most = sum;
+    }
+    return 1 - (double)most / (double)window_ns;
+}
+
+static void shares_at_random(void) {
+    enum { PAUSES = 4000 };
+    static uint64_t pauses[PAUSES][2];
+    static gc__pauses all;
+    for (int round = 0; round < 24; round++) {
+        uint64_t now = 1000 * GC__NS_PER_MS, scale = (uint64_t)100 << round / 2;
+        memset(&all, 0, sizeof all);
+        gc__pauses_open(&all);
+        for (int i = 0; i < PAUSES; i++) {
+            pauses[i][0] = now += random_bits() % (random_bits() % 8 ? 2 * scale : 40 * scale);
+            pauses[i][1] = now += 1 + random_bits() % (random_bits() % 16 ? scale : 20 * scale);
+            gc__pauses_note(&all, pauses[i][0], pauses[i][1]);
+        }
+        gc__pauses_settle(&all);
+        for (int i = 0; i < GC_WINDOWS; i++) {
+            double exact = share_exact((const uint64_t (*)[2])pauses, PAUSES, all.windows[i].window_ns),
+                   got = gc__window_utilisation(&all.windows[i]);
+            ok(got <= exact + 1e-9 && got >= exact - 2.0 / GC__WINDOW_PARTS - 1e-9, "round %d, window %d: %g, exactly %g", round, i, got, exact);
+            if (all.windows[i].count > GC__WINDOW_PARTS + 2) ok(false, "the ring is long enough");
+        }
+    }
+}
+
 int main(void) {
     damage = nothing;
     is(tap_child(body, NULL, report, sizeof report), 0, "without damage nothing is reported");
@@ -109,5 +171,7 @@ int main(void) {
     REPORTED(finalizer_object, "no object of the heap");
     REPORTED(finalizer_young, "younger than its part");
     REPORTED(finalizer_room, "no room");
+    shares_by_hand();
+    shares_at_random();
     return done();
 }

@@ -1,5 +1,5 @@
-/* Statistics add up. */
-#include "../fixture.h"
+/* Statistics add up, and say why pauses were long. */
+#include "pauses.h"
 
 static void consistent(const char *when) {
     gc_stats s = stats();
@@ -87,5 +87,6 @@ int main(void) {
     run(figures, (gc_options){.non_moving = true});
     run(printed, (gc_options){0});
     host();
+    test_pauses();
     return done();
 }
