@@ -1,7 +1,7 @@
 /* The crew: several workers of one collection, how they share work, and when they are done.
 
    Each worker has a mark stack of its own. What is for all lies in a few shared pieces under one lock: a worker that holds
-   much gives the older half of it away, but only while others wait for work. So the lock is taken seldom, and everything
+   much gives half of it away, but only while others wait for work. So the lock is taken seldom, and everything
    that says whether the collection is done is under it: *a worker is busy while it may hold work, it becomes busy and
    stops being so under the lock, and what it gives away it gives while it is busy. Hence if none is busy and nothing is
    shared, nothing is left.*
@@ -19,7 +19,8 @@
 #define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
 #define GC__POLL_MAX 4096
 #define GC__FOR_HOST 64      /* objects handed over at a time */
-#define GC__CREW_SPINS 60    /* polls before a worker sleeps that waits for work */
+#define GC__CREW_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
+#define GC__CREW_SPIN_NS 20000 /* a worker that waits for work in a run polls so long before it sleeps */
 #define GC__UNITS_PER_CALL 4 /* another worker is woken while there are so many units for each */
 
 typedef struct gc__shared {
@@ -63,6 +64,7 @@ typedef struct gc__crew {
     void *job_context;
     unsigned count; /* members, the thread that collects included */
     unsigned most;  /* so many of them work, at most: processors may have been taken away */
+    bool fits;      /* atomic: each of them may have a processor to itself, so those that wait poll for a while */
     unsigned busy;
     uint32_t asleep;         /* bits of members that wait */
     uint32_t called;         /* bits of those that are woken when the lock is released */
@@ -93,11 +95,28 @@ GC__FN uint32_t gc__crew_random(gc__crew *crew) {
     return crew->random ^= crew->random << 5;
 }
 
+/* The lock is held for less time than a thread takes to sleep and be woken. */
+GC__FN void gc__crew_lock(gc__crew *crew) {
+    unsigned spins = __atomic_load_n(&crew->fits, __ATOMIC_RELAXED) ? GC__CREW_LOCK_SPINS : 0;
+    for (; spins; spins--) {
+        if (gc__lock_is_free(&crew->lock) && gc__lock_try(&crew->lock)) return;
+        gc__cpu_pause();
+    }
+    gc__lock_take(&crew->lock);
+}
+
 /* Lock held from here on, unless a comment says otherwise. */
 
 /* The members that wait and may work. */
 GC__FN uint32_t gc__crew_waiting(const gc__crew *crew) {
     return crew->asleep & (uint32_t)(((uint64_t)1 << crew->most) - 1);
+}
+
+/* Says how many members there are, and how many of them may work. */
+GC__FN void gc__crew_resize(gc__crew *crew, unsigned count, unsigned most) {
+    crew->count = count;
+    crew->most = most;
+    __atomic_store_n(&crew->fits, gc__min(count, most) <= crew->heap->threads->processors, __ATOMIC_RELAXED);
 }
 
 GC__FN void gc__crew_note_hunger(gc__crew *crew) {
@@ -160,33 +179,35 @@ GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
     crew->called |= 1u << next;
     gc__crew_unlock(crew);
     gc__crew_await_turn(crew, number);
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
 }
 
 /* Waits until the member is woken. Leaves and takes the lock. */
 GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
     gc__member *member = &crew->members[number];
     uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
-    bool spin = crew->count <= crew->heap->threads->processors;
+    bool spins = crew->runs && crew->fits;
     crew->asleep |= 1u << number;
     gc__crew_note_hunger(crew);
     if (crew->seed) {
         gc__crew_pass_turn(crew, number);
         return;
     }
-    if (number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
     gc__crew_unlock(crew);
-    uint64_t start = gc__os_now_ns();
-    for (unsigned spins = 0; __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken; spins++) {
-        if (spin && spins < GC__CREW_SPINS)
-            gc__cpu_pause();
-        else
-            gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
+    uint64_t start = gc__os_now_ns(), woke = start;
+    while (spins && woke - start < GC__CREW_SPIN_NS && __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken) {
+        for (int i = 0; i < 16; i++) gc__cpu_pause();
+        woke = gc__os_now_ns();
     }
-    uint64_t woke = gc__os_now_ns();
+    if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken) {
+        if (number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+        while (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken)
+            gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
+        woke = gc__os_now_ns();
+    }
     start =
         gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     member->asleep_ns += woke > start ? woke - start : 0;
 }
 
@@ -279,7 +300,7 @@ GC__FN void gc__crew_idle(gc__crew *crew, gc__member *member) {
 GC__FN bool gc__crew_next(gc__member *member) {
     gc__crew *crew = member->crew;
     bool found;
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     gc__crew_idle(crew, member);
     while (!(found = gc__crew_find(crew, &member->worker)) && (member->number ? !crew->ending : crew->busy != 0))
         gc__crew_sleep(crew, member->number);
@@ -292,7 +313,7 @@ GC__FN void gc__crew_give_host(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     gc__member *member = &crew->members[worker->number];
     if (!worker->number || !member->for_host_count) return;
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     for (; member->for_host_count; member->for_host_count--) {
         const gc__for_host *item = &member->for_host[member->for_host_count - 1];
         if (!gc__words_reserve(&crew->for_host, crew->for_host.count + 3)) {
@@ -314,35 +335,41 @@ GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, ui
     member->for_host[member->for_host_count++] = item;
 }
 
-/* Moves the older half of the stack into the piece; of an array that is all there is, the second half. */
+/* Moves every second entry of the older part of the stack into the piece, but not the newest; of an array that is all there
+   is, the second half. What lies deeper in the stack mostly leads to more: so each has half of the large ones and half of the
+   small. */
 GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
-    size_t words = (size_t)(worker->top - worker->stack), most = gc__min(words / 2, GC__SHARED_WORDS), taken = 0;
+    size_t words = (size_t)(worker->top - worker->stack), seen = 0, kept = 0;
+    uintptr_t keeps[GC__SHARED_WORDS + 3], *from = worker->stack;
+    bool give = true;
     piece->count = 0;
     piece->remember = gc__worker_remembers(worker);
-    if (words == 3 && worker->stack[0] & GC__NUMBER) {
-        size_t end = worker->stack[0] >> 2, from = worker->stack[1] >> 2, middle = from + (end - from) / 2;
-        if (end - from < 2 * GC__CHUNK) return;
-        const uintptr_t half[3] = {worker->stack[0], middle << 2 | GC__NUMBER, worker->stack[2]};
+    if (words == 3 && *from & GC__NUMBER) {
+        size_t end = from[0] >> 2, index = from[1] >> 2, middle = index + (end - index) / 2;
+        if (end - index < 2 * GC__CHUNK) return;
+        const uintptr_t half[3] = {from[0], middle << 2 | GC__NUMBER, from[2]};
         memcpy(piece->words, half, sizeof half);
         piece->count = 3;
-        worker->stack[0] = middle << 2 | GC__NUMBER;
+        from[0] = middle << 2 | GC__NUMBER;
         return;
     }
-    while (taken < words && (taken == 0 || taken < most)) {
-        size_t entry = gc__entry_words(worker->stack + taken);
-        if (taken + entry > GC__SHARED_WORDS || taken + entry == words) break;
-        taken += entry;
+    for (; seen < words; give = !give) {
+        size_t entry = gc__entry_words(from + seen);
+        if (piece->count + entry > GC__SHARED_WORDS || kept + entry > GC__SHARED_WORDS) break;
+        if (give && seen + entry == words) break;
+        memcpy(give ? piece->words + piece->count : keeps + kept, from + seen, entry * sizeof *from);
+        *(give ? &piece->count : &kept) += entry;
+        seen += entry;
     }
-    memcpy(piece->words, worker->stack, taken * sizeof *piece->words);
-    piece->count = taken;
-    worker->stack += taken;
+    worker->stack += piece->count;
+    memcpy(worker->stack, keeps, kept * sizeof *keeps);
 }
 
 /* Shares work, if there is more than one entry, and calls a member for it. */
 GC__FN void gc__crew_share(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     if (worker->top - worker->stack < 2) return;
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     if (crew->shared_count < GC__SHARED_PIECES && __atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) {
         gc__crew_fill(worker, &crew->shared[crew->shared_count]);
         if (crew->shared[crew->shared_count].count) {
@@ -359,7 +386,7 @@ GC__FN void gc__crew_share(gc__worker *worker) {
 GC__FN void gc__crew_step(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     if (!crew || !crew->seed || !crew->runs) return;
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     gc__crew_pass_turn(crew, worker->number);
     gc__crew_unlock(crew);
 }
@@ -388,7 +415,7 @@ GC__FN void gc__crew_call(gc__crew *crew) {
     if (!__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) return;
     size_t next = __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED);
     if (next + GC__UNITS_PER_CALL > crew->units) return;
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     gc__crew_wake_one(crew);
     gc__crew_unlock(crew);
 }
@@ -402,7 +429,7 @@ GC__FN bool gc__crew_claim_unit(gc__crew *crew, size_t *unit) {
 
 /* A run begins, with the first worker busy. */
 GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     crew->runs = true;
     crew->asleep &= ~1u;
     crew->busy = 1;
@@ -421,14 +448,14 @@ GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
 
 /* It has ended: no worker is busy. */
 GC__FN void gc__crew_end_run(gc__crew *crew) {
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     crew->runs = false;
     gc__crew_unlock(crew);
 }
 
 /* Stops the run, and waits until no other worker is busy. Called within a trace function of the thread that collects. */
 GC__FN void gc__crew_stop(gc__crew *crew) {
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     __atomic_store_n(&crew->stop, 1u, __ATOMIC_RELAXED);
     while (crew->runs && crew->busy > 1) {
         if (crew->seed) {
@@ -437,7 +464,7 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
         }
         gc__crew_unlock(crew);
         gc__os_wait_for(&crew->stop, 1, GC__NS_PER_MS / 10);
-        gc__lock_take(&crew->lock);
+        gc__crew_lock(crew);
     }
     gc__crew_unlock(crew);
 }

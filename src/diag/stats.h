@@ -111,7 +111,8 @@ GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
             "CPU %.3f ms\n",
             i, (unsigned long long)member->objects, (double)member->bytes / 1048576.0,
             (unsigned long long)member->shared, (unsigned long long)member->steals, (unsigned long long)member->lost,
-            (double)member->asleep_ns / (double)GC__NS_PER_MS, (double)member->cpu_ns / (double)GC__NS_PER_MS);
+            (double)member->asleep_ns / (double)GC__NS_PER_MS,
+            (double)__atomic_load_n(&member->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
         if (crew->seed)
             fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
                     (unsigned long long)crew->steps);

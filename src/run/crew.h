@@ -65,13 +65,13 @@ GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
     snprintf(name, sizeof name, "gc worker %u", number % 100);
     member->crew = crew;
     member->number = number;
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     crew->asleep |= 1u << number;
     gc__lock_release(&crew->lock);
     bool started = gc__os_worker_start(&member->thread, name, gc__crew_thread, member);
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     if (started)
-        crew->count++;
+        gc__crew_resize(crew, crew->count + 1, crew->most);
     else
         crew->asleep &= ~(1u << number);
     gc__lock_release(&crew->lock);
@@ -81,13 +81,13 @@ GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
 /* In a child of fork(), after the collection in which that was called. */
 GC__FN void gc__crew_begin_anew(gc__crew *crew) {
     crew->forked = false;
-    crew->count = 1;
+    gc__crew_resize(crew, 1, crew->most);
     crew->asleep = 0;
 }
 
 GC__FN void gc__crew_limit(gc__crew *crew, unsigned most) {
-    gc__lock_take(&crew->lock);
-    crew->most = most;
+    gc__crew_lock(crew);
+    gc__crew_resize(crew, crew->count, most);
     gc__lock_release(&crew->lock);
 }
 
@@ -152,7 +152,7 @@ GC__FN void gc__crew_forget(gc_heap *heap) {
 GC__FN void gc__crew_fire(gc_heap *heap) {
     gc__crew *crew = heap->collector->crew;
     if (!crew) return;
-    gc__lock_take(&crew->lock);
+    gc__crew_lock(crew);
     __atomic_store_n(&crew->ending, true, __ATOMIC_SEQ_CST);
     if (crew->forked) gc__crew_begin_anew(crew);
     for (unsigned i = 1; i < crew->count; i++) {

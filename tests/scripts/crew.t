@@ -18,6 +18,8 @@ planted 'a copy that is not claimed' \
     's/__atomic_compare_exchange_n\(&GC__WORD\(object\), &header, forward, false, __ATOMIC_ACQ_REL,\s*__ATOMIC_ACQUIRE\)/(GC__WORD(object) = forward)/'
 planted 'an entry of a shared piece that is lost' \
     's/(take_piece.*?for \(size_t i = )0;/$1gc__entry_words(&piece->words[0]);/s'
+planted 'an entry that is lost as others are shared' \
+    's/memcpy\(worker->stack, keeps, [^;]*;//'
 planted 'a run that ends while one worker is busy' \
     's/\? !crew->ending : crew->busy != 0/? !crew->ending : crew->busy > 1/'
 planted 'a window that is closed twice' \
