@@ -745,7 +745,8 @@ typedef struct gc_options {
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
    options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N,
-   GC_CONCURRENT=0|1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
+   GC_CONCURRENT=0|1. GC_VERBOSE=pauses has each heap call gc_heap_print_pauses when it is destroyed. [any thread; never
+   collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
@@ -863,9 +864,9 @@ typedef struct gc_pause {
     size_t trace_calls;      /* of trace functions */
     size_t suspects;         /* objects that only conservative words have found */
     size_t finalizers;       /* that have become due */
-    size_t left_objects;     /* that the marker had found and not scanned when the marking ended */
+    size_t left_objects;     /* that the marker, or this collection, had found and nobody scanned when the marking ended */
     size_t waiting_objects;  /* whose trace functions waited for the end of the marking */
-    size_t stored_objects;   /* that barriers have shown to the marker since the collection before */
+    size_t stored_objects;   /* that barriers (of several collector threads, they, too) have noted since the collection before */
     size_t held_bytes;       /* in use when it began, holes included, and off the heap */
     size_t goal_bytes;       /* what should be in use at most */
 } gc_pause;
@@ -13896,6 +13897,7 @@ GC__FN gc_result gc__fork_open(void) {
 
 static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
+static bool gc__shows_pauses;     /* so is this: GC_VERBOSE=pauses */
 
 GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
     char message[GC__MESSAGE_BYTES];
@@ -13916,6 +13918,7 @@ GC__FN void gc__announce(const gc_options *options) {
         return;
     const char *verbose = gc__setting("GC_VERBOSE");
     gc__is_verbose = verbose && strcmp(verbose, "0") != 0;
+    gc__shows_pauses = verbose && strcmp(verbose, "pauses") == 0;
     for (int i = 0; i < 2 && !gc__the_outside.can_be_chosen; i++)
         gc__warn_unheeded(options, i ? "GC_PATH" : "GC_NAME",
                           "its collector was compiled without GC_STANDALONE: define that, and include gc_standalone.h "
@@ -13926,6 +13929,14 @@ GC__FN void gc__announce(const gc_options *options) {
                               ? "the collector in force was compiled without gc_profile.h: set GC_PATH to libgc-profile.so"
                               : "its collector was compiled without gc_profile.h: include that, after gc.h, in the file "
                                 "that defines GC_IMPLEMENTATION");
+}
+
+/* The heap is about to be destroyed. */
+GC__FN void gc__announce_pauses(gc_heap *heap) {
+    if (!gc__shows_pauses) return;
+    fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
+            gc__os_process_number());
+    gc_heap_print_pauses(heap, stderr);
 }
 
 /* At the end of the process, or of a library with this collector. */
@@ -14219,6 +14230,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
+    if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);
     if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);
     if (!ended) {

@@ -19,6 +19,9 @@ $(eval $(call bench_program,workloads-mimalloc,mimalloc,-lmimalloc))
 $(eval $(call bench_program,workloads-bdwgc,bdwgc,-lgc))
 bench_programs := $(addprefix build/bench/,workloads workloads-malloc workloads-mimalloc workloads-bdwgc)
 
+# Over gc.h, and the longest step of the program is measured.
+$(eval $(call bench_program,workloads-steps,gc,,-DSTEPS=1))
+
 # Over gc.h with small regions, so that a small heap has as many of them as a large one.
 $(eval $(call bench_program,workloads-regions-1m,gc,,-DGC_REGION_SHIFT=20))
 
@@ -85,7 +88,16 @@ bench-parallel: build/bench/workloads build/bench/parallel ## measure collection
 	build/bench/parallel beside
 	bench/parallel.sh
 
-bench-pauses: build/bench/workloads ## measure pauses with and without marking beside the program
+# The same in other languages, where their compilers are installed: bench/pauses.sh says what is left out.
+build/bench/peers/workloads-go: bench/peers/workloads.go
+	@mkdir -p $(@D)
+	GOCACHE=$(abspath build)/go-cache go build -o $@ $<
+build/bench/peers/Workloads.class: bench/peers/Workloads.java
+	@mkdir -p $(@D)
+	javac -d $(@D) $<
+bench_peers := $(if $(shell command -v go),build/bench/peers/workloads-go) $(if $(shell command -v javac),build/bench/peers/Workloads.class)
+
+bench-pauses: build/bench/workloads-steps $(bench_peers) ## measure pauses with and without marking beside the program, and in Go and Java
 	bench/pauses.sh
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles

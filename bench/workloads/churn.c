@@ -57,6 +57,7 @@ static void run(mm *mm, const uint64_t *args, workload_result *result) {
         uint64_t x = next_random(&state);
         uint64_t key = x % (2 * n), bucket = key * UINT64_C(0x9E3779B97F4A7C15) % n;
         if (!remove_key(mm, table, bucket, key)) insert(mm, &table, bucket, key, x >> 40);
+        step();
     }
     set_check(result, "%016" PRIx64, checksum(table, n));
     say(result, "churn checksum %s\n", result->check);

@@ -60,10 +60,12 @@ static void run(mm *mm, const uint64_t *args, workload_result *result) {
         v->id = i;
         v->degree = 0;
         MM_STORE(mm, &mm_refs_at(graph)[i], v);
+        step();
     }
     for (uint64_t i = 0; i < m; i++) {
         uint64_t x = next_random(&state);
         add_edge(mm, &graph, x % n, (x >> 32) % n);
+        step();
     }
     set_check(result, "%016" PRIx64, checksum(graph, n));
     say(result, "graph checksum %s\n", result->check);

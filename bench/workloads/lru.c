@@ -40,6 +40,7 @@ static void run(mm *mm, const uint64_t *args, workload_result *result) {
     for (uint64_t i = 0; i < m; i++) {
         uint64_t x = next_random(&state);
         replace(mm, &table, x % n, x, i);
+        step();
     }
     set_check(result, "%016" PRIx64, checksum(table, n));
     say(result, "lru checksum %s\n", result->check);

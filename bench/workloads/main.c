@@ -12,6 +12,7 @@
 
 static const workload *const workloads[] = {&binary_trees_workload, &gcbench_workload, &lru_workload,  &pause_workload,
                                             &alloc_workload,        &churn_workload,   &graph_workload};
+step_times steps;
 #define WORKLOADS (sizeof workloads / sizeof workloads[0])
 
 typedef struct command {
@@ -223,6 +224,7 @@ static void print_json(const command *c, const workload_result *result, const mm
     }
     if (report->live_peak_bytes) printf(", \"live_peak_bytes\": %" PRIu64, report->live_peak_bytes);
     if (result->pushes) print_json_pushes(result->pushes);
+    if (STEPS) printf(", \"step_max_s\": %.9f", (double)(result->pushes ? result->pushes->max : steps.longest_ns) / 1e9);
     if (result->ns_per_object > 0) printf(", \"ns_per_object\": %.4f", result->ns_per_object);
     puts("}");
 }

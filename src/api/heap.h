@@ -196,7 +196,8 @@ typedef struct gc_options {
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
    failure: gc_last_message() then names the limit and the remedy. Unless GC_ENVIRONMENT is 0, the environment overrides
    options: GC_STRESS (see there), GC_VERIFY=1 (before and after), GC_CHECKMARK=1, GC_COLLECTOR_THREADS=N,
-   GC_CONCURRENT=0|1. [any thread; never collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
+   GC_CONCURRENT=0|1. GC_VERBOSE=pauses has each heap call gc_heap_print_pauses when it is destroyed. [any thread; never
+   collects; NULL: GC_ERROR_OPTION, GC_ERROR_RESERVE, GC_ERROR_MEMORY] */
 GC_API gc_heap *gc_heap_create(const gc_options *options);
 
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,

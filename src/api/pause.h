@@ -35,9 +35,9 @@ typedef struct gc_pause {
     size_t trace_calls;      /* of trace functions */
     size_t suspects;         /* objects that only conservative words have found */
     size_t finalizers;       /* that have become due */
-    size_t left_objects;     /* that the marker had found and not scanned when the marking ended */
+    size_t left_objects;     /* that the marker, or this collection, had found and nobody scanned when the marking ended */
     size_t waiting_objects;  /* whose trace functions waited for the end of the marking */
-    size_t stored_objects;   /* that barriers have shown to the marker since the collection before */
+    size_t stored_objects;   /* that barriers (of several collector threads, they, too) have noted since the collection before */
     size_t held_bytes;       /* in use when it began, holes included, and off the heap */
     size_t goal_bytes;       /* what should be in use at most */
 } gc_pause;

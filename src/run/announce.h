@@ -2,11 +2,13 @@
    heeds; at the end, where GC_VERBOSE asks for it, that the collector was there and what it found. */
 #pragma once
 
+#include "../api/pause.h"
 #include "../diag/verify.h"
 #include "../heap/profiler.h"
 
 static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
+static bool gc__shows_pauses;     /* so is this: GC_VERBOSE=pauses */
 
 GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
     char message[GC__MESSAGE_BYTES];
@@ -27,6 +29,7 @@ GC__FN void gc__announce(const gc_options *options) {
         return;
     const char *verbose = gc__setting("GC_VERBOSE");
     gc__is_verbose = verbose && strcmp(verbose, "0") != 0;
+    gc__shows_pauses = verbose && strcmp(verbose, "pauses") == 0;
     for (int i = 0; i < 2 && !gc__the_outside.can_be_chosen; i++)
         gc__warn_unheeded(options, i ? "GC_PATH" : "GC_NAME",
                           "its collector was compiled without GC_STANDALONE: define that, and include gc_standalone.h "
@@ -37,6 +40,14 @@ GC__FN void gc__announce(const gc_options *options) {
                               ? "the collector in force was compiled without gc_profile.h: set GC_PATH to libgc-profile.so"
                               : "its collector was compiled without gc_profile.h: include that, after gc.h, in the file "
                                 "that defines GC_IMPLEMENTATION");
+}
+
+/* The heap is about to be destroyed. */
+GC__FN void gc__announce_pauses(gc_heap *heap) {
+    if (!gc__shows_pauses) return;
+    fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
+            gc__os_process_number());
+    gc_heap_print_pauses(heap, stderr);
 }
 
 /* At the end of the process, or of a library with this collector. */

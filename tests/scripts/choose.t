@@ -76,5 +76,8 @@ says '`gc.h checked`' "one line of a program that forks" 'choose fork-after' GC_
 silent "unless it is told to be silent" 'choose destroys' GC_PATH="$checked" GC_VERBOSE=0
 silent "others say nothing" 'choose destroys' GC_PATH="$PWD/build/standalone/libgc-release.so"
 says '`gc.h release`, which was not asked to verify' "unless they are asked to" 'choose destroys' GC_PATH="$PWD/build/standalone/libgc-release.so" GC_VERBOSE=1
+page=$(env GC_VERBOSE=pauses timeout 60 "$dir/choose" fork-after 2>&1)
+is "$(grep -c '^gc.h: the pauses of heap 0x[0-9a-f]* of `choose`' <<< "$page") $(grep -c '^the longest' <<< "$page")" '2 2' \
+    "GC_VERBOSE=pauses has each heap that is destroyed report its pauses: that of the parent and that of the child"
 says '`gc.h [0-9.]+`, which verified its heaps 2 times and' "so is a collector that is part of its program" plain GC_VERBOSE=1 GC_VERIFY=1
 finish

@@ -51,6 +51,10 @@ same_check c248582ddb39c876 'graph checksum c248582ddb39c876' graph 1000 30000
 # 300,000 * 299,999 / 2
 same_check 0000000a7a333810 'alloc checksum 0000000a7a333810' alloc 300000
 
+json=$(build/bench/workloads lru 10000 100000 --json --print-pauses=1 2> /dev/null)
+numbers "$json" "workloads lru" pause_p999_s pause_max_s utilisation_1ms utilisation_10ms utilisation_100ms
+matches "$(build/bench/workloads lru 10000 100000 --print-pauses=1 2>&1)" ' ms at .* collection [0-9]+ of generation [0-2] .*: .' "--print-pauses says why pauses were long"
+
 for program in $programs; do
     json=$(build/bench/"$program" pause 2000 20000 1024 --json)
     numbers "$json" "$program pause" push_mean_s push_p50_s push_p99_s push_p999_s push_p9999_s push_max_s

@@ -556,6 +556,48 @@ static void trace_functions(void) {
     scene_close();
 }
 
+/* What the pauses of a cycle had to do. */
+static gc_pause the_pause(void) {
+    gc_pause pauses[GC_PAUSES_KEPT];
+    is(gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true), 1, "one pause");
+    return pauses[0];
+}
+
+static void reported_pauses(void) {
+    gc_pause pauses[GC_PAUSES_KEPT];
+    char why[500];
+    scene_open();
+    traced *t = new_traced(2);
+    gc_store(gc, &scanned->items[1], t);
+    full();
+    full();
+    gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true);
+    begin_marking();
+    gc_pause pause = the_pause();
+    ok(pause.concurrent_begun && !pause.concurrent && pause.generation == 1, "the pause in which it begins");
+    mark_some(100);
+    gc_collect(heap, 0, 0);
+    pause = the_pause();
+    ok(!pause.concurrent_begun && !pause.concurrent, "a pause in between");
+    gc_store(gc, &scanned->items[0], last_of(list));
+    finish();
+    pause = the_pause();
+    ok(pause.concurrent && pause.concurrent_lost && pause.generation == 2, "the pause in which it ends too early");
+    is(pause.stored_objects, 1, "an object was shown by the barrier");
+    gc_pause_explain(&pause, why, sizeof why);
+    has(why, "end of a marking that was not done when the heap had grown", "in words");
+    begin_marking();
+    mark_all();
+    gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true);
+    finish();
+    pause = the_pause();
+    ok(pause.concurrent && !pause.concurrent_lost, "and one in which it is done");
+    ok(pause.trace_calls >= 1, "but an object with a trace function waited, which was called");
+    gc_pause_explain(&pause, why, sizeof why);
+    has(why, "end of a marking beside the program", "in words");
+    scene_close();
+}
+
 /* Arrays grow where they are, and bytes that they have grown by are counted, whether the marker has come before or after. */
 static void grown_arrays(void) {
     vector *small = NULL, *large = NULL;
@@ -735,7 +777,7 @@ int main(void) {
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, weak_tables,
-                                          registers_stay, trace_functions, grown_arrays};
+                                          registers_stay, trace_functions, grown_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
         run(tests[i], scarce);
