@@ -816,6 +816,7 @@ typedef struct gc_stats {
     uint64_t concurrent_marked_bytes; /* that the last pauses found marked */
     uint64_t concurrent_waited;      /* objects whose trace functions were called in a last pause instead */
     uint64_t concurrent_cpu_ns;      /* CPU time of the marker's thread */
+    uint64_t remembered_slots;       /* of old objects, that young collections looked at instead of cards, in parts of 64 */
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
@@ -857,6 +858,7 @@ typedef struct gc_pause {
     size_t roots;            /* slots that were roots */
     size_t pins;             /* roots that pin their objects, conservative words among them */
     size_t dirty_cards;      /* of generations that were not condemned */
+    size_t remembered_slots; /* of generation 2, instead of more cards; in parts of 64 */
     size_t condemned_bytes;  /* of objects that might have died */
     size_t survived_bytes;   /* the part that has not */
     size_t moved_bytes;      /* the part of that which was copied */
@@ -3107,7 +3109,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 /* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
    function(first, second), and keeps all registers. */
 /* clang-format off */
-#define GC__MARKING_CALL(name, function) \
+#define GC__NOTE_STORE_CALL(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
             "endbr64\n\t" \
@@ -3157,7 +3159,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 
 /* Barriers are in C there, and call C functions. */
 #define GC__KEEPS_VECTORS unused
-#define GC__MARKING_CALL(name, function) \
+#define GC__NOTE_STORE_CALL(name, function) \
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
@@ -4051,11 +4053,13 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 /* The ranks and the verdict of a region, in the tables that barriers and the trace read. */
 
 
-/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. `age`: GC_AGE_MARKING
-   may be added to it. */
+#define GC__AGE_MARKING 0x40   /* besides GC_AGE_NOTED: the object is being marked beside mutators */
+#define GC__AGE_REMEMBERS 0x20 /* the same: its slots are remembered */
+
+/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
-    int generation = age & ~GC_AGE_MARKING;
+    int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
         __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be looking */
         *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
@@ -4068,11 +4072,13 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
 
 /* Whether the object is of generation 2, and that is being marked beside mutators. */
 GC__FN bool gc__is_marking(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC_AGE_MARKING;
+    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
 }
 
 /* Whether a slot of this age needs a card for a referent of this youth: their sum. */
-GC__FN bool gc__ranks_need_card(unsigned ranks) { return (ranks & ~(unsigned)GC_AGE_MARKING) > 2; }
+GC__FN bool gc__ranks_need_card(unsigned ranks) {
+    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS)) > 2;
+}
 
 /* Whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
@@ -4168,7 +4174,7 @@ GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
 /* The card table: which parts of old regions may hold references to younger ones.
 
    Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, and with
-   bundles that card lies in a dirty bundle. */
+   bundles that card lies in a dirty bundle; or the slot is remembered. */
 
 
 #define GC__CARD_BYTE_SPAN ((size_t)1 << GC_CARD_BYTE_SHIFT) /* bytes that a byte of the card table covers */
@@ -4769,6 +4775,7 @@ struct gc_heap {
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
+    bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
     gc_phase phase_counted;   /* that phase */
@@ -4782,6 +4789,7 @@ struct gc_heap {
     struct gc__pace *pace;
     struct gc__cycle *cycle;
     struct gc__marker *marker;
+    struct gc__remembered *remembered;
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
@@ -4792,7 +4800,8 @@ struct gc_heap {
 
 /* What barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
-    return generation == 2 && heap->marking ? 2 | GC_AGE_MARKING : generation;
+    if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
+    return 2 | GC_AGE_NOTED | (heap->marking ? GC__AGE_MARKING : 0) | (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
 /* Regions of the heap. */
@@ -7066,7 +7075,7 @@ typedef struct gc__crew {
     gc__shared shared[GC__SHARED_PIECES];
     gc__words for_host; /* triples, as in gc__for_host */
     gc__words cards;    /* dirty cards that were cleaned, to be scanned by any worker */
-    size_t root_units;  /* units below this number are of roots */
+    size_t root_units, card_units, slot_units; /* of the run's work: these come in this order */
     bool forked;        /* the process is a child, without the other threads */
     uint32_t seed;      /* tests: members run one at a time, in an order that follows from it; 0: all at once */
     uint32_t random;    /* of that order */
@@ -7456,6 +7465,114 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
     }
     gc__crew_unlock(crew);
 }
+/* Remembered slots: in a heap that keeps to a goal for pauses, the slots of old objects to which young references are stored
+   one at a time. A dirty card has its collection read all of the card; a remembered slot, one word.
+
+   It costs a call for each store into an old object, so it is done only while it pays. Then each region of generation 2 has
+   GC__AGE_REMEMBERS in its age, and the barrier calls gc__store_noted for each store there.
+
+   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in the list,
+   even if its card is clean. The list may have a slot twice, or one that holds something else by now. */
+
+
+#define GC__REMEMBERED_MOST ((size_t)1 << 16)
+
+typedef struct gc__remembered {
+    uintptr_t *slots;    /* 0 where a thread has not used all of its part. NULL until they are first remembered */
+    size_t count;        /* that threads have taken for themselves; goes on growing when the list is full; atomic */
+    uint64_t life;       /* of this list between two collections: no other has the same. Parts are of one life */
+    size_t found;        /* that the last collection has scanned */
+    unsigned few;        /* collections in a row that found few, and few cards */
+    bool again;          /* cards were dirtied for slots of objects with trace functions; atomic */
+} gc__remembered;
+
+/* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
+   might do so, such as what sanitizers put in. */
+#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
+
+/* The part of a list that a thread fills, so that most slots need no locked instruction, which would wait until all stores
+   before it have reached the cache. Its place in memory is known when the program starts: to ask for it in the middle of a
+   barrier might touch vectors. */
+#define GC__REMEMBERED_PART 64
+typedef struct gc__remembered_part {
+    uint64_t life;
+    uintptr_t *next, *end;
+} gc__remembered_part;
+static __thread gc__remembered_part gc__remembered_mine __attribute__((tls_model("initial-exec")));
+
+/* False: the list is full. */
+GC__IN_BARRIER GC__FN bool gc__remembered_take(gc__remembered *remembered, gc__remembered_part *part) {
+    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
+    size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_PART, __ATOMIC_RELAXED);
+    if (place >= GC__REMEMBERED_MOST) return false;
+    part->life = remembered->life;
+    part->next = remembered->slots + place;
+    part->end = part->next + GC__REMEMBERED_PART;
+    return true;
+}
+
+/* False: there is no room. Any thread. */
+GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
+    gc__remembered *remembered = gc__region_of(slot)->heap->remembered;
+    gc__remembered_part *part = &gc__remembered_mine;
+    bool mine = part->life == remembered->life && part->next != part->end;
+    if (!mine && !gc__remembered_take(remembered, part)) return false;
+    *part->next++ = slot;
+    return true;
+}
+
+/* The world is stopped. */
+GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
+
+static uint64_t gc__remembered_lives; /* atomic */
+
+GC__FN void gc__remembered_live(gc__remembered *remembered) {
+    remembered->life = __atomic_add_fetch(&gc__remembered_lives, 1, __ATOMIC_RELAXED);
+}
+
+/* The collection that runs has traced from all of them, or from the objects that they are in. */
+GC__FN void gc__remembered_forget(gc_heap *heap) {
+    if (!heap->remembered->slots) return;
+    heap->remembered->found = gc__remembered_count(heap);
+    memset(heap->remembered->slots, 0, heap->remembered->found * sizeof *heap->remembered->slots);
+    heap->remembered->count = 0;
+    gc__remembered_live(heap->remembered);
+    heap->pause.remembered_slots = heap->remembered->found;
+    heap->stats.remembered_slots += heap->remembered->found;
+}
+
+GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
+    return remembered->slots ? GC__REMEMBERED_MOST * sizeof *remembered->slots : 0;
+}
+
+/* Puts the slots in order, for gc__is_remembered. */
+GC__FN void gc__remembered_sort(gc_heap *heap) {
+    uintptr_t *slots = heap->remembered->slots;
+    size_t count = gc__remembered_count(heap), gap = 1;
+    while (gap < count / 3) gap = 3 * gap + 1;
+    for (; gap; gap /= 3)
+        for (size_t i = gap; i < count; i++) {
+            uintptr_t slot = slots[i];
+            size_t at = i;
+            for (; at >= gap && slots[at - gap] > slot; at -= gap) slots[at] = slots[at - gap];
+            slots[at] = slot;
+        }
+}
+
+/* Whether the slot is in the list, which is in order. */
+GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
+    const uintptr_t *slots = heap->remembered->slots;
+    size_t from = 0, end = gc__remembered_count(heap);
+    while (from < end) {
+        size_t middle = from + (end - from) / 2;
+        if (slots[middle] == slot) return true;
+        if (slots[middle] < slot)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return false;
+}
 /* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
 
    An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
@@ -7464,7 +7581,7 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
    no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or, if the object
    should wait, the region is *unasked*, and they are scanned by the last collection.
 
-   Invariants while heap->marking: each region of generation 2 has GC_AGE_MARKING in its age, so each store into it comes
+   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
    here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
    which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference. References
    from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
@@ -7501,10 +7618,6 @@ typedef struct gc__marker {
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-/* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
-   might do so, such as what sanitizers put in. */
-#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
-
 /* An object of the region was marked, and is in no list. */
 GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
     __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
@@ -7525,29 +7638,35 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base, index = word >> 3;
     uint64_t bit = (uint64_t)1 << (index & 63), *mark = &gc__cycle_marks[index >> 6];
     if (offset >= gc__the_arena.bytes || word & 7) return;
-    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC_AGE_MARKING)) return;
+    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
     gc__region *region = &gc__the_arena.regions[offset >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return;
-    if (!(gc__the_arena.marks[index >> 6] & bit) || __atomic_load_n(mark, __ATOMIC_RELAXED) & bit) return;
+    if (__atomic_load_n(mark, __ATOMIC_RELAXED) & bit || !(gc__the_arena.marks[index >> 6] & bit)) return;
     if (!(__atomic_fetch_or(mark, bit, __ATOMIC_RELAXED) & bit)) gc__shade_note(region, word);
 }
 
-/* The slot's age has GC_AGE_MARKING: what is about to be overwritten is shaded, so that nothing can be hidden from the
-   marker while it works; and what is about to be stored, so that nothing is hidden from the last stop, however it was
-   found. Then what the barrier does at other times. */
-GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) {
-    uintptr_t place = (uintptr_t)slot, old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
+/* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
+   to be stored, so that nothing is hidden from the last stop, however it was found. */
+GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
+    uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
     gc__shade_word(old);
 #if GC_HAS_VALUES
     if (GC_VALUE_IS_REF(old)) gc__shade_word((uintptr_t)GC_VALUE_TO_REF(old));
 #endif
     gc__shade_word((uintptr_t)ref);
-    const uint8_t *age = gc__tables.age;
-    unsigned ranks = (__atomic_load_n(&age[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & ~(unsigned)GC_AGE_MARKING) +
-                     *(age + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
+}
+
+/* The barrier of a slot whose age has GC_AGE_NOTED. */
+GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
+    uintptr_t place = (uintptr_t)slot;
+    const uint8_t *ages = gc__tables.age;
+    unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED);
+    if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
+    unsigned ranks = (age & GC_AGE_GENERATION) + *(ages + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
+    if (ranks <= 2 || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
-    if (ranks <= 2 || (__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
+    if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
     if (GC_CARD_BITS)
         __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
     else
@@ -7556,7 +7675,7 @@ GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) 
         __atomic_store_n(&gc__tables.bundles[place >> GC_BUNDLE_SHIFT], (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
 }
 
-GC__MARKING_CALL(gc__marking_call, gc__marking_store)
+GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_noted)
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
@@ -8370,7 +8489,7 @@ GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *conde
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
 }
-/* Tracing from dirty cards. */
+/* Tracing from dirty cards and remembered slots. */
 
 
 /* Scans the objects of an older region that overlap the card [from, to). */
@@ -8479,10 +8598,59 @@ GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
+    unsigned before = worker->cards_next;
     worker->remember_all = true;
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
+    worker->heap->pause.dirty_cards += worker->cards_next - before;
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__trace_drain(worker);
+    gc__worker_remember(worker, false);
+}
+
+/* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
+   card is dirtied instead. */
+GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
+#if !GC_HAS_MODEL
+    gc__region *region = gc__region_first(gc__region_of(slot));
+    uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
+    if (!gc__object_type(object)->trace) {
+        uint8_t beyond = worker->beyond;
+        worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+        gc__slots_in(object, slot, slot + sizeof(gc_word), GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+        worker->beyond = beyond;
+        return;
+    }
+    gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
+#else
+    (void)worker, (void)slot, (void)many;
+#endif
+}
+
+/* Traces from the remembered slots [from, end). False: the worker must stop. */
+GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end, bool many) {
+    const uintptr_t *slots = worker->heap->remembered->slots;
+    for (size_t i = from; i < end + GC__FIFO; i++) {
+        if (i < end) {
+            __builtin_prefetch((const void *)slots[i]);
+            __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots[i]) >> 6]);
+        }
+        if (i < from + GC__FIFO) continue;
+        if (slots[i - GC__FIFO]) gc__trace_slot(worker, slots[i - GC__FIFO], many);
+        if (!many)
+            gc__stack_drain(worker);
+        else if (!gc__stack_drain_many(worker))
+            return false;
+    }
+    return true;
+}
+
+/* Traces from all remembered slots, after cards: what remains needed dirties a card. */
+GC__FN void gc__trace_remembered(gc__worker *worker) {
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
+    gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
     gc__trace_drain(worker);
     gc__worker_remember(worker, false);
 }
@@ -8511,6 +8679,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
    ones, and the trace goes on with what is grey, and with what roots, dirty cards and young objects refer to. */
 
 
+#define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
 
 /* What it takes of memory outside the regions. */
@@ -8593,7 +8762,7 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
+        if (!(gc__barrier_age(&gc__tables, region->base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
             continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
@@ -8643,7 +8812,7 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__words *grey = &heap->marker->grey;
     for (; steps && heap->marking; steps--) {
-        if (!grey->count) {
+        if (!grey->count || heap->marker->seen.count > GC__SEEN_MOST) {
             if (!gc__marker_refill(heap)) return false;
             continue;
         }
@@ -8716,7 +8885,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marker_take_bits(region, false);
-        gc__region_set_rank(region, 2, true);
+        gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
     gc__marker_forget(heap->marker);
 }
@@ -8751,7 +8920,7 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     region->live_bytes = region->cycle_bytes;
     heap->stats.concurrent_marked_bytes += region->live_bytes;
     gc__region_set_verdict(region, GC__MARK, 2);
-    gc__region_set_rank(region, 2, true);
+    gc__region_set_rank(region, gc__age_of(heap, 2), true);
 }
 
 /* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */
@@ -8794,12 +8963,14 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
 
 #define GC__UNIT_ROOTS 64
 #define GC__UNIT_CARDS 32
+#define GC__UNIT_SLOTS 256
 #define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
 
 #if !GC_HAS_MODEL
-/* The units of roots come first. False: the worker must stop. */
+/* The units of roots come first, then those of cards, then those of remembered slots. False: the worker must stop. */
 GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     const gc__crew *crew = worker->crew;
+    size_t slots = crew->root_units + crew->card_units;
     if (unit < crew->root_units) {
         const gc__words *roots = &worker->cycle->roots;
         size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
@@ -8810,6 +8981,10 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         return true;
     }
     gc__crew_remember(worker, true);
+    if (unit >= slots) {
+        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
+        return gc__trace_slots_of(worker, first, gc__min(first + GC__UNIT_SLOTS, count), true);
+    }
     size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
         if (!gc__card_prefetch_many(worker, i < end ? crew->cards.words[i] : 0)) return false;
@@ -8830,7 +9005,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
 GC__FN bool gc__work_for_host(gc__worker *worker) {
     gc__member *member = &worker->crew->members[worker->number];
     while (!worker->number && member->for_host_count) {
-        if (worker->crew->cards.count) gc__crew_remember(worker, true);
+        if (worker->crew->cards.count || worker->crew->slot_units) gc__crew_remember(worker, true);
         gc__work_for_host_once(worker);
         if (!gc__stack_drain_many(worker)) return false;
     }
@@ -8952,6 +9127,7 @@ GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
     for (size_t i = 0; i < crew->cards.count + GC__CARD_FIFO; i++)
         gc__card_prefetch(worker, i < crew->cards.count ? crew->cards.words[i] : 0);
+    if (crew->slot_units) gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
     gc__trace_drain(worker);
 }
 
@@ -8994,7 +9170,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
     }
-    if (crew->cards.count) gc__crew_remember(worker, true); /* what is left may have come from cards */
+    if (crew->cards.count || crew->slot_units) gc__crew_remember(worker, true); /* what is left may have come from them */
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);
     worker->overflowed |= overflowed;
     gc__trace_drain(worker);
@@ -9065,9 +9241,11 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
     gc__trace_drain(worker);
 }
 
-/* Traces from roots and dirty cards. */
+/* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = gc__condemned_first(worker->heap);
+    size_t slots = above < 2 ? gc__remembered_count(worker->heap) : 0;
+    worker->heap->remembered->again = false;
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;
     if (crew) {
@@ -9076,11 +9254,14 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &crew->cards));
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        crew->card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
+        crew->slot_units = (slots + GC__UNIT_SLOTS - 1) / GC__UNIT_SLOTS;
         worker->heap->pause.dirty_cards = crew->cards.count;
-        size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
-        gc__crew_run(worker, crew->root_units + card_units, condemned);
+        gc__crew_run(worker, crew->root_units + crew->card_units + crew->slot_units, condemned);
         gc__worker_remember(worker, false);
         worker->remember_all |= above < 2;
+        if (worker->heap->remembered->again) gc__trace_cards(worker, above);
+        crew->slot_units = 0;
         return;
     }
 #endif
@@ -9089,7 +9270,8 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above);
-    worker->heap->pause.dirty_cards = worker->cards_next - GC__CARD_FIFO; /* but for what empties the FIFO */
+    if (slots) gc__trace_remembered(worker);
+    if (worker->heap->remembered->again) gc__trace_cards(worker, above);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
@@ -9722,6 +9904,7 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
+#define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
@@ -9733,7 +9916,8 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     heap->pace->tenures_at_once = percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
-/* The nursery that is collected within the goal, by what the last young collections took for each byte. Without tenuring at once,
+/* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
+   those that take more than usual. Without tenuring at once,
    a collection of generation 1 condemns three nurseries at most. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
@@ -9744,7 +9928,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
     }
     if (!pace->young_ns_per_mib) return SIZE_MAX;
-    size_t bytes = (size_t)((gc__pace_goal_ns(heap) << 20) / pace->young_ns_per_mib);
+    size_t bytes = (size_t)((gc__pace_goal_ns(heap) / 4 * 3 << 20) / pace->young_ns_per_mib);
     return gc__max(pace->tenures_at_once ? bytes : bytes / 3, GC__NURSERY_LEAST);
 }
 
@@ -9858,7 +10042,9 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        heap->pace->fills_holes = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
+        bool fills = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
+        if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;
+        heap->pace->fills_holes = fills;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);
@@ -10261,6 +10447,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
+    if (gc__is_remembered(verifier->heap, place)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -10351,6 +10538,7 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.heap = heap;
     verifier.by = "verify";
     verifier.when = when;
+    gc__remembered_sort(heap);
     gc_visitor active = {gc__verify_visit_active};
     gc__roots_visit(heap, &active);
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -11256,6 +11444,7 @@ GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
 /* What the traces from roots and cards had to do. */
 GC__COLD void gc__reason_trace(gc__text *text, const gc_pause *pause) {
     gc__reason_count(text, pause->dirty_cards, "dirty card", "dirty cards");
+    gc__reason_count(text, pause->remembered_slots, "remembered slot", "remembered slots");
     if (pause->concurrent) /* all that was marked beside the program has survived, too */
         gc__reason_bytes(text, pause->moved_bytes, "copied");
     else
@@ -11686,7 +11875,7 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
 /* The slots are about to be overwritten. */
 GC__FN void gc__stored_before(const void *slots, size_t count) {
     if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
-    for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__marking_store(slot, NULL);
+    for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__shade_store(slot, NULL);
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
@@ -11831,7 +12020,7 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
-                   gc__marker_bytes(heap->marker);
+                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
     for (const gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         bytes += GC__HANDLE_SEGMENT_BYTES;
@@ -11867,6 +12056,8 @@ GC__FN void gc__limit_look(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
         gc__limit_set(heap, 0, gc__container_share());
 }
+/* When slots are remembered instead of cards. */
+
 /* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
 
 
@@ -11897,8 +12088,8 @@ GC__FN bool gc__marking_is_on(const gc_heap *heap) {
 
 /* What barriers call. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
-    gc__tables.marking = gc__marking_store;
-    gc__tables.marking_call = gc__marking_call;
+    gc__tables.note_store = gc__store_noted;
+    gc__tables.note_store_call = gc__store_noted_call;
 }
 
 /* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Barriers other than rank_sum,
@@ -12032,7 +12223,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     gc__phase_note(heap, GC_PHASE_REMARK);
     gc__marker_finish(heap);
     for (const gc__region *region = condemned; region; region = region->next)
-        if (region->target == 2) gc__region_set_rank(region, 2, true);
+        if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
     while (heap->regions[2]) {
@@ -12108,6 +12299,48 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     return GC__MARKING_BEGIN;
 }
 #endif
+
+#define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
+#define GC__REMEMBERING_CARD_NS 250
+#define GC__REMEMBERING_FEW 256    /* slots in a collection which are not worth a call for each store into an old object */
+#define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
+
+GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
+    gc__remembered *remembered = heap->remembered;
+    if (on && !remembered->slots)
+        remembered->slots = (uintptr_t *)gc__os_map(GC__REMEMBERED_MOST * sizeof *remembered->slots);
+    if (on && !remembered->slots) return;
+    gc__remembered_live(remembered);
+    heap->remembers_slots = on;
+    remembered->few = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+        gc__region_set_rank(region, gc__age_of(heap, 2), true);
+}
+
+/* Emitted code and other barriers dirty the card of each store that is to be noted. */
+GC__FN bool gc__remembering_is_possible(const gc_heap *heap) {
+    return gc__pace_has_goal(heap) && gc__marking_is_on(heap) && !heap->options.barrier_changed &&
+           gc_barrier_current() == GC_BARRIER_RANK_SUM;
+}
+
+/* After a collection. The world is stopped. */
+GC__FN void gc__remembered_settle(gc_heap *heap) {
+    gc__remembered *remembered = heap->remembered;
+    bool possible = gc__remembering_is_possible(heap);
+    size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
+    if (heap->options.test_marker_steps) dear = 1;
+    if (heap->remembers_slots) {
+        remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;
+        if (!possible || remembered->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
+    } else if (possible && heap->pause.dirty_cards >= dear) {
+        gc__remembering_switch(heap, true);
+    }
+}
+
+GC__FN void gc__remembering_end(gc_heap *heap) {
+    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, gc__remembered_bytes(heap->remembered));
+    heap->remembered->slots = NULL;
+}
 /* One collection, start to end. */
 
 /* The threads of the crew: when there are any, and which collections they share in. */
@@ -12376,6 +12609,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
+    gc__remembered_forget(heap);
     condemned = gc__marking_trace_old(worker, condemned);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
@@ -12423,6 +12657,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
     gc__shadow_sync(heap);
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
+    gc__remembered_settle(heap);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
     if (heap->cycle->marking == GC__MARKING_FINISH) collector->finished[2] = heap->marker->began;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
@@ -14053,6 +14288,7 @@ typedef struct gc__instance {
     gc__stress stress;
     gc__marker marker;
     gc__pauses pauses;
+    gc__remembered remembered;
 } gc__instance;
 
 GC__FN void gc__heap_start_pace(gc_heap *heap) {
@@ -14089,6 +14325,7 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->marker = &all->marker;
     heap->pauses = &all->pauses;
     gc__pauses_open(heap->pauses);
+    heap->remembered = &all->remembered;
     gc__lock_init(&heap->threads->lock);
     gc__lock_init(&heap->threads->roots_lock);
     gc__lock_init(&heap->handles->lock);
@@ -14215,6 +14452,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     gc__heap_dismiss_idle(heap);
     gc__crew_fire(heap);
     gc__marking_fire(heap);
+    gc__remembering_end(heap);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -14249,6 +14487,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     }
     gc__crew_fire(heap);
     gc__marking_fire(heap);
+    gc__remembering_end(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);

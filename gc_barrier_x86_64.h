@@ -141,14 +141,16 @@ typedef struct gc_barrier_tables {
     gc_barrier_log *log;       /* object_logging */
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
-    /* What RANK calls for a slot whose age has GC_AGE_MARKING, instead of what follows; never called for other ages. The
+    /* What RANK calls for a slot whose age has GC_AGE_NOTED, instead of what follows; never called for other ages. The
        assembly pushes ref and slot, calls the second one, which keeps every register, and takes them off again. */
-    void (*marking)(const void *slot, const void *ref);
-    void (*marking_call)(void);
+    void (*note_store)(const void *slot, const void *ref);
+    void (*note_store_call)(void);
 } gc_barrier_tables;
 
-/* Added to the age of the regions of generation 2 of a heap whose objects are being marked beside its mutators. */
-#define GC_AGE_MARKING 0x80
+/* In the age of a heap's regions of generation 2 while stores there are noted one by one: since objects are being marked beside
+   mutators, or slots remembered instead of cards. The bits above GC_AGE_GENERATION say which, to the collector. */
+#define GC_AGE_NOTED 0x80
+#define GC_AGE_GENERATION 0x03
 
 /* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
      write watch  1: the byte of the slot's page becomes 0xFF if it is 0
@@ -156,8 +158,8 @@ typedef struct gc_barrier_tables {
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2; what is overwritten counts while objects are being marked
-                          beside mutators. SUM is the same without a branch
+                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_NOTED note_store is called before the store
+                          where there is one. SUM is the same without a branch, and without that
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
                   BYTE    the same with the card table's whole byte, even where cards are bits
@@ -287,7 +289,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2, without GC_AGE_MARKING. Both must be user addresses, or
+/* age[slot] + youth[ref]: a card is needed if this is more than 2, of an age without other bits than
+   GC_AGE_GENERATION. Both must be user addresses, or
    small. [any thread; never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
@@ -358,10 +361,10 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What RANK does before *slot = ref while objects are being marked beside mutators. Whether that was all. */
+/* What RANK does before *slot = ref where stores are noted. Whether that was all. */
 GC__BARRIER_INLINE int gc__barrier_before_c(const gc_barrier_tables *tables, uintptr_t slot, uintptr_t ref) {
-    if (!(gc__barrier_age(tables, slot) & GC_AGE_MARKING)) return 0;
-    tables->marking((const void *)slot, (const void *)ref);
+    if (!(gc__barrier_age(tables, slot) & GC_AGE_NOTED)) return 0;
+    tables->note_store((const void *)slot, (const void *)ref);
     return 1;
 }
 
@@ -374,8 +377,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
     if (parts.filter == GC__FILTER_RANK) {
         unsigned ranks = gc_barrier_ranks(tables, (void *)slot, (void *)ref);
-        if (ranks > 2 && ranks & GC_AGE_MARKING)
-            tables->marking((const void *)slot, (const void *)ref);
+        if (ranks > 2 && ranks & GC_AGE_NOTED)
+            tables->note_store((const void *)slot, (const void *)ref);
         else if (ranks > 2)
             gc_barrier_dirty_card(tables, (void *)slot);
         return;
@@ -453,9 +456,9 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_FILTER_SUM /* a = age[slot] + youth[ref] */ \
     GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM_AGE("a", "a") \
     GC__ASM_BOTH("add -" GC__ASM_RANKS "(%[age],%[b]), %b[a]", "add %b[a], byte ptr [%[age]+%[b]-" GC__ASM_RANKS "]")
-#define GC__ASM_FILTER_RANK /* GC_AGE_MARKING is the sum's sign */ \
+#define GC__ASM_FILTER_RANK /* GC_AGE_NOTED is the sum's sign */ \
     GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 4f") GC__ASM("jns 3f") \
-    GC__ASM_OP("mov", "%[marking]", "%[a]") GC__ASM_BOTH("lea -128(%%rsp), %%rsp", "lea rsp, [rsp-128]") \
+    GC__ASM_OP("mov", "%[note]", "%[a]") GC__ASM_BOTH("lea -128(%%rsp), %%rsp", "lea rsp, [rsp-128]") \
     GC__ASM("push %[ref]") GC__ASM("push %[slot]") GC__ASM_BOTH("call *%[a]", "call %[a]") \
     GC__ASM_BOTH("lea 144(%%rsp), %%rsp", "lea rsp, [rsp+144]") GC__ASM("jmp 4f") "3:\n\t"
 
@@ -508,7 +511,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_IN_RANGE GC__ASM_IN_LOW, [high] "m"(tables->high)
 #define GC__ASM_IN_OLD , [age] "r"(tables->age)
 #define GC__ASM_IN_REGION GC__ASM_IN_OLD GC__ASM_IN_RANGE
-#define GC__ASM_IN_RANK GC__ASM_IN_OLD, [marking] "m"(tables->marking_call)
+#define GC__ASM_IN_RANK GC__ASM_IN_OLD, [note] "m"(tables->note_store_call)
 #define GC__ASM_IN_SUM GC__ASM_IN_OLD
 #define GC__ASM_IN_NOTHING
 #define GC__ASM_IN_CARD , [cards] "m"(tables->cards), [bundles] "m"(tables->bundles)

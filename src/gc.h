@@ -88,6 +88,7 @@
 #include "collect/suspects.h"   /* what conservative words found */
 #include "collect/worker.h"     /* mark stack, FIFO */
 #include "collect/crew.h"       /* several workers */
+#include "collect/remember.h"   /* slots that are remembered instead of cards */
 #include "collect/shade.h"      /* what the marking beside mutators is told */
 #include "collect/claim.h"      /* marks and forwarding words */
 #include "collect/copy.h"       /* copying survivors */
@@ -118,6 +119,7 @@
 #include "diag/dac_table.h" /* what readers in other processes are told */
 #include "run/store.h"      /* stores of ranges, written pages */
 #include "run/limit.h"      /* the limit, and what a heap takes beside its regions */
+#include "run/remembering.h"     /* when slots are remembered instead of cards */
 #include "run/marking.h"    /* when marking beside mutators begins and ends */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/allocate.h"   /* allocation's slow paths */

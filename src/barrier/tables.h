@@ -25,14 +25,16 @@ typedef struct gc_barrier_tables {
     gc_barrier_log *log;       /* object_logging */
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
-    /* What RANK calls for a slot whose age has GC_AGE_MARKING, instead of what follows; never called for other ages. The
+    /* What RANK calls for a slot whose age has GC_AGE_NOTED, instead of what follows; never called for other ages. The
        assembly pushes ref and slot, calls the second one, which keeps every register, and takes them off again. */
-    void (*marking)(const void *slot, const void *ref);
-    void (*marking_call)(void);
+    void (*note_store)(const void *slot, const void *ref);
+    void (*note_store_call)(void);
 } gc_barrier_tables;
 
-/* Added to the age of the regions of generation 2 of a heap whose objects are being marked beside its mutators. */
-#define GC_AGE_MARKING 0x80
+/* In the age of a heap's regions of generation 2 while stores there are noted one by one: since objects are being marked beside
+   mutators, or slots remembered instead of cards. The bits above GC_AGE_GENERATION say which, to the collector. */
+#define GC_AGE_NOTED 0x80
+#define GC_AGE_GENERATION 0x03
 
 /* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
      write watch  1: the byte of the slot's page becomes 0xFF if it is 0
@@ -40,8 +42,8 @@ typedef struct gc_barrier_tables {
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2; what is overwritten counts while objects are being marked
-                          beside mutators. SUM is the same without a branch
+                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_NOTED note_store is called before the store
+                          where there is one. SUM is the same without a branch, and without that
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
                   BYTE    the same with the card table's whole byte, even where cards are bits
@@ -171,7 +173,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2, without GC_AGE_MARKING. Both must be user addresses, or
+/* age[slot] + youth[ref]: a card is needed if this is more than 2, of an age without other bits than
+   GC_AGE_GENERATION. Both must be user addresses, or
    small. [any thread; never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;

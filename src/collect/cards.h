@@ -1,7 +1,8 @@
-/* Tracing from dirty cards. */
+/* Tracing from dirty cards and remembered slots. */
 #pragma once
 
 #include "../heap/cards.h"
+#include "remember.h"
 #include "scan.h"
 
 /* Scans the objects of an older region that overlap the card [from, to). */
@@ -110,10 +111,59 @@ GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 
 /* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
+    unsigned before = worker->cards_next;
     worker->remember_all = true;
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
+    worker->heap->pause.dirty_cards += worker->cards_next - before;
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__trace_drain(worker);
+    gc__worker_remember(worker, false);
+}
+
+/* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
+   card is dirtied instead. */
+GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
+#if !GC_HAS_MODEL
+    gc__region *region = gc__region_first(gc__region_of(slot));
+    uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
+    if (!gc__object_type(object)->trace) {
+        uint8_t beyond = worker->beyond;
+        worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+        gc__slots_in(object, slot, slot + sizeof(gc_word), GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+        worker->beyond = beyond;
+        return;
+    }
+    gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
+#else
+    (void)worker, (void)slot, (void)many;
+#endif
+}
+
+/* Traces from the remembered slots [from, end). False: the worker must stop. */
+GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end, bool many) {
+    const uintptr_t *slots = worker->heap->remembered->slots;
+    for (size_t i = from; i < end + GC__FIFO; i++) {
+        if (i < end) {
+            __builtin_prefetch((const void *)slots[i]);
+            __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots[i]) >> 6]);
+        }
+        if (i < from + GC__FIFO) continue;
+        if (slots[i - GC__FIFO]) gc__trace_slot(worker, slots[i - GC__FIFO], many);
+        if (!many)
+            gc__stack_drain(worker);
+        else if (!gc__stack_drain_many(worker))
+            return false;
+    }
+    return true;
+}
+
+/* Traces from all remembered slots, after cards: what remains needed dirties a card. */
+GC__FN void gc__trace_remembered(gc__worker *worker) {
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
+    gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
     gc__trace_drain(worker);
     gc__worker_remember(worker, false);
 }

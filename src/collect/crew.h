@@ -78,7 +78,7 @@ typedef struct gc__crew {
     gc__shared shared[GC__SHARED_PIECES];
     gc__words for_host; /* triples, as in gc__for_host */
     gc__words cards;    /* dirty cards that were cleaned, to be scanned by any worker */
-    size_t root_units;  /* units below this number are of roots */
+    size_t root_units, card_units, slot_units; /* of the run's work: these come in this order */
     bool forked;        /* the process is a child, without the other threads */
     uint32_t seed;      /* tests: members run one at a time, in an order that follows from it; 0: all at once */
     uint32_t random;    /* of that order */

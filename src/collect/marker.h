@@ -12,6 +12,7 @@
 #include "../heap/slots.h"
 #include "../heap/barrier_state.h"
 
+#define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
 
 /* What it takes of memory outside the regions. */
@@ -94,7 +95,7 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!(gc__barrier_age(&gc__tables, region->base) & GC_AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
+        if (!(gc__barrier_age(&gc__tables, region->base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
             continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
@@ -144,7 +145,7 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__words *grey = &heap->marker->grey;
     for (; steps && heap->marking; steps--) {
-        if (!grey->count) {
+        if (!grey->count || heap->marker->seen.count > GC__SEEN_MOST) {
             if (!gc__marker_refill(heap)) return false;
             continue;
         }
@@ -217,7 +218,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marker_take_bits(region, false);
-        gc__region_set_rank(region, 2, true);
+        gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
     gc__marker_forget(heap->marker);
 }
@@ -252,7 +253,7 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     region->live_bytes = region->cycle_bytes;
     heap->stats.concurrent_marked_bytes += region->live_bytes;
     gc__region_set_verdict(region, GC__MARK, 2);
-    gc__region_set_rank(region, 2, true);
+    gc__region_set_rank(region, gc__age_of(heap, 2), true);
 }
 
 /* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */

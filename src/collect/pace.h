@@ -99,6 +99,7 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
+#define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
@@ -110,7 +111,8 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     heap->pace->tenures_at_once = percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
-/* The nursery that is collected within the goal, by what the last young collections took for each byte. Without tenuring at once,
+/* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
+   those that take more than usual. Without tenuring at once,
    a collection of generation 1 condemns three nurseries at most. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
@@ -121,7 +123,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
     }
     if (!pace->young_ns_per_mib) return SIZE_MAX;
-    size_t bytes = (size_t)((gc__pace_goal_ns(heap) << 20) / pace->young_ns_per_mib);
+    size_t bytes = (size_t)((gc__pace_goal_ns(heap) / 4 * 3 << 20) / pace->young_ns_per_mib);
     return gc__max(pace->tenures_at_once ? bytes : bytes / 3, GC__NURSERY_LEAST);
 }
 
@@ -235,7 +237,9 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        heap->pace->fills_holes = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
+        bool fills = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
+        if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;
+        heap->pace->fills_holes = fills;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);

@@ -13,12 +13,14 @@
 
 #define GC__UNIT_ROOTS 64
 #define GC__UNIT_CARDS 32
+#define GC__UNIT_SLOTS 256
 #define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
 
 #if !GC_HAS_MODEL
-/* The units of roots come first. False: the worker must stop. */
+/* The units of roots come first, then those of cards, then those of remembered slots. False: the worker must stop. */
 GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     const gc__crew *crew = worker->crew;
+    size_t slots = crew->root_units + crew->card_units;
     if (unit < crew->root_units) {
         const gc__words *roots = &worker->cycle->roots;
         size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
@@ -29,6 +31,10 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         return true;
     }
     gc__crew_remember(worker, true);
+    if (unit >= slots) {
+        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
+        return gc__trace_slots_of(worker, first, gc__min(first + GC__UNIT_SLOTS, count), true);
+    }
     size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
         if (!gc__card_prefetch_many(worker, i < end ? crew->cards.words[i] : 0)) return false;
@@ -49,7 +55,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
 GC__FN bool gc__work_for_host(gc__worker *worker) {
     gc__member *member = &worker->crew->members[worker->number];
     while (!worker->number && member->for_host_count) {
-        if (worker->crew->cards.count) gc__crew_remember(worker, true);
+        if (worker->crew->cards.count || worker->crew->slot_units) gc__crew_remember(worker, true);
         gc__work_for_host_once(worker);
         if (!gc__stack_drain_many(worker)) return false;
     }
@@ -171,6 +177,7 @@ GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
     for (size_t i = 0; i < crew->cards.count + GC__CARD_FIFO; i++)
         gc__card_prefetch(worker, i < crew->cards.count ? crew->cards.words[i] : 0);
+    if (crew->slot_units) gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
     gc__trace_drain(worker);
 }
 
@@ -213,7 +220,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
     }
-    if (crew->cards.count) gc__crew_remember(worker, true); /* what is left may have come from cards */
+    if (crew->cards.count || crew->slot_units) gc__crew_remember(worker, true); /* what is left may have come from them */
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);
     worker->overflowed |= overflowed;
     gc__trace_drain(worker);
@@ -284,9 +291,11 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
     gc__trace_drain(worker);
 }
 
-/* Traces from roots and dirty cards. */
+/* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = gc__condemned_first(worker->heap);
+    size_t slots = above < 2 ? gc__remembered_count(worker->heap) : 0;
+    worker->heap->remembered->again = false;
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;
     if (crew) {
@@ -295,11 +304,14 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &crew->cards));
         gc__trace_interior(worker);
         crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        crew->card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
+        crew->slot_units = (slots + GC__UNIT_SLOTS - 1) / GC__UNIT_SLOTS;
         worker->heap->pause.dirty_cards = crew->cards.count;
-        size_t card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
-        gc__crew_run(worker, crew->root_units + card_units, condemned);
+        gc__crew_run(worker, crew->root_units + crew->card_units + crew->slot_units, condemned);
         gc__worker_remember(worker, false);
         worker->remember_all |= above < 2;
+        if (worker->heap->remembered->again) gc__trace_cards(worker, above);
+        crew->slot_units = 0;
         return;
     }
 #endif
@@ -308,7 +320,8 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above);
-    worker->heap->pause.dirty_cards = worker->cards_next - GC__CARD_FIFO; /* but for what empties the FIFO */
+    if (slots) gc__trace_remembered(worker);
+    if (worker->heap->remembered->again) gc__trace_cards(worker, above);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark

@@ -6,7 +6,7 @@
    no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or, if the object
    should wait, the region is *unasked*, and they are scanned by the last collection.
 
-   Invariants while heap->marking: each region of generation 2 has GC_AGE_MARKING in its age, so each store into it comes
+   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
    here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
    which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference. References
    from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
@@ -14,6 +14,7 @@
 
 #include "../heap/bits.h"
 #include "../heap/rank.h"
+#include "remember.h"
 #include "worker.h"
 
 #define GC__SHADE_LOG ((size_t)1 << 16) /* objects that barriers may note before the marker takes them */
@@ -47,10 +48,6 @@ typedef struct gc__marker {
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-/* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
-   might do so, such as what sanitizers put in. */
-#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
-
 /* An object of the region was marked, and is in no list. */
 GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
     __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
@@ -71,29 +68,35 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base, index = word >> 3;
     uint64_t bit = (uint64_t)1 << (index & 63), *mark = &gc__cycle_marks[index >> 6];
     if (offset >= gc__the_arena.bytes || word & 7) return;
-    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC_AGE_MARKING)) return;
+    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
     gc__region *region = &gc__the_arena.regions[offset >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return;
-    if (!(gc__the_arena.marks[index >> 6] & bit) || __atomic_load_n(mark, __ATOMIC_RELAXED) & bit) return;
+    if (__atomic_load_n(mark, __ATOMIC_RELAXED) & bit || !(gc__the_arena.marks[index >> 6] & bit)) return;
     if (!(__atomic_fetch_or(mark, bit, __ATOMIC_RELAXED) & bit)) gc__shade_note(region, word);
 }
 
-/* The slot's age has GC_AGE_MARKING: what is about to be overwritten is shaded, so that nothing can be hidden from the
-   marker while it works; and what is about to be stored, so that nothing is hidden from the last stop, however it was
-   found. Then what the barrier does at other times. */
-GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) {
-    uintptr_t place = (uintptr_t)slot, old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
+/* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
+   to be stored, so that nothing is hidden from the last stop, however it was found. */
+GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
+    uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
     gc__shade_word(old);
 #if GC_HAS_VALUES
     if (GC_VALUE_IS_REF(old)) gc__shade_word((uintptr_t)GC_VALUE_TO_REF(old));
 #endif
     gc__shade_word((uintptr_t)ref);
-    const uint8_t *age = gc__tables.age;
-    unsigned ranks = (__atomic_load_n(&age[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & ~(unsigned)GC_AGE_MARKING) +
-                     *(age + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
+}
+
+/* The barrier of a slot whose age has GC_AGE_NOTED. */
+GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
+    uintptr_t place = (uintptr_t)slot;
+    const uint8_t *ages = gc__tables.age;
+    unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED);
+    if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
+    unsigned ranks = (age & GC_AGE_GENERATION) + *(ages + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
+    if (ranks <= 2 || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
-    if (ranks <= 2 || (__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
+    if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
     if (GC_CARD_BITS)
         __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
     else
@@ -102,7 +105,7 @@ GC__IN_BARRIER GC__FN void gc__marking_store(const void *slot, const void *ref) 
         __atomic_store_n(&gc__tables.bundles[place >> GC_BUNDLE_SHIFT], (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
 }
 
-GC__MARKING_CALL(gc__marking_call, gc__marking_store)
+GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_noted)
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {

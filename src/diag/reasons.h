@@ -75,6 +75,7 @@ GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
 /* What the traces from roots and cards had to do. */
 GC__COLD void gc__reason_trace(gc__text *text, const gc_pause *pause) {
     gc__reason_count(text, pause->dirty_cards, "dirty card", "dirty cards");
+    gc__reason_count(text, pause->remembered_slots, "remembered slot", "remembered slots");
     if (pause->concurrent) /* all that was marked beside the program has survived, too */
         gc__reason_bytes(text, pause->moved_bytes, "copied");
     else

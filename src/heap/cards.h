@@ -1,7 +1,7 @@
 /* The card table: which parts of old regions may hold references to younger ones.
 
    Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, and with
-   bundles that card lies in a dirty bundle. */
+   bundles that card lies in a dirty bundle; or the slot is remembered. */
 #pragma once
 
 #include "../api/barrier.h"

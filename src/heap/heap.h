@@ -58,6 +58,7 @@ struct gc_heap {
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
+    bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
     gc_phase phase_counted;   /* that phase */
@@ -71,6 +72,7 @@ struct gc_heap {
     struct gc__pace *pace;
     struct gc__cycle *cycle;
     struct gc__marker *marker;
+    struct gc__remembered *remembered;
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
@@ -81,7 +83,8 @@ struct gc_heap {
 
 /* What barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
-    return generation == 2 && heap->marking ? 2 | GC_AGE_MARKING : generation;
+    if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
+    return 2 | GC_AGE_NOTED | (heap->marking ? GC__AGE_MARKING : 0) | (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
 /* Regions of the heap. */

@@ -3,11 +3,13 @@
 
 #include "barrier_state.h"
 
-/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. `age`: GC_AGE_MARKING
-   may be added to it. */
+#define GC__AGE_MARKING 0x40   /* besides GC_AGE_NOTED: the object is being marked beside mutators */
+#define GC__AGE_REMEMBERS 0x20 /* the same: its slots are remembered */
+
+/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
-    int generation = age & ~GC_AGE_MARKING;
+    int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
         __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be looking */
         *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
@@ -20,11 +22,13 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
 
 /* Whether the object is of generation 2, and that is being marked beside mutators. */
 GC__FN bool gc__is_marking(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC_AGE_MARKING;
+    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
 }
 
 /* Whether a slot of this age needs a card for a referent of this youth: their sum. */
-GC__FN bool gc__ranks_need_card(unsigned ranks) { return (ranks & ~(unsigned)GC_AGE_MARKING) > 2; }
+GC__FN bool gc__ranks_need_card(unsigned ranks) {
+    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS)) > 2;
+}
 
 /* Whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {

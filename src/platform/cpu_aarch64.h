@@ -12,7 +12,7 @@
 
 /* Barriers are in C there, and call C functions. */
 #define GC__KEEPS_VECTORS unused
-#define GC__MARKING_CALL(name, function) \
+#define GC__NOTE_STORE_CALL(name, function) \
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }

@@ -27,7 +27,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 /* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
    function(first, second), and keeps all registers. */
 /* clang-format off */
-#define GC__MARKING_CALL(name, function) \
+#define GC__NOTE_STORE_CALL(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
             "endbr64\n\t" \

@@ -13,6 +13,7 @@
 #include "adjust.h"
 #include "fork.h"
 #include "marking.h"
+#include "remembering.h"
 
 /* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
 GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
@@ -112,6 +113,7 @@ typedef struct gc__instance {
     gc__stress stress;
     gc__marker marker;
     gc__pauses pauses;
+    gc__remembered remembered;
 } gc__instance;
 
 GC__FN void gc__heap_start_pace(gc_heap *heap) {
@@ -148,6 +150,7 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->marker = &all->marker;
     heap->pauses = &all->pauses;
     gc__pauses_open(heap->pauses);
+    heap->remembered = &all->remembered;
     gc__lock_init(&heap->threads->lock);
     gc__lock_init(&heap->threads->roots_lock);
     gc__lock_init(&heap->handles->lock);
@@ -274,6 +277,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     gc__heap_dismiss_idle(heap);
     gc__crew_fire(heap);
     gc__marking_fire(heap);
+    gc__remembering_end(heap);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -308,6 +312,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     }
     gc__crew_fire(heap);
     gc__marking_fire(heap);
+    gc__remembering_end(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
     gc__barrier_detach(&heap->observer);

@@ -15,6 +15,7 @@
 #include "crew.h"
 #include "limit.h"
 #include "marking.h"
+#include "remembering.h"
 #include "store.h"
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
@@ -108,6 +109,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
+    gc__remembered_forget(heap);
     condemned = gc__marking_trace_old(worker, condemned);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
@@ -155,6 +157,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
     gc__shadow_sync(heap);
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
+    gc__remembered_settle(heap);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
     if (heap->cycle->marking == GC__MARKING_FINISH) collector->finished[2] = heap->marker->began;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;

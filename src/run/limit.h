@@ -3,6 +3,7 @@
 
 #include "../collect/crew.h"
 #include "../collect/marker.h"
+#include "../collect/remember.h"
 #include "../handles/finalizers.h"
 #include "../handles/table.h"
 
@@ -40,7 +41,7 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
-                   gc__marker_bytes(heap->marker);
+                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
     for (const gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         bytes += GC__HANDLE_SEGMENT_BYTES;

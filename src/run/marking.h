@@ -34,8 +34,8 @@ GC__FN bool gc__marking_is_on(const gc_heap *heap) {
 
 /* What barriers call. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
-    gc__tables.marking = gc__marking_store;
-    gc__tables.marking_call = gc__marking_call;
+    gc__tables.note_store = gc__store_noted;
+    gc__tables.note_store_call = gc__store_noted_call;
 }
 
 /* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Barriers other than rank_sum,
@@ -169,7 +169,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     gc__phase_note(heap, GC_PHASE_REMARK);
     gc__marker_finish(heap);
     for (const gc__region *region = condemned; region; region = region->next)
-        if (region->target == 2) gc__region_set_rank(region, 2, true);
+        if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
     while (heap->regions[2]) {

@@ -643,7 +643,7 @@ static void registers_stay(void) {
         "movupd %%xmm0, 0(%[out])\n\tmovupd %%xmm1, 16(%[out])\n\tmovupd %%xmm7, 32(%[out])\n\tmovupd %%xmm15, 48(%[out])\n\t"
         "addq %%r8, %%r9\n\taddq %%r10, %%r9\n\taddq %%r11, %%r9\n\taddq -8(%%rsp), %%r9\n\tmovq %%r9, %[sum]\n\t"
         : [sum] "=&m"(sum)
-        : [in] "r"(in), [out] "r"(out), [slot] "r"(slot), [ref] "r"(ref), [call] "r"(gc__tables.marking_call)
+        : [in] "r"(in), [out] "r"(out), [slot] "r"(slot), [ref] "r"(ref), [call] "r"(gc__tables.note_store_call)
         : "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm7", "xmm15", "cc", "memory");
     is(sum, 7 + 8 + 9 + 10 + 0x5A5A, "general registers and the red zone stay");
     ok(memcmp(in, out, 64) == 0, "vectors stay");

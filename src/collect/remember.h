@@ -1,0 +1,110 @@
+/* Remembered slots: in a heap that keeps to a goal for pauses, the slots of old objects to which young references are stored
+   one at a time. A dirty card has its collection read all of the card; a remembered slot, one word.
+
+   It costs a call for each store into an old object, so it is done only while it pays. Then each region of generation 2 has
+   GC__AGE_REMEMBERS in its age, and the barrier calls gc__store_noted for each store there.
+
+   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in the list,
+   even if its card is clean. The list may have a slot twice, or one that holds something else by now. */
+#pragma once
+
+#include "../heap/heap.h"
+
+#define GC__REMEMBERED_MOST ((size_t)1 << 16)
+
+typedef struct gc__remembered {
+    uintptr_t *slots;    /* 0 where a thread has not used all of its part. NULL until they are first remembered */
+    size_t count;        /* that threads have taken for themselves; goes on growing when the list is full; atomic */
+    uint64_t life;       /* of this list between two collections: no other has the same. Parts are of one life */
+    size_t found;        /* that the last collection has scanned */
+    unsigned few;        /* collections in a row that found few, and few cards */
+    bool again;          /* cards were dirtied for slots of objects with trace functions; atomic */
+} gc__remembered;
+
+/* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
+   might do so, such as what sanitizers put in. */
+#define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
+
+/* The part of a list that a thread fills, so that most slots need no locked instruction, which would wait until all stores
+   before it have reached the cache. Its place in memory is known when the program starts: to ask for it in the middle of a
+   barrier might touch vectors. */
+#define GC__REMEMBERED_PART 64
+typedef struct gc__remembered_part {
+    uint64_t life;
+    uintptr_t *next, *end;
+} gc__remembered_part;
+static __thread gc__remembered_part gc__remembered_mine __attribute__((tls_model("initial-exec")));
+
+/* False: the list is full. */
+GC__IN_BARRIER GC__FN bool gc__remembered_take(gc__remembered *remembered, gc__remembered_part *part) {
+    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
+    size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_PART, __ATOMIC_RELAXED);
+    if (place >= GC__REMEMBERED_MOST) return false;
+    part->life = remembered->life;
+    part->next = remembered->slots + place;
+    part->end = part->next + GC__REMEMBERED_PART;
+    return true;
+}
+
+/* False: there is no room. Any thread. */
+GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
+    gc__remembered *remembered = gc__region_of(slot)->heap->remembered;
+    gc__remembered_part *part = &gc__remembered_mine;
+    bool mine = part->life == remembered->life && part->next != part->end;
+    if (!mine && !gc__remembered_take(remembered, part)) return false;
+    *part->next++ = slot;
+    return true;
+}
+
+/* The world is stopped. */
+GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
+
+static uint64_t gc__remembered_lives; /* atomic */
+
+GC__FN void gc__remembered_live(gc__remembered *remembered) {
+    remembered->life = __atomic_add_fetch(&gc__remembered_lives, 1, __ATOMIC_RELAXED);
+}
+
+/* The collection that runs has traced from all of them, or from the objects that they are in. */
+GC__FN void gc__remembered_forget(gc_heap *heap) {
+    if (!heap->remembered->slots) return;
+    heap->remembered->found = gc__remembered_count(heap);
+    memset(heap->remembered->slots, 0, heap->remembered->found * sizeof *heap->remembered->slots);
+    heap->remembered->count = 0;
+    gc__remembered_live(heap->remembered);
+    heap->pause.remembered_slots = heap->remembered->found;
+    heap->stats.remembered_slots += heap->remembered->found;
+}
+
+GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
+    return remembered->slots ? GC__REMEMBERED_MOST * sizeof *remembered->slots : 0;
+}
+
+/* Puts the slots in order, for gc__is_remembered. */
+GC__FN void gc__remembered_sort(gc_heap *heap) {
+    uintptr_t *slots = heap->remembered->slots;
+    size_t count = gc__remembered_count(heap), gap = 1;
+    while (gap < count / 3) gap = 3 * gap + 1;
+    for (; gap; gap /= 3)
+        for (size_t i = gap; i < count; i++) {
+            uintptr_t slot = slots[i];
+            size_t at = i;
+            for (; at >= gap && slots[at - gap] > slot; at -= gap) slots[at] = slots[at - gap];
+            slots[at] = slot;
+        }
+}
+
+/* Whether the slot is in the list, which is in order. */
+GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
+    const uintptr_t *slots = heap->remembered->slots;
+    size_t from = 0, end = gc__remembered_count(heap);
+    while (from < end) {
+        size_t middle = from + (end - from) / 2;
+        if (slots[middle] == slot) return true;
+        if (slots[middle] < slot)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return false;
+}

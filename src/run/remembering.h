@@ -1,0 +1,48 @@
+/* When slots are remembered instead of cards. */
+#pragma once
+
+#include "../collect/remember.h"
+#include "../collect/pace.h"
+#include "marking.h"
+
+#define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
+#define GC__REMEMBERING_CARD_NS 250
+#define GC__REMEMBERING_FEW 256    /* slots in a collection which are not worth a call for each store into an old object */
+#define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
+
+GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
+    gc__remembered *remembered = heap->remembered;
+    if (on && !remembered->slots)
+        remembered->slots = (uintptr_t *)gc__os_map(GC__REMEMBERED_MOST * sizeof *remembered->slots);
+    if (on && !remembered->slots) return;
+    gc__remembered_live(remembered);
+    heap->remembers_slots = on;
+    remembered->few = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+        gc__region_set_rank(region, gc__age_of(heap, 2), true);
+}
+
+/* Emitted code and other barriers dirty the card of each store that is to be noted. */
+GC__FN bool gc__remembering_is_possible(const gc_heap *heap) {
+    return gc__pace_has_goal(heap) && gc__marking_is_on(heap) && !heap->options.barrier_changed &&
+           gc_barrier_current() == GC_BARRIER_RANK_SUM;
+}
+
+/* After a collection. The world is stopped. */
+GC__FN void gc__remembered_settle(gc_heap *heap) {
+    gc__remembered *remembered = heap->remembered;
+    bool possible = gc__remembering_is_possible(heap);
+    size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
+    if (heap->options.test_marker_steps) dear = 1;
+    if (heap->remembers_slots) {
+        remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;
+        if (!possible || remembered->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
+    } else if (possible && heap->pause.dirty_cards >= dear) {
+        gc__remembering_switch(heap, true);
+    }
+}
+
+GC__FN void gc__remembering_end(gc_heap *heap) {
+    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, gc__remembered_bytes(heap->remembered));
+    heap->remembered->slots = NULL;
+}
