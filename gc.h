@@ -1015,6 +1015,8 @@ static inline uintptr_t gc_load_weak_value(gc_thread *thread, const void *slot) 
    stores. */
 
 
+#include <string.h>
+
 typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
@@ -1189,9 +1191,41 @@ static inline void gc_safepoint(gc_thread *thread) {
     GC_ROOTS(thread, base);                     \
     GC__ROOTS_OF(__COUNTER__, thread, GC_SLOT_INTERIOR | GC__SLOT_DERIVED, 1, #address, address, base)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
-#define GC_ROOTS_ARRAY(thread, first, count, flags) GC__ROOTS_ARRAY(__COUNTER__, thread, first, count, flags)
-#define GC__ROOTS_ARRAY(id, thread, first, count_, flags_)                                                \
-    static const gc_frame_site GC__NAME(gc__site, id) = {#first "[]", __func__, __FILE__, __LINE__,       \
+#define GC_ROOTS_ARRAY(thread, first, count, flags) \
+    GC__ROOTS_CONTIGUOUS(__COUNTER__, thread, first, count, flags, #first "[]")
+/* Evaluates an expression with the named variables (1 to 16 pointers to objects) as roots, and then has them lead to where
+   their objects are: GC_ROOTS_DURING(gc, ok = grow(f), f). For what a function seldom does: the rest of it pays nothing, since
+   the variables stay in registers. Within the expression the variables themselves are not updated. */
+#define GC_ROOTS_DURING(thread, expression, ...)     \
+    do {                                             \
+        GC__DURING_BEGIN(thread, 0, __VA_ARGS__)     \
+        expression;                                  \
+        GC__DURING_END(__VA_ARGS__)                  \
+    } while (0)
+/* The same for variables of tagged values. */
+#define GC_ROOTS_VALUES_DURING(thread, expression, ...)      \
+    do {                                                     \
+        GC__DURING_BEGIN(thread, GC_SLOT_VALUE, __VA_ARGS__) \
+        expression;                                          \
+        GC__DURING_END(__VA_ARGS__)                          \
+    } while (0)
+#define GC__DURING_BEGIN(thread, flags, ...)                                                                        \
+    gc_word gc__copies[GC__EACH(GC__FIELD_ONE, , __VA_ARGS__) 0], *gc__copy = gc__copies;                           \
+    GC__EACH(GC__COPY_IN, gc__copy, __VA_ARGS__) {                                                                  \
+        GC__ROOTS_CONTIGUOUS(__COUNTER__, thread, gc__copies, sizeof gc__copies / sizeof gc__copies[0], flags,      \
+                             #__VA_ARGS__);
+#define GC__DURING_END(...) \
+    }                       \
+    gc__copy = gc__copies;  \
+    GC__EACH(GC__COPY_OUT, gc__copy, __VA_ARGS__)
+/* By memcpy, for values of any type, which does not take a variable out of its register. */
+#define GC__COPY_IN(copy, variable) memcpy(copy++, GC__ADDRESS_OF(variable), 8);
+#define GC__COPY_OUT(copy, variable) memcpy(GC__ADDRESS_OF(variable), copy++, 8);
+
+#define GC__ROOTS_CONTIGUOUS(id, thread, first, count, flags, names) \
+    GC__ROOTS_ARRAY(id, thread, first, count, flags, names)
+#define GC__ROOTS_ARRAY(id, thread, first, count_, flags_, names_)                                   \
+    static const gc_frame_site GC__NAME(gc__site, id) = {names_, __func__, __FILE__, __LINE__,            \
                                                          (flags_) | GC__SLOT_CONTIGUOUS};                 \
     gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
         (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
@@ -1207,8 +1241,9 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread_)->frames, &GC__NAME(gc__site, id), (thread_), (count_), GC__NAME(gc__slots, id)};        \
     (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 /* A variable that is not one word, an array for example, does not compile: GC_ROOTS_ARRAY takes those. */
-#define GC__ADDRESS(unused, variable) \
-    (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
+#define GC__ADDRESS(unused, variable) GC__ADDRESS_OF(variable),
+#define GC__ADDRESS_OF(variable) \
+    (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1]))
 #define GC__FRAME_AGAIN                                                                                                \
     "the frame of GC_ROOTS(%s) at %s:%u was entered again while it was in force: its scope was left without its end. " \
     "A "                                                                                                               \
@@ -1480,16 +1515,25 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 }
 
 #if !GC_HAS_MODEL
-/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new(gc_thread *thread, const gc_type *type) {
+/* gc_new as far as it never collects: the object, or NULL if more would have to be done for it. So variables are roots only
+   where that is so, which makes constructors in hot loops faster:
+       cell *c = (cell *)gc_new_at_once(gc, &cell_type);
+       if (!c) GC_ROOTS_DURING(gc, c = (cell *)gc_new(gc, &cell_type), next);
+   [cooperative; never collects; NULL: call gc_new] */
+static inline void *gc_new_at_once(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->window.next;
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->window.limit - object)))
-        return gc__new_slow(thread, type, 0, true);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->window.limit - object))) return NULL;
     thread->window.next = object + size;
     ((gc_object *)object)->type = type;
     return object;
+}
+
+/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
+static inline void *gc_new(gc_thread *thread, const gc_type *type) {
+    void *object = gc_new_at_once(thread, type);
+    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, 0, true);
 }
 
 /* gc_new with undefined contents after the header, for a type without references: the caller fills it. [cooperative; may
@@ -1505,21 +1549,26 @@ static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
-   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
+/* gc_new_at_once for a type with elements. [cooperative; never collects; NULL: call gc_new_array] */
+static inline void *gc_new_array_at_once(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->window.next;
     size_t room = (size_t)(thread->window.limit - object);
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
-        return gc__new_slow(thread, type, length, true);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room)) return NULL;
     size_t size = gc__align(type->bytes + length * type->element_bytes);
-    if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, true);
+    if (GC__UNLIKELY(size > room)) return NULL;
     thread->window.next = object + size;
     ((gc_array *)object)->length = length;
     GC__WRITTEN();
     ((gc_array *)object)->header.type = type;
     return object;
+}
+
+/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
+   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
+static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
+    void *object = gc_new_array_at_once(thread, type, length);
+    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, length, true);
 }
 
 /* gc_new_array with undefined contents after header and length, for a type without references: the caller fills it.

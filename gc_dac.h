@@ -3064,6 +3064,7 @@ GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame 
     uint64_t flags = gc__dac_member32(dac, copy, site, GC__DAC_AT_site_flags);
     uint64_t slots = gc__dac_member(dac, copy, frame->address, GC__DAC_AT_frame_slots);
     bool array = (flags & gc__dac_fact(copy, GC__DAC_FACT_SLOT_CONTIGUOUS)) != 0;
+    bool named = !array || strchr(frame->names, ','); /* each variable, not the array */
     for (uint64_t i = 0; i < frame->count && gc__dac_step(dac, 1); i++) {
         gc_dac_root root = gc__dac_root_new(walk, GC_DAC_ROOT_FRAME);
         uint64_t entry = 0;
@@ -3076,7 +3077,7 @@ GC__DAC_FN bool gc__dac_frame_roots(gc__dac_root_walk *walk, const gc_dac_frame 
         root.file = frame->file;
         root.line = frame->line;
         if (!root.word) continue;
-        root.variable = array ? frame->names : gc__dac_name_of(dac, frame->names, i);
+        root.variable = named ? gc__dac_name_of(dac, frame->names, i) : frame->names;
         if (!gc__dac_root_report(walk, &root)) return false;
     }
     return true;

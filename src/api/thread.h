@@ -23,6 +23,8 @@
 
 #include "roots.h"
 
+#include <string.h>
+
 typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
 
 #define GC__SAVED_REGISTERS 12
@@ -197,9 +199,41 @@ static inline void gc_safepoint(gc_thread *thread) {
     GC_ROOTS(thread, base);                     \
     GC__ROOTS_OF(__COUNTER__, thread, GC_SLOT_INTERIOR | GC__SLOT_DERIVED, 1, #address, address, base)
 /* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
-#define GC_ROOTS_ARRAY(thread, first, count, flags) GC__ROOTS_ARRAY(__COUNTER__, thread, first, count, flags)
-#define GC__ROOTS_ARRAY(id, thread, first, count_, flags_)                                                \
-    static const gc_frame_site GC__NAME(gc__site, id) = {#first "[]", __func__, __FILE__, __LINE__,       \
+#define GC_ROOTS_ARRAY(thread, first, count, flags) \
+    GC__ROOTS_CONTIGUOUS(__COUNTER__, thread, first, count, flags, #first "[]")
+/* Evaluates an expression with the named variables (1 to 16 pointers to objects) as roots, and then has them lead to where
+   their objects are: GC_ROOTS_DURING(gc, ok = grow(f), f). For what a function seldom does: the rest of it pays nothing, since
+   the variables stay in registers. Within the expression the variables themselves are not updated. */
+#define GC_ROOTS_DURING(thread, expression, ...)     \
+    do {                                             \
+        GC__DURING_BEGIN(thread, 0, __VA_ARGS__)     \
+        expression;                                  \
+        GC__DURING_END(__VA_ARGS__)                  \
+    } while (0)
+/* The same for variables of tagged values. */
+#define GC_ROOTS_VALUES_DURING(thread, expression, ...)      \
+    do {                                                     \
+        GC__DURING_BEGIN(thread, GC_SLOT_VALUE, __VA_ARGS__) \
+        expression;                                          \
+        GC__DURING_END(__VA_ARGS__)                          \
+    } while (0)
+#define GC__DURING_BEGIN(thread, flags, ...)                                                                        \
+    gc_word gc__copies[GC__EACH(GC__FIELD_ONE, , __VA_ARGS__) 0], *gc__copy = gc__copies;                           \
+    GC__EACH(GC__COPY_IN, gc__copy, __VA_ARGS__) {                                                                  \
+        GC__ROOTS_CONTIGUOUS(__COUNTER__, thread, gc__copies, sizeof gc__copies / sizeof gc__copies[0], flags,      \
+                             #__VA_ARGS__);
+#define GC__DURING_END(...) \
+    }                       \
+    gc__copy = gc__copies;  \
+    GC__EACH(GC__COPY_OUT, gc__copy, __VA_ARGS__)
+/* By memcpy, for values of any type, which does not take a variable out of its register. */
+#define GC__COPY_IN(copy, variable) memcpy(copy++, GC__ADDRESS_OF(variable), 8);
+#define GC__COPY_OUT(copy, variable) memcpy(GC__ADDRESS_OF(variable), copy++, 8);
+
+#define GC__ROOTS_CONTIGUOUS(id, thread, first, count, flags, names) \
+    GC__ROOTS_ARRAY(id, thread, first, count, flags, names)
+#define GC__ROOTS_ARRAY(id, thread, first, count_, flags_, names_)                                   \
+    static const gc_frame_site GC__NAME(gc__site, id) = {names_, __func__, __FILE__, __LINE__,            \
                                                          (flags_) | GC__SLOT_CONTIGUOUS};                 \
     gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
         (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
@@ -215,8 +249,9 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread_)->frames, &GC__NAME(gc__site, id), (thread_), (count_), GC__NAME(gc__slots, id)};        \
     (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 /* A variable that is not one word, an array for example, does not compile: GC_ROOTS_ARRAY takes those. */
-#define GC__ADDRESS(unused, variable) \
-    (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1])),
+#define GC__ADDRESS(unused, variable) GC__ADDRESS_OF(variable),
+#define GC__ADDRESS_OF(variable) \
+    (void *)((char *)&(variable) + 0 * sizeof(char[sizeof(variable) == sizeof(void *) ? 1 : -1]))
 #define GC__FRAME_AGAIN                                                                                                \
     "the frame of GC_ROOTS(%s) at %s:%u was entered again while it was in force: its scope was left without its end. " \
     "A "                                                                                                               \

@@ -157,7 +157,7 @@ GC__FN void gc__root_tree_visit(gc_visitor *visitor, void *slot, size_t count, u
     const gc__threads *threads = tree->heap->threads;
     const gc_frame_site *site = threads->root_site;
     size_t group = gc__root_group_now(tree);
-    bool named = site && !(site->flags & GC__SLOT_CONTIGUOUS);
+    bool named = site && (!(site->flags & GC__SLOT_CONTIGUOUS) || strchr(site->names, ','));
     if (group != tree->group || site != tree->site || (site && !named)) tree->index = 0;
     tree->group = group;
     tree->site = site;

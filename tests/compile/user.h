@@ -78,6 +78,8 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
     GC_ROOTS(gc, a, b);
     GC_ROOTS_VALUES(gc, value);
     GC_ROOTS_ARRAY(gc, list, 2, 0);
+    GC_ROOTS_DURING(gc, gc_safepoint(gc), a, b);
+    GC_ROOTS_VALUES_DURING(gc, gc_safepoint(gc), value);
     char *inside = (char *)b, *past = (char *)(a + 1);
     GC_ROOTS_INTERIOR(gc, inside);
     GC_ROOTS_DERIVED(gc, past, a);

@@ -209,7 +209,7 @@ static void wait_in_frames(void) {
     gc_finalizer_register(gc, first, &quiet);
     gc_finalizer_register(gc, new_node(6), &quiet);
     full();
-    raise(SIGSTOP);
+    GC_ROOTS_DURING(gc, raise(SIGSTOP), second, first);
 }
 
 static bool see_root(void *context, const gc_dac_root *root) {
@@ -269,8 +269,9 @@ static void test_roots(void) {
     all.dac = gc_dac_open_process(pid, how);
     ok(gc_dac_heaps(all.dac, see_heap, &all), "a heap: %s", gc_dac_message(all.dac));
     ok(gc_dac_roots(all.dac, &all.heap, see_root, &all), "its roots: %s", gc_dac_message(all.dac));
-    is(all.roots[GC_DAC_ROOT_FRAME], 3, "three variables in frames");
+    is(all.roots[GC_DAC_ROOT_FRAME], 5, "three variables in frames, two of them twice");
     has(all.frame, "wait_in_frames:first[0] wait_in_frames:second[1]", "by their names");
+    has(all.frame, "wait_in_frames:second[0] wait_in_frames:first[1]", "and so are copies of variables");
     has(all.frame, "wait_in_frames:many[][2]", "an array's variable by its number");
     is(all.roots[GC_DAC_ROOT_GLOBAL], 1, "a global slot");
     is(all.roots[GC_DAC_ROOT_HANDLE], 3, "three handles that keep objects");
@@ -296,7 +297,7 @@ static void test_roots(void) {
     if (how) ok(all.thread.pc && all.thread.sp && all.thread.sp < all.thread.stack_base, "with its registers");
     ok(all.thread.running && all.thread.mode == GC_DAC_COOPERATIVE, "in cooperative mode");
     ok(gc_dac_frames(all.dac, &all.heap, &all.thread, see_frame, &all), "its frames: %s", gc_dac_message(all.dac));
-    is(all.frames, 2, "two scopes of GC_ROOTS");
+    is(all.frames, 3, "three scopes of GC_ROOTS");
     has(all.frame_names, "first, second, third", "the outer one last");
     uint64_t collections = 0;
     ok(gc_dac_statistics(all.dac, &all.heap, see_statistic, &collections), "its statistics: %s",

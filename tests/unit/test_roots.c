@@ -45,6 +45,32 @@ static void scopes(void) {
     ok(kept, "an array of roots");
 }
 
+static uint64_t sum_after(node *a) {
+    GC_ROOTS_DURING(gc, return (compact(), gc->frames->count), a);
+}
+
+static void during(void) {
+    node *a = new_node(1), *b = new_node(2), *c = NULL;
+    const void *were[2] = {a, b};
+    gc_frame *before = gc->frames;
+    GC_ROOTS_DURING(gc, c = new_node(3); compact(), a, b);
+    is(a->value * 100 + b->value * 10 + (c != NULL), 121, "variables that are roots during an expression");
+    ok(a != were[0] && b != were[1], "lead to where their objects are");
+    for (uint64_t i = 0; i < 1000; i++) {
+        node *n = gc_new_at_once(gc, &node_type);
+        if (!n) GC_ROOTS_DURING(gc, n = new_node(i), a, b);
+        n->value = i;
+        n->left = b;
+        b = n;
+        if (i % 300 == 0) GC_ROOTS_DURING(gc, compact(), a, b);
+    }
+    uint64_t sum = 0;
+    for (const node *n = b; n; n = n->left) sum += n->value;
+    is(sum, 1000 * 999 / 2 + 2, "a list whose nodes were made at once, if that could be");
+    is(sum_after(a), 1, "an expression may leave the function");
+    ok(gc->frames == before, "no frame is left");
+}
+
 static void jumps(void) {
     node *a = new_node(1);
     GC_ROOTS(gc, a);
@@ -348,6 +374,8 @@ int main(void) {
     reported_again(cycle_destroyed, "(a)", "a cycle of frames, where the heap ends");
     gc_options hosted = {.scan_roots = scan_roots, .host = &calls};
     run(scopes, (gc_options){0});
+    run(during, (gc_options){0});
+    run(during, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 7, .verify = GC_VERIFY_BEFORE});
     run(jumps, (gc_options){0});
     run(interior_macros, (gc_options){0});
     run(interior_macros, (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true});

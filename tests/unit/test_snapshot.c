@@ -215,7 +215,10 @@ static void deep(int depth) {
         deep(depth - 1);
         return;
     }
-    ok(write_to(path), "a snapshot is written");
+    bool written = false;
+    bytes *copied = gc_new_array(gc, &bytes_type, 3);
+    GC_ROOTS_DURING(gc, written = write_to(path), local, copied);
+    ok(written, "a snapshot is written");
     is(read_back(), 0, "the reader finds no fault");
     if (strstr(facts, "broken")) diag("%s", facts);
 }
@@ -283,6 +286,7 @@ static void kinds(void) {
     has(facts, "(frame of deep at ", "the frames of a function");
     has(facts, "internal local node 4", "are one group, whatever the depth");
     has(facts, "internal big vector 1", "one variable of four");
+    has(facts, "internal copied bytes 1", "a copy of a variable");
     fact("type vector 1 800016 800016");
     gc_handle_destroy(heap, strong), gc_handle_destroy(heap, pinned), gc_handle_destroy(heap, weak);
     gc_handle_destroy(heap, counted), gc_handle_destroy(heap, dropped), gc_handle_destroy(heap, dependent);
