@@ -22,6 +22,7 @@
 #include "finalizer.h"
 #include "handle.h"
 #include "heap.h"
+#include "pause.h"
 #include "roots.h"
 #include "safe_handle.h"
 #include "value_stack.h"

@@ -8,6 +8,7 @@
 #include "../api/pause.h"
 #include "../heap/heap.h"
 #include "../threads/mode.h"
+#include "../threads/lock.h"
 #include "../collect/collector.h"
 
 #define GC__WINDOW_PARTS 64
