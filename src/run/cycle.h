@@ -178,12 +178,6 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 
 /* What gc__collect_stopped does while the marker rests. */
 GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
-    if (heap->collecting)
-        gc__fatal(&heap->options,
-                  "a collection was asked for during collection %llu (from a hook, a trace function or "
-                  "scan_roots), where allocating and collecting is not allowed, or after one of them was left by "
-                  "longjmp or an exception instead of returning",
-                  (unsigned long long)heap->collection.number);
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
     if (heap->options.non_generational) generation = 2;
@@ -222,6 +216,12 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
 GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     if (gc__is_abandoned(heap)) return true;
     gc__pause_begin(heap);
+    if (heap->collecting)
+        gc__fatal(&heap->options,
+                  "a collection was asked for during collection %llu (from a hook, a trace function or "
+                  "scan_roots), where allocating and collecting is not allowed, or after one of them was left by "
+                  "longjmp or an exception instead of returning",
+                  (unsigned long long)heap->collection.number);
     gc__marker_rest(heap);
     bool ran = gc__collect_alone(heap, generation, reason, compacting);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
