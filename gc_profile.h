@@ -2344,12 +2344,17 @@ GC__FN void gc__tracked_add(gc__profiled_heap *heap, const gc__tracked *object) 
         gc__the_profile.profile.lost_samples++;
 }
 
+#define GC__FETCHED_AHEAD 8 /* of the object that is looked at: that whose entry the processor is to fetch */
+
 /* Follows the objects of a generation through a collection that has condemned it. Lock held. */
 GC__FN void gc__tracked_follow(gc__profiled_heap *heap, int generation) {
     gc__tracked_list *from = &heap->tracked[generation];
+    gc__profile_entry *entries = gc__the_profile.profile.entries;
     size_t kept = 0, count = from->count;
     for (size_t i = 0; i < count; i++) {
         gc__tracked object = from->items[i];
+        if (i + GC__FETCHED_AHEAD < count)
+            __builtin_prefetch(&entries[from->items[i + GC__FETCHED_AHEAD].entry].died[generation], 1);
         object.object = gc__address_after_trace(object.object);
         int target = object.object ? gc__region_first(gc__region_of(object.object))->target : generation;
         if (object.object && target == generation) {
@@ -2359,7 +2364,7 @@ GC__FN void gc__tracked_follow(gc__profiled_heap *heap, int generation) {
         if (object.object)
             heap->tracked[target].items[heap->tracked[target].count++] = object;
         else
-            gc__amount_add(&gc__the_profile.profile.entries[object.entry].died[generation], &object);
+            gc__amount_add(&entries[object.entry].died[generation], &object);
     }
     from->count = kept;
 }
@@ -2541,13 +2546,14 @@ GC__FN const gc__origin *gc__origin_of(gc__profiling *all, const gc__noted *reco
     return origin;
 }
 
-/* Has the processor fetch the place of the origin that the record after this one has. */
-GC__FN void gc__origin_fetch(const gc__profiling *all, const gc__profiled_thread *thread, const gc__noted *record) {
-    uint64_t next = thread->tail + record->bytes;
-    if (next == __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE) || !all->origins.capacity) return;
-    const gc__noted *after = gc__buffer_at(thread, next);
-    if (after->kind != GC_PROFILE_KIND_COUNT)
-        __builtin_prefetch(&all->origins.places[after->origin & (all->origins.capacity - 1)]);
+/* Has the processor fetch the places of the origins that the buffer's records have. */
+GC__FN void gc__origins_fetch(const gc__origins *origins, const gc__profiled_thread *thread) {
+    uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
+    for (uint64_t at = thread->tail; at != head && origins->capacity; at += gc__buffer_at(thread, at)->bytes) {
+        const gc__noted *record = gc__buffer_at(thread, at);
+        if (record->kind != GC_PROFILE_KIND_COUNT)
+            __builtin_prefetch(&origins->places[record->origin & (origins->capacity - 1)]);
+    }
 }
 
 /* Events for streamed formats. */
@@ -2685,8 +2691,8 @@ GC__FN void gc__drain_losses(gc__profiled_thread *thread) {
 
 GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
     if (thread->profile != gc__the_profile.number) return;
+    gc__origins_fetch(&gc__the_profile.origins, thread);
     for (const gc__noted *record; (record = gc__buffer_first(thread));) {
-        gc__origin_fetch(&gc__the_profile, thread, record);
         gc__drain_record(thread, record);
         gc__buffer_drop(thread, record);
     }
@@ -2922,18 +2928,19 @@ GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
 }
 
 GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
-    char names[2 * 255];
-    const char *function = frame->function ? frame->function : "(unnamed)";
-    size_t function_bytes = gc__min(strlen(function), 255), file_bytes = frame->file ? strlen(frame->file) : 0;
-    if (file_bytes > 255) file_bytes = 255;
+    gc__noted *record = &self->scratch.record;
+    const char *function = frame->function ? frame->function : "(unnamed)", *file = frame->file ? frame->file : "";
+    size_t function_bytes = gc__min(strlen(function), 255), file_bytes = gc__min(strlen(file), 255);
     uint64_t word = GC__HOST_FRAME | (uint64_t)function_bytes << 40 | (uint64_t)file_bytes << 32 | frame->line;
-    uint32_t before = self->scratch.record.bytes;
-    memcpy(names, function, function_bytes);
-    if (file_bytes) memcpy(names + function_bytes, frame->file, file_bytes);
-    if (gc__scratch_put(self, &word, sizeof word) && gc__scratch_put(self, names, function_bytes + file_bytes))
-        return true;
-    self->scratch.record.bytes = before;
-    return false;
+    size_t bytes = sizeof word + ((function_bytes + file_bytes + 7) & ~(size_t)7);
+    char *to = self->scratch.bytes + record->bytes;
+    if (record->bytes + bytes > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
+    memset(to + bytes - 8, 0, 8);
+    memcpy(to, &word, sizeof word);
+    memcpy(to + sizeof word, function, function_bytes);
+    memcpy(to + sizeof word + function_bytes, file, file_bytes);
+    record->bytes += (uint32_t)bytes;
+    return true;
 }
 
 /* The frames of the host's language whose address is in the native frame, from number `at` on; returns the next number. */
@@ -3189,6 +3196,8 @@ GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event
                           const gc_collection *collection) {
     const gc_profile_host *host = gc__profile_host();
     gc_profile_event told;
+    gc__event_keep(&gc__the_profile, event);
+    if (!host->event || !gc__profile_wants((gc_profile_kind)event->kind)) return;
     memset(&told, 0, sizeof told);
     told.kind = (gc_profile_kind)event->kind;
     told.thread = event->thread;
@@ -3198,8 +3207,7 @@ GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event
     told.amount = event->amount;
     told.detail = event->detail;
     told.collection = collection;
-    if (host->event && gc__profile_wants(told.kind)) host->event(host->host, &told);
-    gc__event_keep(&gc__the_profile, event);
+    host->event(host->host, &told);
 }
 
 /* The number of the profile that the heap is part of, which another thread may just be ending to start the next one. */
@@ -3207,11 +3215,16 @@ GC__FN uint64_t gc__heap_profile(const gc__profiled_heap *self) {
     return __atomic_load_n(&self->profile, __ATOMIC_RELAXED);
 }
 
+/* The system's number of the calling thread, which it is asked for only if it is not attached. */
+GC__FN uint32_t gc__collecting_thread(const gc_heap *heap) {
+    const gc_thread *self = gc__thread_self(heap);
+    return self ? gc__record(self)->tid : gc__os_thread_number();
+}
+
 /* A collection begins: nothing has changed yet, and threads have stopped. */
 GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc_heap *heap = self->heap;
     gc__profile_collection *collection = &self->collection;
-    uint64_t cpu_ns = gc__os_cpu_ns();
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__profiled_thread *profiled = gc__record(thread)->profiled;
         if (profiled && profiled->waiting && profiled->profile == self->profile) gc__allocation_end(profiled);
@@ -3221,14 +3234,13 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     collection->asked_ns = self->asked_ns ? self->asked_ns : now_ns;
     collection->start_ns = now_ns;
     collection->heap = self->number;
-    collection->thread = gc__os_thread_number();
+    collection->thread = gc__collecting_thread(heap);
     gc__space_note(heap, &collection->before);
     self->collecting = gc__heap_profile(self);
     gc__lock_take(&gc__profile_lock);
     if (collection->asked_ns < gc__the_profile.profile.start_ns) collection->asked_ns = now_ns;
     gc__drain();
     gc__lock_release(&gc__profile_lock);
-    heap->pace->stopped_cpu_ns += gc__os_cpu_ns() - cpu_ns; /* or the nursery would grow to have fewer collections */
 }
 
 /* Ends the phase that has run until now. */
@@ -3240,7 +3252,7 @@ GC__FN void gc__part_end(gc__profiled_heap *self, uint64_t now_ns) {
 
 GC__FN void gc__profile_phase_begun(gc_heap *heap, gc_phase phase) {
     gc__profiled_heap *self = heap->profiled;
-    uint64_t now = gc__os_now_ns();
+    uint64_t now = heap->phase_since_ns;
     if (phase == GC_PHASE_OPEN) gc__collection_begin(self, now);
     if (self->collecting != gc__heap_profile(self) || self->collection.part_count == GC__PROFILE_PARTS) return;
     gc__part_end(self, now);
@@ -3261,7 +3273,7 @@ GC__FN void gc__profile_ended(gc_heap *heap) {
     gc__profile_event events[GC__PROFILE_PARTS + 2];
     if (self->collecting != gc__heap_profile(self)) return;
     self->collecting = 0;
-    collection->end_ns = gc__os_now_ns();
+    collection->end_ns = heap->phase_since_ns;
     gc__part_end(self, collection->end_ns);
     collection->generation = (uint8_t)heap->collection.generation;
     collection->reason = heap->collection.reason;
@@ -3295,7 +3307,7 @@ GC__FN void gc__stop_tell(const gc__profiled_heap *self, gc_profile_kind kind, u
     memset(&event, 0, sizeof event);
     event.kind = (uint32_t)kind;
     event.time_ns = gc__os_now_ns();
-    event.thread = gc__os_thread_number();
+    event.thread = gc__collecting_thread(self->heap);
     event.heap = self->number;
     event.amount = amount;
     event.detail = detail;

@@ -66,7 +66,15 @@ build/bench/sizes: bench/sizes.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
-.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-pauses bench-stackmap
+build/bench/profile_workloads: bench/profile_workloads.c bench/slices.h $(filter-out build/objects/bench/workloads/main.o,$(patsubst bench/workloads/%.c,build/objects/bench/workloads/%.o,$(bench_sources)))
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -D_GNU_SOURCE -DMM_BACKEND='"backend_gc.h"' -I. $(filter-out %.h,$^) -lm -o $@
+
+build/bench/profile_scheme: bench/profile_scheme.c bench/slices.h $(filter-out build/objects/examples/scheme/main.o,$(scheme_objects))
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $(filter-out %.h,$^) -lm -o $@
+
+.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-pauses bench-stackmap bench-profile
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -102,6 +110,9 @@ bench-pauses: build/bench/workloads-steps $(bench_peers) ## measure pauses with 
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
 	build/bench/handles
+
+bench-profile: build/bench/profile_workloads build/bench/profile_scheme ## measure what taking a profile costs
+	bench/profile.sh
 
 bench-stackmap: build/bench/stackmap ## measure looking up compiled code by address, and what is live there
 	build/bench/stackmap

@@ -9,7 +9,9 @@ enum { NAME_BYTES = 64, DEPTH_MAX = 256 };
 static const char *frame_name(const machine *m, const code *c, char *text) {
     if (c->name == NO_NAME) return c->file ? "(lambda)" : "(prelude)";
     value name = symbol_of(vector_of(m->r.symbols)->items[c->name])->name;
-    snprintf(text, NAME_BYTES, "%.*s", (int)string_length(name), string_of(name)->bytes);
+    size_t bytes = string_length(name) < NAME_BYTES ? string_length(name) : NAME_BYTES - 1;
+    memcpy(text, string_of(name)->bytes, bytes);
+    text[bytes] = 0;
     return text;
 }
 

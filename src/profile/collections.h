@@ -50,6 +50,8 @@ GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event
                           const gc_collection *collection) {
     const gc_profile_host *host = gc__profile_host();
     gc_profile_event told;
+    gc__event_keep(&gc__the_profile, event);
+    if (!host->event || !gc__profile_wants((gc_profile_kind)event->kind)) return;
     memset(&told, 0, sizeof told);
     told.kind = (gc_profile_kind)event->kind;
     told.thread = event->thread;
@@ -59,8 +61,7 @@ GC__FN void gc__heap_tell(const gc__profiled_heap *self, const gc__profile_event
     told.amount = event->amount;
     told.detail = event->detail;
     told.collection = collection;
-    if (host->event && gc__profile_wants(told.kind)) host->event(host->host, &told);
-    gc__event_keep(&gc__the_profile, event);
+    host->event(host->host, &told);
 }
 
 /* The number of the profile that the heap is part of, which another thread may just be ending to start the next one. */
@@ -68,11 +69,16 @@ GC__FN uint64_t gc__heap_profile(const gc__profiled_heap *self) {
     return __atomic_load_n(&self->profile, __ATOMIC_RELAXED);
 }
 
+/* The system's number of the calling thread, which it is asked for only if it is not attached. */
+GC__FN uint32_t gc__collecting_thread(const gc_heap *heap) {
+    const gc_thread *self = gc__thread_self(heap);
+    return self ? gc__record(self)->tid : gc__os_thread_number();
+}
+
 /* A collection begins: nothing has changed yet, and threads have stopped. */
 GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc_heap *heap = self->heap;
     gc__profile_collection *collection = &self->collection;
-    uint64_t cpu_ns = gc__os_cpu_ns();
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__profiled_thread *profiled = gc__record(thread)->profiled;
         if (profiled && profiled->waiting && profiled->profile == self->profile) gc__allocation_end(profiled);
@@ -82,14 +88,13 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     collection->asked_ns = self->asked_ns ? self->asked_ns : now_ns;
     collection->start_ns = now_ns;
     collection->heap = self->number;
-    collection->thread = gc__os_thread_number();
+    collection->thread = gc__collecting_thread(heap);
     gc__space_note(heap, &collection->before);
     self->collecting = gc__heap_profile(self);
     gc__lock_take(&gc__profile_lock);
     if (collection->asked_ns < gc__the_profile.profile.start_ns) collection->asked_ns = now_ns;
     gc__drain();
     gc__lock_release(&gc__profile_lock);
-    heap->pace->stopped_cpu_ns += gc__os_cpu_ns() - cpu_ns; /* or the nursery would grow to have fewer collections */
 }
 
 /* Ends the phase that has run until now. */
@@ -101,7 +106,7 @@ GC__FN void gc__part_end(gc__profiled_heap *self, uint64_t now_ns) {
 
 GC__FN void gc__profile_phase_begun(gc_heap *heap, gc_phase phase) {
     gc__profiled_heap *self = heap->profiled;
-    uint64_t now = gc__os_now_ns();
+    uint64_t now = heap->phase_since_ns;
     if (phase == GC_PHASE_OPEN) gc__collection_begin(self, now);
     if (self->collecting != gc__heap_profile(self) || self->collection.part_count == GC__PROFILE_PARTS) return;
     gc__part_end(self, now);
@@ -122,7 +127,7 @@ GC__FN void gc__profile_ended(gc_heap *heap) {
     gc__profile_event events[GC__PROFILE_PARTS + 2];
     if (self->collecting != gc__heap_profile(self)) return;
     self->collecting = 0;
-    collection->end_ns = gc__os_now_ns();
+    collection->end_ns = heap->phase_since_ns;
     gc__part_end(self, collection->end_ns);
     collection->generation = (uint8_t)heap->collection.generation;
     collection->reason = heap->collection.reason;
@@ -156,7 +161,7 @@ GC__FN void gc__stop_tell(const gc__profiled_heap *self, gc_profile_kind kind, u
     memset(&event, 0, sizeof event);
     event.kind = (uint32_t)kind;
     event.time_ns = gc__os_now_ns();
-    event.thread = gc__os_thread_number();
+    event.thread = gc__collecting_thread(self->heap);
     event.heap = self->number;
     event.amount = amount;
     event.detail = detail;

@@ -131,13 +131,14 @@ GC__FN const gc__origin *gc__origin_of(gc__profiling *all, const gc__noted *reco
     return origin;
 }
 
-/* Has the processor fetch the place of the origin that the record after this one has. */
-GC__FN void gc__origin_fetch(const gc__profiling *all, const gc__profiled_thread *thread, const gc__noted *record) {
-    uint64_t next = thread->tail + record->bytes;
-    if (next == __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE) || !all->origins.capacity) return;
-    const gc__noted *after = gc__buffer_at(thread, next);
-    if (after->kind != GC_PROFILE_KIND_COUNT)
-        __builtin_prefetch(&all->origins.places[after->origin & (all->origins.capacity - 1)]);
+/* Has the processor fetch the places of the origins that the buffer's records have. */
+GC__FN void gc__origins_fetch(const gc__origins *origins, const gc__profiled_thread *thread) {
+    uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
+    for (uint64_t at = thread->tail; at != head && origins->capacity; at += gc__buffer_at(thread, at)->bytes) {
+        const gc__noted *record = gc__buffer_at(thread, at);
+        if (record->kind != GC_PROFILE_KIND_COUNT)
+            __builtin_prefetch(&origins->places[record->origin & (origins->capacity - 1)]);
+    }
 }
 
 /* Events for streamed formats. */
@@ -275,8 +276,8 @@ GC__FN void gc__drain_losses(gc__profiled_thread *thread) {
 
 GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
     if (thread->profile != gc__the_profile.number) return;
+    gc__origins_fetch(&gc__the_profile.origins, thread);
     for (const gc__noted *record; (record = gc__buffer_first(thread));) {
-        gc__origin_fetch(&gc__the_profile, thread, record);
         gc__drain_record(thread, record);
         gc__buffer_drop(thread, record);
     }

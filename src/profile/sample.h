@@ -221,18 +221,19 @@ GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
 }
 
 GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
-    char names[2 * 255];
-    const char *function = frame->function ? frame->function : "(unnamed)";
-    size_t function_bytes = gc__min(strlen(function), 255), file_bytes = frame->file ? strlen(frame->file) : 0;
-    if (file_bytes > 255) file_bytes = 255;
+    gc__noted *record = &self->scratch.record;
+    const char *function = frame->function ? frame->function : "(unnamed)", *file = frame->file ? frame->file : "";
+    size_t function_bytes = gc__min(strlen(function), 255), file_bytes = gc__min(strlen(file), 255);
     uint64_t word = GC__HOST_FRAME | (uint64_t)function_bytes << 40 | (uint64_t)file_bytes << 32 | frame->line;
-    uint32_t before = self->scratch.record.bytes;
-    memcpy(names, function, function_bytes);
-    if (file_bytes) memcpy(names + function_bytes, frame->file, file_bytes);
-    if (gc__scratch_put(self, &word, sizeof word) && gc__scratch_put(self, names, function_bytes + file_bytes))
-        return true;
-    self->scratch.record.bytes = before;
-    return false;
+    size_t bytes = sizeof word + ((function_bytes + file_bytes + 7) & ~(size_t)7);
+    char *to = self->scratch.bytes + record->bytes;
+    if (record->bytes + bytes > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
+    memset(to + bytes - 8, 0, 8);
+    memcpy(to, &word, sizeof word);
+    memcpy(to + sizeof word, function, function_bytes);
+    memcpy(to + sizeof word + function_bytes, file, file_bytes);
+    record->bytes += (uint32_t)bytes;
+    return true;
 }
 
 /* The frames of the host's language whose address is in the native frame, from number `at` on; returns the next number. */
