@@ -106,7 +106,7 @@ GC__FN void gc__part_end(gc__profiled_heap *self, uint64_t now_ns) {
 
 GC__FN void gc__profile_phase_begun(gc_heap *heap, gc_phase phase) {
     gc__profiled_heap *self = heap->profiled;
-    uint64_t now = heap->phase_since_ns;
+    uint64_t now = gc__os_now_ns();
     if (phase == GC_PHASE_OPEN) gc__collection_begin(self, now);
     if (self->collecting != gc__heap_profile(self) || self->collection.part_count == GC__PROFILE_PARTS) return;
     gc__part_end(self, now);
@@ -127,7 +127,7 @@ GC__FN void gc__profile_ended(gc_heap *heap) {
     gc__profile_event events[GC__PROFILE_PARTS + 2];
     if (self->collecting != gc__heap_profile(self)) return;
     self->collecting = 0;
-    collection->end_ns = heap->phase_since_ns;
+    collection->end_ns = gc__os_now_ns();
     gc__part_end(self, collection->end_ns);
     collection->generation = (uint8_t)heap->collection.generation;
     collection->reason = heap->collection.reason;
