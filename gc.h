@@ -775,7 +775,7 @@ typedef struct gc_stats {
     uint64_t collections_compacting;
     uint64_t collections_moving; /* those that moved an object: gc_heap_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns; /* the time to stop included: gc_heap_pauses */
-    uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
+    uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns, the last one longer ones, too */
     uint64_t allocated_bytes;                /* by mutators since creation */
     uint64_t promoted_bytes;                 /* survivors of all collections, by age */
     uint64_t moved_bytes;                    /* the part of them that was copied */
@@ -11319,8 +11319,8 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) {
         seen += stats->pauses[i];
         if (seen && (double)seen >= fraction * (double)total) {
-            uint64_t end = (uint64_t)2 << i;
-            return end < stats->pause_max_ns ? end : stats->pause_max_ns;
+            uint64_t end = (uint64_t)2 << i; /* the last bucket has no end */
+            return end < stats->pause_max_ns && i < GC_PAUSE_BUCKETS - 1 ? end : stats->pause_max_ns;
         }
     }
     return 0;

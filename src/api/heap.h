@@ -226,7 +226,7 @@ typedef struct gc_stats {
     uint64_t collections_compacting;
     uint64_t collections_moving; /* those that moved an object: gc_heap_moves */
     uint64_t pause_total_ns, pause_max_ns, pause_last_ns; /* the time to stop included: gc_heap_pauses */
-    uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns */
+    uint64_t pauses[GC_PAUSE_BUCKETS];       /* bucket i counts pauses of [2^i, 2^(i+1)) ns, the last one longer ones, too */
     uint64_t allocated_bytes;                /* by mutators since creation */
     uint64_t promoted_bytes;                 /* survivors of all collections, by age */
     uint64_t moved_bytes;                    /* the part of them that was copied */

@@ -63,8 +63,8 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) {
         seen += stats->pauses[i];
         if (seen && (double)seen >= fraction * (double)total) {
-            uint64_t end = (uint64_t)2 << i;
-            return end < stats->pause_max_ns ? end : stats->pause_max_ns;
+            uint64_t end = (uint64_t)2 << i; /* the last bucket has no end */
+            return end < stats->pause_max_ns && i < GC_PAUSE_BUCKETS - 1 ? end : stats->pause_max_ns;
         }
     }
     return 0;

@@ -68,12 +68,21 @@ static void *stubborn(void *ready) {
     return NULL;
 }
 
-static void waited_for_a_thread(void) {
+static pthread_t begin_stubborn(void) {
     pthread_t thread;
     int ready = 0;
-    gc_heap_print_pauses(heap, stderr); /* of no pause */
     if (pthread_create(&thread, NULL, stubborn, &ready) != 0) abort();
     while (!__atomic_load_n(&ready, __ATOMIC_SEQ_CST)) sleep_ms(1);
+    return thread;
+}
+
+static void end_stubborn(pthread_t thread) {
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    pthread_join(thread, NULL);
+}
+
+static void waited_for_a_thread(void) {
+    pthread_t thread = begin_stubborn();
     gc_pause pause = pause_of(young);
     sums_up(&pause, "stop");
     ok(pause.stop_ns >= 20 * MS, "the pause has the time to stop: %llu ns", (unsigned long long)pause.stop_ns);
@@ -84,13 +93,25 @@ static void waited_for_a_thread(void) {
     ok(stats().pause_max_ns >= pause.ns && pause.ns >= 20 * MS, "so have statistics");
     is(stats().utilisation[0] == 0 && stats().utilisation[1] == 0, true, "1 and 10 ms were all pause");
     ok(stats().utilisation[2] <= 0.8 && stats().utilisation[2] >= 0, "a fifth of 100 ms at least");
-    {
-        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
-        pthread_join(thread, NULL);
-    }
+    end_stubborn(thread);
     pause = pause_of(young);
     is(pause.stop_ns, 0, "a thread alone stops nobody");
     is(pause.slowest[0], 0, "nobody");
+}
+
+/* A limit that cannot be reached has the heap collected and compacted in one stop. */
+static void stopped_once(void) {
+    bytes *kept = new_bytes(16 * GC_REGION_BYTES);
+    GC_ROOTS(gc, kept);
+    gc_pause pauses[GC_PAUSES_KEPT];
+    gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true);
+    pthread_t thread = begin_stubborn();
+    is(gc_heap_set_bytes_max(heap, 4 * GC_REGION_BYTES), GC_ERROR_HEAP_FULL, "a limit below what lives");
+    size_t count = gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true), stops = 0;
+    for (size_t i = 0; i < count; i++) stops += pauses[i].stop_ns != 0;
+    ok(count >= 2, "%zu collections", count);
+    is(stops, 1, "of which one has the time to stop");
+    end_stubborn(thread);
 }
 
 static void hooks(void) {
@@ -182,6 +203,14 @@ static void longest(void) {
         ok(stats().utilisation[i] <= stats().utilisation[i + 1] + 0.04, "a longer window has no worse a share");
 }
 
+/* A pause of a minute is in the last bucket, which has no end. */
+static void percentiles(void) {
+    gc_stats s = {.pause_max_ns = (uint64_t)60000 * MS};
+    s.pauses[10] = 9, s.pauses[GC_PAUSE_BUCKETS - 1] = 1;
+    is(gc_stats_pause_percentile(&s, 1), s.pause_max_ns, "the longest pause, of a minute");
+    is(gc_stats_pause_percentile(&s, 0.9), 2048, "the end of a bucket");
+}
+
 /* The words, of pauses that are made up. */
 static void says(gc_pause pause, const char *expected) {
     size_t length = gc_pause_explain(&pause, why, sizeof why);
@@ -242,7 +271,7 @@ static void report_of_pauses(void) {
 }
 
 static void test_pauses(void) {
-    static void (*const tests[])(void) = {dirty_cards, waited_for_a_thread, trace_functions, finalizers, kinds, longest, report_of_pauses};
+    static void (*const tests[])(void) = {dirty_cards, waited_for_a_thread, stopped_once, trace_functions, finalizers, kinds, longest, report_of_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         begin(NULL);
         tests[i]();
@@ -255,4 +284,5 @@ static void test_pauses(void) {
     end_hook();
     end();
     words();
+    percentiles();
 }
