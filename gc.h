@@ -1739,6 +1739,8 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* those that the process may use */
+/* The one that the calling thread runs on; negative: the system does not say. */
+GC__FN int gc__os_processor(void);
 GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: there is none */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
@@ -1779,6 +1781,8 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 /* The same for a thread that runs none of the host's code but trace functions: it has a name, and signals go to others. */
 GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Has the calling thread run on other processors from now on, until it leaves another one, if it may use any. */
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor);
 /* Gives a thread up that may never end, instead of joining it. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
@@ -1977,13 +1981,23 @@ GC__FN size_t gc__os_l2_bytes(void) {
     return (size_t)1 << 20;
 }
 
-/* The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
+/* The processors of the calling thread and of the process's first one: either may have bound itself to one of them. False: the
+   system does not say. The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
+GC__FN bool gc__os_processor_set(cpu_set_t *set) {
+    cpu_set_t first;
+    if (sched_getaffinity(0, sizeof *set, set) != 0) return false;
+    if (sched_getaffinity(getpid(), sizeof first, &first) == 0) CPU_OR(set, set, &first);
+    return true;
+}
+
 GC__FN unsigned gc__os_processors(void) {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
+    if (gc__os_processor_set(&set)) return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? (unsigned)online : 1;
 }
+
+GC__FN int gc__os_processor(void) { return sched_getcpu(); }
 
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
     struct timespec now;
@@ -2090,6 +2104,7 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
 
 struct gc__os_thread {
     pthread_t id;
+    cpu_set_t all, others; /* processors before and after it last left one */
     void (*f)(void *context);
     void *context;
 };
@@ -2113,12 +2128,23 @@ GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = gc__os_thread_start(thread, f, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started) pthread_setname_np(thread->id, name);
-    return started;
+    if (!started) return false;
+    pthread_setname_np(thread->id, name);
+    cpu_set_t set;
+    if (gc__os_processor_set(&set)) pthread_setaffinity_np(thread->id, sizeof set, &set);
+    return true;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
     return pthread_equal(thread->id, pthread_self()) != 0;
+}
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
+    cpu_set_t now;
+    if (processor < 0 || sched_getaffinity(0, sizeof now, &now) != 0) return;
+    if (!CPU_EQUAL(&now, &self->others)) self->all = now; /* or only this function has changed them */
+    now = self->all;
+    CPU_CLR((unsigned)processor, &now);
+    if (CPU_COUNT(&now) && sched_setaffinity(0, sizeof now, &now) == 0) self->others = now;
 }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 
@@ -7090,6 +7116,7 @@ typedef struct gc__member {
     gc__words stack;
     gc__words live;    /* the memory of worker.live */
     uint32_t woken;    /* changes when the member is woken; atomic */
+    int called_from;   /* the processor of the thread that last woke it; lock */
     bool busy;         /* lock */
     uint32_t poll;     /* objects between its looks */
     uint32_t polled;   /* those of the present one */
@@ -7183,6 +7210,7 @@ GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
     crew->asleep &= ~(1u << number);
     gc__crew_note_hunger(crew);
     if (crew->seed) return; /* its turn will come */
+    crew->members[number].called_from = gc__os_processor();
     __atomic_fetch_add(&crew->members[number].woken, 1, __ATOMIC_SEQ_CST);
     crew->called |= 1u << number;
 }
@@ -7228,11 +7256,28 @@ GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
     gc__crew_lock(crew);
 }
 
+/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, until `until_ns`.
+
+   A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
+   which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
+GC__FN void gc__member_wait(gc__member *member, uint32_t woken, uint64_t until_ns) {
+    while (gc__os_now_ns() < until_ns) {
+        for (int i = 0; i < 16; i++) gc__cpu_pause();
+        if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) != woken) return;
+    }
+    if (member->number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+    while (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken)
+        gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
+    if (member->number && __atomic_load_n(&member->crew->fits, __ATOMIC_RELAXED) &&
+        gc__os_processor() == member->called_from)
+        gc__os_leave_processor(&member->thread, member->called_from);
+}
+
 /* Waits until the member is woken. Leaves and takes the lock. */
 GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
     gc__member *member = &crew->members[number];
     uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
-    bool spins = crew->runs && crew->fits;
+    bool polls = crew->runs && crew->fits;
     crew->asleep |= 1u << number;
     gc__crew_note_hunger(crew);
     if (crew->seed) {
@@ -7240,17 +7285,9 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
         return;
     }
     gc__crew_unlock(crew);
-    uint64_t start = gc__os_now_ns(), woke = start;
-    while (spins && woke - start < GC__CREW_SPIN_NS && __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken) {
-        for (int i = 0; i < 16; i++) gc__cpu_pause();
-        woke = gc__os_now_ns();
-    }
-    if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken) {
-        if (number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
-        while (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken)
-            gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
-        woke = gc__os_now_ns();
-    }
+    uint64_t start = gc__os_now_ns();
+    gc__member_wait(member, woken, polls ? start + GC__CREW_SPIN_NS : 0);
+    uint64_t woke = gc__os_now_ns();
     start =
         gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
     gc__crew_lock(crew);
@@ -12396,7 +12433,7 @@ GC__FN void gc__remembering_end(gc_heap *heap) {
 
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
-#define GC__CREW_WORTH_BUNDLES 256       /* dirty ones */
+#define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 

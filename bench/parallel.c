@@ -1,7 +1,9 @@
-/* Collections by 1, 2 and 8 threads: `parallel marks [MIB]`, full marks of a tree of small objects; `young [KIB]` and `random [KIB]`,
-   young collections that copy as much, in the order of allocation or at random addresses; `promoted [KIB]`, those that promote all
-   in place; `beside [KIB]`, copying by one thread, alone and beside another process that does the same. Elapsed and CPU time, the median and the least of 41 (of full marks 15); the numbers of threads
-   alternate. `turns`: threads take turns: how they share the work of 2, 4, 8 and 16, whatever the machine. */
+/* Collections by 1, 2 and 8 threads: `parallel marks [MIB]`, full marks of a tree of small objects; `promoted [KIB]`, young
+   collections that promote so much in place; `young [KIB]` and `random [KIB]`, those that copy as much, in the order of
+   allocation or at random addresses. Elapsed and CPU time, the median and the least of 41 (of full marks 15); the numbers of
+   threads alternate. `beside [KIB]`: the same by one thread, alone and beside another process that does the same. `crossover`:
+   from how much on a second thread pays. `turns`: threads take turns: how they share the work of 2, 4, 8 and 16, whatever
+   the machine. */
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
 #include "gc.h"
@@ -34,7 +36,7 @@ static const gc_type leaf_type = GC_TYPE_ARRAY_LEAF(leaf, words);
 
 #define ROUNDS 41
 static int rounds = ROUNDS;
-enum { CREWS = 3 };
+enum { CREWS = 3, TABLE = 1 << 16 };
 static const unsigned crews[CREWS] = {1, 2, 8};
 
 static double clock_ms(clockid_t clock) {
@@ -73,6 +75,11 @@ static void crew_open(crew *c, unsigned threads, unsigned order) {
     c->heap = gc_heap_create(&options);
     c->gc = c->heap ? gc_thread_attach(c->heap) : NULL;
     if (!c->gc) fprintf(stderr, "%s\n", gc_last_message()), exit(1);
+}
+
+static void crew_close(crew *c) {
+    gc_thread_detach(c->gc);
+    gc_heap_destroy(c->heap);
 }
 
 static void measure(crew *c, int generation, int round) {
@@ -142,48 +149,146 @@ static node *shuffled(gc_thread *gc, int depth) {
     return all->items[1];
 }
 
+/* What young collections find: how it is made, how much garbage is made with each node, and what is left of it. */
+typedef struct survivors {
+    const char *command, *name;
+    node *(*make)(gc_thread *gc, int depth);
+    int garbage;
+} survivors;
+static const survivors kinds[] = {{"promoted", "promoted in place", tree, 0},
+                                  {"young", "copied in order", tree, 2},
+                                  {"random", "copied at random", shuffled, 2}};
+
+/* The depth of trees of which at most `size` KiB survive; how much that is. */
+static int depth_for(const survivors *kind, unsigned long size, unsigned long *survive) {
+    int depth = 4, one = kind->make == tree;
+    while ((32ul << (depth + 1 + one)) >> 10 <= size) depth++;
+    *survive = (32ul << (depth + one)) >> 10;
+    garbage = kind->garbage;
+    return depth;
+}
+
+static void young_round(crew *c, const survivors *kind, int depth, int round) {
+    node *root = NULL;
+    GC_ROOTS(c->gc, root);
+    root = kind->make(c->gc, depth);
+    measure(c, 0, round);
+    root = NULL;
+    gc_collect(c->heap, 1, GC_COLLECT_BLOCKING); /* so that the next round copies to memory that it has */
+}
+
 /* Nurseries of which `size` KiB survive. */
-static void young_collections(const char *name, unsigned long size, node *(*make)(gc_thread *gc, int depth)) {
+static void young_collections(const survivors *kind, unsigned long size) {
     crew all[CREWS];
     char what[64];
-    int depth = 8, one = make == tree;
-    while ((32ul << (depth + 1 + one)) >> 10 <= size) depth++;
+    int depth = depth_for(kind, size, &size);
     for (int i = 0; i < CREWS; i++) crew_open(&all[i], crews[i], 0);
     for (int round = 0; round < rounds; round++)
-        for (int i = 0; i < CREWS; i++) {
-            node *root = NULL;
-            GC_ROOTS(all[i].gc, root);
-            root = make(all[i].gc, depth);
-            measure(&all[i], 0, round);
-            root = NULL;
-            gc_collect(all[i].heap, 1, GC_COLLECT_BLOCKING); /* so that the next round copies to memory that it has */
-        }
-    snprintf(what, sizeof what, "young, %lu KiB survive, %s", (32ul << (depth + one)) >> 10, name);
+        for (int i = 0; i < CREWS; i++) young_round(&all[i], kind, depth, round);
+    snprintf(what, sizeof what, "young, %lu KiB survive, %s", size, kind->name);
     report(what, all);
+}
+
+static void compare(const char *what, crew *one, crew *two) {
+    qsort(one->elapsed, (size_t)rounds, sizeof(double), by_size);
+    qsort(two->elapsed, (size_t)rounds, sizeof(double), by_size);
+    printf("%-46s 1 thread %.3f ms, 2 threads %.3f ms, %.2f times as fast\n", what, one->elapsed[rounds / 2],
+           two->elapsed[rounds / 2], one->elapsed[rounds / 2] / two->elapsed[rounds / 2]);
+}
+
+/* Stores new nodes at random places of old vectors, and collects the nodes. */
+static void cards_round(crew *c, const vector *table, size_t count, int round) {
+    static uint64_t random = 1;
+    for (size_t i = 0; i < count; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        node *n = (node *)gc_new(c->gc, &node_type);
+        gc_store(c->gc, &((vector *)table->items[(random >> 33) % TABLE])->items[(random >> 20) % 126], n);
+    }
+    measure(c, 0, round);
+    gc_collect(c->heap, 1, GC_COLLECT_BLOCKING);
+}
+
+static vector *old_table(gc_thread *gc) {
+    vector *table = NULL;
+    GC_ROOTS(gc, table);
+    table = (vector *)gc_new_array(gc, &vector_type, TABLE);
+    for (size_t i = 0; i < TABLE; i++) {
+        vector *v = (vector *)gc_new_array(gc, &vector_type, 126);
+        gc_store(gc, &table->items[i], (node *)v);
+    }
+    return table;
+}
+
+static void crossover_of_cards(void) {
+    crew one, two;
+    char what[64];
+    crew_open(&one, 1, 0);
+    crew_open(&two, 2, 1);
+    {
+        vector *first = NULL, *second = NULL;
+        GC_ROOTS(one.gc, first);
+        GC_ROOTS_ARRAY(two.gc, &second, 1, 0);
+        first = old_table(one.gc);
+        second = old_table(two.gc);
+        for (int i = 0; i < 2; i++)
+            gc_collect(one.heap, 2, GC_COLLECT_BLOCKING), gc_collect(two.heap, 2, GC_COLLECT_BLOCKING);
+        for (size_t count = 128; count <= 16384; count *= 2) {
+            for (int round = 0; round < rounds; round++) {
+                cards_round(&one, first, count, round);
+                cards_round(&two, second, count, round);
+            }
+            snprintf(what, sizeof what, "young, found by %zu stores into old objects:", count);
+            compare(what, &one, &two);
+        }
+    }
+    crew_close(&one);
+    crew_close(&two);
+}
+
+/* From how much on two threads are faster than one: both, whatever survives. */
+static void crossover(void) {
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        crew one, two;
+        crew_open(&one, 1, 0);
+        crew_open(&two, 2, 1);
+        for (unsigned long size = 32; size <= 8192; size *= 2) {
+            unsigned long survive;
+            int depth = depth_for(&kinds[k], size, &survive);
+            for (int round = 0; round < rounds; round++) {
+                young_round(&one, &kinds[k], depth, round);
+                young_round(&two, &kinds[k], depth, round);
+            }
+            char what[64];
+            snprintf(what, sizeof what, "young, %lu KiB survive, %s:", survive, kinds[k].name);
+            compare(what, &one, &two);
+        }
+        crew_close(&one);
+        crew_close(&two);
+    }
+    crossover_of_cards();
 }
 
 /* The same with one thread, once alone and once while another process does the same: how much slower two processors are
    that work at the same time bounds what two threads can gain. */
 static void beside(unsigned long size) {
-    for (int pass = 0; pass < 4; pass++) {
-        pid_t other = pass % 2 ? fork() : 1;
-        if (!other) prctl(PR_SET_PDEATHSIG, SIGKILL);
-        crew c;
-        int depth = 8;
-        while ((32ul << (depth + 2)) >> 10 <= size) depth++;
-        crew_open(&c, 1, 0);
-        for (int round = 0; !other || round < rounds; round++) {
-            node *root = NULL;
-            GC_ROOTS(c.gc, root);
-            root = tree(c.gc, depth);
-            measure(&c, 0, round % rounds);
-            root = NULL;
-            gc_collect(c.heap, 1, GC_COLLECT_BLOCKING);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        double medians[2];
+        unsigned long survive;
+        int depth = depth_for(&kinds[k], size, &survive);
+        for (int pass = 0; pass < 2; pass++) {
+            pid_t other = pass ? fork() : 1;
+            if (!other) prctl(PR_SET_PDEATHSIG, SIGKILL);
+            crew c;
+            crew_open(&c, 1, 0);
+            for (int round = 0; !other || round < rounds; round++) young_round(&c, &kinds[k], depth, round % rounds);
+            qsort(c.elapsed, (size_t)rounds, sizeof(double), by_size);
+            medians[pass] = c.elapsed[rounds / 2];
+            crew_close(&c);
+            if (pass) kill(other, SIGKILL), waitpid(other, NULL, 0);
         }
-        qsort(c.cpu, (size_t)rounds, sizeof(double), by_size);
-        printf("young, %lu KiB survive, 1 thread, %s: CPU %.2f ms (least %.2f)\n", (32ul << (depth + 1)) >> 10,
-               pass % 2 ? "beside another process" : "alone", c.cpu[rounds / 2], c.cpu[0]);
-        if (pass % 2) kill(other, SIGKILL), waitpid(other, NULL, 0);
+        printf("young, %lu KiB survive, %s, 1 thread: %.2f ms alone, %.2f ms beside another process: two reach %.2f times "
+               "one's speed\n",
+               survive, kinds[k].name, medians[0], medians[1], 2 * medians[0] / medians[1]);
     }
 }
 
@@ -258,25 +363,21 @@ static void turns(void) {
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     unsigned long size = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(what, kinds[k].command) == 0) return young_collections(&kinds[k], size ? size : 8192), 0;
     if (strcmp(what, "marks") == 0)
         full_marks(size ? size : 128);
-    else if (strcmp(what, "promoted") == 0)
-        young_collections("promoted in place", size ? size : 8192, tree);
-    else if (garbage = 2, strcmp(what, "young") == 0)
-        young_collections("copied in order", size ? size : 8192, tree);
-    else if (strcmp(what, "random") == 0)
-        young_collections("copied at random", size ? size : 8192, shuffled);
     else if (strcmp(what, "beside") == 0)
         beside(size ? size : 8192);
-    else if (garbage = 0, strcmp(what, "phases") == 0)
-        phases(size ? size : 1024);
+    else if (strcmp(what, "crossover") == 0)
+        crossover();
     else if (strcmp(what, "phases") == 0)
         phases(size ? size : 1024);
     else if (strcmp(what, "turns") == 0)
         turns();
     else
         return fprintf(stderr, "usage: parallel marks [MIB] | promoted [KIB] | young [KIB] | random [KIB] | beside "
-                               "[KIB] | phases [MIB] | turns\n"),
+                               "[KIB] | crossover | phases [MIB] | turns\n"),
                2;
     return 0;
 }

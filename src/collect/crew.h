@@ -44,6 +44,7 @@ typedef struct gc__member {
     gc__words stack;
     gc__words live;    /* the memory of worker.live */
     uint32_t woken;    /* changes when the member is woken; atomic */
+    int called_from;   /* the processor of the thread that last woke it; lock */
     bool busy;         /* lock */
     uint32_t poll;     /* objects between its looks */
     uint32_t polled;   /* those of the present one */
@@ -137,6 +138,7 @@ GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
     crew->asleep &= ~(1u << number);
     gc__crew_note_hunger(crew);
     if (crew->seed) return; /* its turn will come */
+    crew->members[number].called_from = gc__os_processor();
     __atomic_fetch_add(&crew->members[number].woken, 1, __ATOMIC_SEQ_CST);
     crew->called |= 1u << number;
 }
@@ -182,11 +184,28 @@ GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
     gc__crew_lock(crew);
 }
 
+/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, until `until_ns`.
+
+   A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
+   which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
+GC__FN void gc__member_wait(gc__member *member, uint32_t woken, uint64_t until_ns) {
+    while (gc__os_now_ns() < until_ns) {
+        for (int i = 0; i < 16; i++) gc__cpu_pause();
+        if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) != woken) return;
+    }
+    if (member->number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+    while (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken)
+        gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
+    if (member->number && __atomic_load_n(&member->crew->fits, __ATOMIC_RELAXED) &&
+        gc__os_processor() == member->called_from)
+        gc__os_leave_processor(&member->thread, member->called_from);
+}
+
 /* Waits until the member is woken. Leaves and takes the lock. */
 GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
     gc__member *member = &crew->members[number];
     uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
-    bool spins = crew->runs && crew->fits;
+    bool polls = crew->runs && crew->fits;
     crew->asleep |= 1u << number;
     gc__crew_note_hunger(crew);
     if (crew->seed) {
@@ -194,17 +213,9 @@ GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
         return;
     }
     gc__crew_unlock(crew);
-    uint64_t start = gc__os_now_ns(), woke = start;
-    while (spins && woke - start < GC__CREW_SPIN_NS && __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken) {
-        for (int i = 0; i < 16; i++) gc__cpu_pause();
-        woke = gc__os_now_ns();
-    }
-    if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken) {
-        if (number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
-        while (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken)
-            gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
-        woke = gc__os_now_ns();
-    }
+    uint64_t start = gc__os_now_ns();
+    gc__member_wait(member, woken, polls ? start + GC__CREW_SPIN_NS : 0);
+    uint64_t woke = gc__os_now_ns();
     start =
         gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
     gc__crew_lock(crew);

@@ -132,13 +132,23 @@ GC__FN size_t gc__os_l2_bytes(void) {
     return (size_t)1 << 20;
 }
 
-/* The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
+/* The processors of the calling thread and of the process's first one: either may have bound itself to one of them. False: the
+   system does not say. The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
+GC__FN bool gc__os_processor_set(cpu_set_t *set) {
+    cpu_set_t first;
+    if (sched_getaffinity(0, sizeof *set, set) != 0) return false;
+    if (sched_getaffinity(getpid(), sizeof first, &first) == 0) CPU_OR(set, set, &first);
+    return true;
+}
+
 GC__FN unsigned gc__os_processors(void) {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
+    if (gc__os_processor_set(&set)) return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? (unsigned)online : 1;
 }
+
+GC__FN int gc__os_processor(void) { return sched_getcpu(); }
 
 GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
     struct timespec now;
@@ -245,6 +255,7 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
 
 struct gc__os_thread {
     pthread_t id;
+    cpu_set_t all, others; /* processors before and after it last left one */
     void (*f)(void *context);
     void *context;
 };
@@ -268,12 +279,23 @@ GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = gc__os_thread_start(thread, f, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (started) pthread_setname_np(thread->id, name);
-    return started;
+    if (!started) return false;
+    pthread_setname_np(thread->id, name);
+    cpu_set_t set;
+    if (gc__os_processor_set(&set)) pthread_setaffinity_np(thread->id, sizeof set, &set);
+    return true;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
     return pthread_equal(thread->id, pthread_self()) != 0;
+}
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
+    cpu_set_t now;
+    if (processor < 0 || sched_getaffinity(0, sizeof now, &now) != 0) return;
+    if (!CPU_EQUAL(&now, &self->others)) self->all = now; /* or only this function has changed them */
+    now = self->all;
+    CPU_CLR((unsigned)processor, &now);
+    if (CPU_COUNT(&now) && sched_setaffinity(0, sizeof now, &now) == 0) self->others = now;
 }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { pthread_detach(thread->id); }
 

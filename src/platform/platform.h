@@ -65,6 +65,8 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* those that the process may use */
+/* The one that the calling thread runs on; negative: the system does not say. */
+GC__FN int gc__os_processor(void);
 GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: there is none */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
@@ -105,6 +107,8 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 /* The same for a thread that runs none of the host's code but trace functions: it has a name, and signals go to others. */
 GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Has the calling thread run on other processors from now on, until it leaves another one, if it may use any. */
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor);
 /* Gives a thread up that may never end, instead of joining it. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);

@@ -4,7 +4,7 @@
 #include "../collect/parallel.h"
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
-#define GC__CREW_WORTH_BUNDLES 256       /* dirty ones */
+#define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 

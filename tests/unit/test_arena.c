@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "../tap.h"
 
+#include <sched.h>
+
 #define GC_ARENA_BYTES ((size_t)(GC_REGION_SHIFT < 20 ? 64 : 256) << 20)
 #define GC_IMPLEMENTATION
 #include "../fixture.h"
@@ -12,7 +14,34 @@ static size_t fill(gc_thread *thread, node **list) {
     return count;
 }
 
+/* A thread of the collector leaves a processor, and then another one, to which it may come back from a third. */
+static void processors(void) {
+    cpu_set_t all, now;
+    gc__os_thread self;
+    int last = -1;
+    memset(&self, 0, sizeof self);
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) {
+        ok(true, "# SKIP there is one processor only");
+        return;
+    }
+    for (int i = 0, left = 0; left < 3 && i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET(i, &all)) continue;
+        gc__os_leave_processor(&self, last = i);
+        sched_getaffinity(0, sizeof now, &now);
+        ok(CPU_COUNT(&now) == CPU_COUNT(&all) - 1 && !CPU_ISSET(i, &now), "a thread leaves processor %d for all others", i);
+        left++;
+    }
+    CPU_ZERO(&now);
+    CPU_SET(last, &now);
+    sched_setaffinity(0, sizeof now, &now);
+    gc__os_leave_processor(&self, last);
+    sched_getaffinity(0, sizeof now, &now);
+    ok(CPU_COUNT(&now) == 1 && CPU_ISSET(last, &now), "if it has been given one only meanwhile, it stays there");
+    sched_setaffinity(0, sizeof all, &all);
+}
+
 int main(void) {
+    processors();
     gc_heap *heaps[2];
     gc_thread *threads[2];
     static node *lists[2];

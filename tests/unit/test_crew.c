@@ -413,6 +413,57 @@ static void as_many_as_processors(void) {
     end();
 }
 
+/* A thread that has bound itself to one processor starts the crew, which has all of the process's. */
+static bool a_worker_is_bound_to(const cpu_set_t *one) {
+    bool found = false;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *task; tasks && (task = readdir(tasks));) {
+        char path[300], name[32] = "";
+        cpu_set_t set;
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *file = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (file && fgets(name, sizeof name, file) && strncmp(name, "gc worker ", 10) == 0 &&
+            sched_getaffinity((pid_t)atoi(task->d_name), sizeof set, &set) == 0 && CPU_EQUAL(&set, one))
+            found = true;
+        if (file) fclose(file);
+    }
+    if (tasks) closedir(tasks);
+    return found;
+}
+
+static void *bound(void *all) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, (const cpu_set_t *)all)) CPU_SET(i, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    begin(&(gc_options){0});
+    {
+        node *root = NULL;
+        unsigned count;
+        GC_ROOTS(gc, root);
+        root = tree(16, 1);
+        full();
+        crew_stats(&count);
+        ok(count > 1, "a thread that is bound to one processor starts as many as the process has processors");
+        ok(!a_worker_is_bound_to(&one), "which are not bound to that one");
+        ok(tree_is_whole(root, 16, 1), "they trace");
+    }
+    end();
+    return NULL;
+}
+
+static void on_any_processor(void) {
+    cpu_set_t all;
+    pthread_t thread;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) {
+        ok(true, "# SKIP there is one processor only");
+        return;
+    }
+    pthread_create(&thread, NULL, bound, &all);
+    pthread_join(thread, NULL);
+}
+
 /* A limit is changed in a heap whose host stops threads: one of these may hold a lock that starting a thread takes. */
 static size_t before_stop, within_stop;
 static void on_suspend(void *host) { before_stop = workers(host); }
@@ -536,6 +587,7 @@ int main(void) {
     }
     when_there_are_threads();
     as_many_as_processors();
+    on_any_processor();
     no_thread_starts_while_stopped();
     threads_are_refused();
     /* With GC_DEBUG it is reported as misuse. */
