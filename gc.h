@@ -7090,10 +7090,10 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
 #define GC__SHARED_PIECES 16
 #define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
 #define GC__POLL_MAX 4096
-#define GC__FOR_HOST 64      /* objects handed over at a time */
+#define GC__FOR_HOST 64         /* objects handed over at a time */
 #define GC__CREW_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
-#define GC__CREW_SPIN_NS 20000 /* a worker that waits for work in a run polls so long before it sleeps */
-#define GC__UNITS_PER_CALL 4 /* another worker is woken while there are so many units for each */
+#define GC__CREW_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
+#define GC__UNITS_PER_CALL 4    /* another worker is woken while there are so many units for each */
 
 typedef struct gc__shared {
     size_t count;
@@ -7149,16 +7149,16 @@ typedef struct gc__crew {
     size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
     size_t shared_count;
     gc__shared shared[GC__SHARED_PIECES];
-    gc__words for_host; /* triples, as in gc__for_host */
-    gc__words cards;    /* dirty cards that were cleaned, to be scanned by any worker */
+    gc__words for_host;                        /* triples, as in gc__for_host */
+    gc__words cards;                           /* dirty cards that were cleaned, to be scanned by any worker */
     size_t root_units, card_units, slot_units; /* of the run's work: these come in this order */
-    bool forked;        /* the process is a child, without the other threads */
-    uint32_t seed;      /* tests: members run one at a time, in an order that follows from it; 0: all at once */
-    uint32_t random;    /* of that order */
-    uint32_t turn;      /* whose turn it is; atomic */
-    uint64_t steps;     /* rounds of turns */
-    uint64_t began_ns;  /* when the last run began; atomic */
-    uint64_t traces;    /* that the crew took part in */
+    bool forked;                               /* the process is a child, without the other threads */
+    uint32_t seed;     /* tests: members run one at a time, in an order that follows from it; 0: all at once */
+    uint32_t random;   /* of that order */
+    uint32_t turn;     /* whose turn it is; atomic */
+    uint64_t steps;    /* rounds of turns */
+    uint64_t began_ns; /* when the last run began; atomic */
+    uint64_t traces;   /* that the crew took part in */
     gc__member members[GC__CREW_MAX];
 } gc__crew;
 
