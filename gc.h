@@ -1695,6 +1695,14 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
+/* For a few bytes of each thread that barriers use: no function is called for their address, which might touch vectors. Other C
+   libraries than glibc load no library that asks for that, and touch none. */
+#ifdef __GLIBC__
+#define GC__THREAD_BYTES __attribute__((tls_model("initial-exec"))) __thread
+#else
+#define GC__THREAD_BYTES __thread
+#endif
+
 /* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory
    for them; and memory is given back in parts, or with its address space. gc__os_map reserves and commits at once.
    If the process has locked its memory (mlockall), committing provides all of the memory at once, and none is given back
@@ -7566,7 +7574,7 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
 typedef struct gc__remembered {
     uintptr_t *slots;    /* 0 where a thread has not used all of its part. NULL until they are first remembered */
     size_t count;        /* that threads have taken for themselves; goes on growing when the list is full; atomic */
-    uint64_t life;       /* of this list between two collections: no other has the same. Parts are of one life */
+    uint64_t life;       /* of this list until the next collection: no other has the same. Parts are of one life */
     size_t found;        /* that the last collection has scanned */
     unsigned few;        /* collections in a row that found few, and few cards */
     bool again;          /* cards were dirtied for slots of objects with trace functions; atomic */
@@ -7577,14 +7585,13 @@ typedef struct gc__remembered {
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
 /* The part of a list that a thread fills, so that most slots need no locked instruction, which would wait until all stores
-   before it have reached the cache. Its place in memory is known when the program starts: to ask for it in the middle of a
-   barrier might touch vectors. */
+   before it have reached the cache. */
 #define GC__REMEMBERED_PART 64
 typedef struct gc__remembered_part {
     uint64_t life;
     uintptr_t *next, *end;
 } gc__remembered_part;
-static __thread gc__remembered_part gc__remembered_mine __attribute__((tls_model("initial-exec")));
+static GC__THREAD_BYTES gc__remembered_part gc__remembered_mine;
 
 /* False: the list is full. */
 GC__IN_BARRIER GC__FN bool gc__remembered_take(gc__remembered *remembered, gc__remembered_part *part) {
@@ -7607,14 +7614,15 @@ GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     return true;
 }
 
-/* The world is stopped. */
-GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
-
 static uint64_t gc__remembered_lives; /* atomic */
 
+/* Ends all parts that threads have. */
 GC__FN void gc__remembered_live(gc__remembered *remembered) {
     remembered->life = __atomic_add_fetch(&gc__remembered_lives, 1, __ATOMIC_RELAXED);
 }
+
+/* The world is stopped. */
+GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
 
 /* The collection that runs has traced from all of them, or from the objects that they are in. */
 GC__FN void gc__remembered_forget(gc_heap *heap) {
@@ -7631,10 +7639,11 @@ GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
     return remembered->slots ? GC__REMEMBERED_MOST * sizeof *remembered->slots : 0;
 }
 
-/* Puts the slots in order, for gc__is_remembered. */
+/* Puts the slots in order, for gc__is_remembered, and so mixes parts. */
 GC__FN void gc__remembered_sort(gc_heap *heap) {
     uintptr_t *slots = heap->remembered->slots;
     size_t count = gc__remembered_count(heap), gap = 1;
+    gc__remembered_live(heap->remembered);
     while (gap < count / 3) gap = 3 * gap + 1;
     for (; gap; gap /= 3)
         for (size_t i = gap; i < count; i++) {

@@ -375,7 +375,7 @@ static gc_options mode_options(void) {
     else if (strcmp(mode, "conservative") == 0) options.conservative_stack = true;
     else if (strcmp(mode, "stress") == 0) options.stress = GC_STRESS_NTH, options.stress_interval = 500;
     else if (strcmp(mode, "limit") == 0) options.heap_bytes_max = 24 * GC_REGION_BYTES;
-    else if (strcmp(mode, "concurrent") == 0) options.concurrent = GC_CONCURRENT_ON, options.growth_percent = 40;
+    else if (strcmp(mode, "concurrent") == 0) options.concurrent = GC_CONCURRENT_ON, options.growth_percent = 40, options.pause_goal_us = 20;
     else if (strcmp(mode, "moving") != 0) exit(2);
     run_options.is_concurrent = options.concurrent == GC_CONCURRENT_ON;
     return options;
@@ -426,6 +426,7 @@ int main(int count, char **arguments) {
     if (warned != ended_alone) wrong("threads that ended without detaching were not all reported");
     end();
     if (run_options.is_concurrent && s.collections[0] > 300 && !s.concurrent_finished) wrong("no marking beside threads has ended");
+    if (run_options.is_concurrent && s.collections[0] > 300 && !s.remembered_slots) wrong("no slots were remembered");
     if (finalized + suppressed != registered) wrong("finalizers have not run once each");
     printf("ok 1 - %s: %llu collections (%llu concurrent), %llu stops of %.1f us on average, at most %.1f us by %s; %zu threads ended without detaching\n1..1\n",
            run_options.mode, (unsigned long long)(s.collections[0] + s.collections[1] + s.collections[2]),

@@ -226,6 +226,17 @@ static void several_threads(void) {
     ok(remembered() > 0, "and remember slots: %llu", (unsigned long long)remembered());
 }
 
+/* A check puts the list in order, in the middle of a thread's part. */
+static void verified_meanwhile(void) {
+    GC_ROOTS(gc, all);
+    old_vector(1000);
+    for (size_t i = 1000; i-- > 500;) gc_store(gc, &all->items[i], new_node(i));
+    gc_heap_verify(heap);
+    for (size_t i = 500; i-- > 0;) gc_store(gc, &all->items[i], new_node(i));
+    gc_collect(heap, 0, 0);
+    is((long long)count_wrong(1000), 0, "what was remembered before a check is found after it");
+}
+
 static void forget(void *nothing) {
     (void)nothing;
     begin_verified((gc_options)TESTED);
@@ -247,7 +258,7 @@ int main(void) {
     gc_options crew = TESTED, scarce = TESTED;
     crew.collector_threads = 3, crew.test_collectors = 7;
     scarce.test_scarce_memory = true;
-    static void (*const tests[])(void) = {each_form, list_is_full, trace_functions, few, stale_slots};
+    static void (*const tests[])(void) = {each_form, list_is_full, trace_functions, few, stale_slots, verified_meanwhile};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], (gc_options)TESTED);
         run(tests[i], scarce);
