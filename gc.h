@@ -7916,6 +7916,7 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
     if (region->kind != GC__SMALL || region->linear) return false;
+    if (region->fixed && worker->heap->options.stress) return false; /* the copy could not move any more, as it should */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
     uintptr_t from = gc__hole_by_marks(region, bytes, &end);
     if (!from) return false;
@@ -9695,8 +9696,10 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
 }
 
 /* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a
-   nursery, but few regions that each young collection has to look at. */
+   nursery, but few regions that each young collection has to look at. Under stress such objects grow old by turns, even where
+   they are few: a store to a young object needs no barrier, so that one that was forgotten would not show. */
 GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
+    if (heap->options.stress && heap->collection.number / GC_GENERATIONS % 2) return false;
     unsigned percent = gc__predicted_percent(heap, region);
     size_t enough = gc__max(heap->pace->nursery_bytes, 2 * GC_REGION_BYTES);
     if (percent >= GC__DENSITY_RECYCLE || heap->cycle->fixed_holes_bytes >= enough) return false;

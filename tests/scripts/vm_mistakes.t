@@ -35,7 +35,7 @@ mistake() {
 
 mistake 'a root of new_closure' objects.c '/GC_ROOTS(vm.gc, f);/d' closures '' 'field `function` .* of `closure`|used a `function`'
 mistake 'a root of new_bound' objects.c '/GC_ROOTS_VALUES(vm.gc, receiver);/d' bound_methods '' 'field `receiver` .* of `bound`'
-mistake 'an interior root of capture' objects.c '/GC_ROOTS_INTERIOR(vm.gc, link);/d' closures 'capture:new_object(' 'moved away'
+mistake 'an interior root of capture' objects.c '/GC_ROOTS_INTERIOR(vm.gc, link);/d' late_upvalues 'capture:new_object(' 'moved away'
 mistake 'a root of capture_all' run.c '/GC_ROOTS(vm.gc, c);/d' closures 'capture_all:capture(' 'moved away'
 mistake 'a root of native_slice' natives.c '/GC_ROOTS(vm.gc, a);/d' arrays 'native_slice:new_array(' 'used a `array`'
 mistake 'a root of native_keys' natives.c '/GC_ROOTS(vm.gc, t);/d' tables 'native_keys:new_array(' 'used a `table`'
