@@ -7130,6 +7130,7 @@ typedef struct gc__member {
     uint32_t polled;   /* those of the present one */
     uint64_t taken_at; /* `objects` when it last took what others shared */
     gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
+    gc__words seen;    /* objects of generation 2 that it has met while that is being marked beside mutators */
     size_t for_host_count;
     gc__for_host for_host[GC__FOR_HOST];
     uint64_t objects, shared, steals, steps_asleep, asleep_ns;
@@ -7682,7 +7683,7 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
    from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
 
 
-#define GC__SHADE_LOG ((size_t)1 << 16) /* objects that barriers may note before the marker takes them */
+#define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -7696,6 +7697,7 @@ typedef struct gc__marker {
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
+    size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -7781,10 +7783,23 @@ GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word)
     return gc__shade_room(heap, list, 1) && gc__words_push(list, word);
 }
 
-/* A collection of a younger generation has met the object in a slot, root or pin. */
+/* A collection of a younger generation has met the object in a slot, root or pin. It may be a copy that this collection has made,
+   whose bit and bytes come later: so no bit is set here, unless there is no memory for its name, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    if (worker->crew || !gc__shade_push(worker->heap, &worker->heap->marker->seen, object)) gc__shade_word(object);
+    gc__words *seen = worker->number ? &worker->crew->members[worker->number].seen : &worker->heap->marker->seen;
+    if (gc__shade_push(worker->heap, seen, object)) return;
+    __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
+    gc__shade_word(object);
+}
+
+/* Several workers have stopped: what each of them has met. */
+GC__FN void gc__shade_met(gc__crew *crew, const gc__worker *first) {
+    for (unsigned i = 1; i < crew->count; i++) {
+        gc__words *seen = &crew->members[i].seen;
+        for (size_t k = 0; k < seen->count; k++) gc__shade(first, seen->words[k]);
+        seen->count = 0;
+    }
 }
 
 GC__FN void gc__shade_unask(gc__region *region) {
@@ -8853,10 +8868,11 @@ GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t o
         gc__marker_scan(heap, object);
 }
 
-/* Scans every marked object of a region for which there was no room. False: there is none. */
+/* Scans every marked object of the next region for which there was no room. False: there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
-    if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
-    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+    gc__marker *marker = heap->marker;
+    if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
+    for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!(gc__barrier_age(&gc__tables, region->base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
@@ -8864,7 +8880,10 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
         for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
             gc__marker_scan_again(heap, region, at);
+        marker->rescans = i + 1;
+        return true;
     }
+    marker->rescans = 0;
     return true;
 }
 
@@ -8965,6 +8984,7 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
     marker->logged = marker->taken = 0;
     marker->unscanned = marker->unasked = false;
+    marker->rescans = 0;
 }
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
@@ -9044,7 +9064,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
         if (gc__mark_get(marker->waiting.words[i])) gc__trace_push(worker, marker->waiting.words[i]);
-    worker->overflowed |= marker->unscanned || marker->unasked;
+    worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(marker);
 }
 #endif
@@ -9261,6 +9281,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__crew_end_run(crew);
     gc__crew_close_windows(crew);
     gc__crew_set_visit(crew, gc__trace_visit);
+    gc__shade_met(crew, worker);
     gc__crew_count_marked(crew, condemned);
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;
@@ -12097,7 +12118,7 @@ GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
     for (unsigned i = 0; i < crew->count; i++) {
         gc__member *member = &crew->members[i];
         bytes += gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
-                 gc__list_bytes(&member->refused, release);
+                 gc__list_bytes(&member->refused, release) + gc__list_bytes(&member->seen, release);
     }
     return bytes;
 }
@@ -12603,7 +12624,7 @@ GC__FN void gc__crew_fire(gc_heap *heap) {
     gc__crew_unlock(crew);
     for (unsigned i = 0; i < GC__CREW_MAX; i++) {
         gc__member *member = &crew->members[i];
-        gc__words *lists[] = {&member->stack, &member->live, &member->refused};
+        gc__words *lists[] = {&member->stack, &member->live, &member->refused, &member->seen};
         if (i && i < crew->count) gc__os_thread_join(&member->thread);
         for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
     }

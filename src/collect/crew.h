@@ -50,6 +50,7 @@ typedef struct gc__member {
     uint32_t polled;   /* those of the present one */
     uint64_t taken_at; /* `objects` when it last took what others shared */
     gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
+    gc__words seen;    /* objects of generation 2 that it has met while that is being marked beside mutators */
     size_t for_host_count;
     gc__for_host for_host[GC__FOR_HOST];
     uint64_t objects, shared, steals, steps_asleep, asleep_ns;

@@ -90,10 +90,11 @@ GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t o
         gc__marker_scan(heap, object);
 }
 
-/* Scans every marked object of a region for which there was no room. False: there is none. */
+/* Scans every marked object of the next region for which there was no room. False: there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
-    if (!__atomic_exchange_n(&heap->marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
-    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+    gc__marker *marker = heap->marker;
+    if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
+    for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!(gc__barrier_age(&gc__tables, region->base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
@@ -101,7 +102,10 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
         for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
             gc__marker_scan_again(heap, region, at);
+        marker->rescans = i + 1;
+        return true;
     }
+    marker->rescans = 0;
     return true;
 }
 
@@ -202,6 +206,7 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
     marker->logged = marker->taken = 0;
     marker->unscanned = marker->unasked = false;
+    marker->rescans = 0;
 }
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
@@ -281,7 +286,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
         if (gc__mark_get(marker->waiting.words[i])) gc__trace_push(worker, marker->waiting.words[i]);
-    worker->overflowed |= marker->unscanned || marker->unasked;
+    worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(marker);
 }
 #endif

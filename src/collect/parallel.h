@@ -215,6 +215,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__crew_end_run(crew);
     gc__crew_close_windows(crew);
     gc__crew_set_visit(crew, gc__trace_visit);
+    gc__shade_met(crew, worker);
     gc__crew_count_marked(crew, condemned);
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;

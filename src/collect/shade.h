@@ -16,8 +16,9 @@
 #include "../heap/rank.h"
 #include "remember.h"
 #include "worker.h"
+#include "crew.h"
 
-#define GC__SHADE_LOG ((size_t)1 << 16) /* objects that barriers may note before the marker takes them */
+#define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -31,6 +32,7 @@ typedef struct gc__marker {
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
+    size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -116,10 +118,23 @@ GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word)
     return gc__shade_room(heap, list, 1) && gc__words_push(list, word);
 }
 
-/* A collection of a younger generation has met the object in a slot, root or pin. */
+/* A collection of a younger generation has met the object in a slot, root or pin. It may be a copy that this collection has made,
+   whose bit and bytes come later: so no bit is set here, unless there is no memory for its name, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    if (worker->crew || !gc__shade_push(worker->heap, &worker->heap->marker->seen, object)) gc__shade_word(object);
+    gc__words *seen = worker->number ? &worker->crew->members[worker->number].seen : &worker->heap->marker->seen;
+    if (gc__shade_push(worker->heap, seen, object)) return;
+    __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
+    gc__shade_word(object);
+}
+
+/* Several workers have stopped: what each of them has met. */
+GC__FN void gc__shade_met(gc__crew *crew, const gc__worker *first) {
+    for (unsigned i = 1; i < crew->count; i++) {
+        gc__words *seen = &crew->members[i].seen;
+        for (size_t k = 0; k < seen->count; k++) gc__shade(first, seen->words[k]);
+        seen->count = 0;
+    }
 }
 
 GC__FN void gc__shade_unask(gc__region *region) {

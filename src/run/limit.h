@@ -20,7 +20,7 @@ GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
     for (unsigned i = 0; i < crew->count; i++) {
         gc__member *member = &crew->members[i];
         bytes += gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
-                 gc__list_bytes(&member->refused, release);
+                 gc__list_bytes(&member->refused, release) + gc__list_bytes(&member->seen, release);
     }
     return bytes;
 }
