@@ -1474,6 +1474,7 @@ GC__FN void gc__output_patch(gc__output *output, uint64_t position, const void *
 /* Opens the file; false: it cannot be, and errors are in gc_last_message. */
 GC__FN bool gc__output_open(gc__output *output, const char *name, bool streamed) {
     memset(output, 0, sizeof *output);
+    output->file = -1;
     output->streamed = streamed;
     output->special = gc__os_file_is_special(name);
     bool direct = streamed || output->special;

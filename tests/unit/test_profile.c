@@ -443,6 +443,13 @@ static void test_misuse(void) {
     snprintf(name + PATH_MAX, 8, "y.txt");
     is(gc_profile_start(NULL, name), GC_ERROR_FILE, "a name that is too long for the system");
     is(gc_profile_stop(), GC_ERROR_MISUSE, "starts no profile");
+    int input = open("/dev/null", O_RDONLY);
+    ok(input >= 0 && dup2(input, 0) == 0, "standard input is open");
+    snprintf(name + PATH_MAX - 8, 8, "y.json");
+    is(gc_profile_start(NULL, name), GC_ERROR_FILE, "a name to which nothing can be appended: it is not streamed");
+    is(gc_profile_write(name + 1), GC_ERROR_FILE, "nor written");
+    ok(fcntl(0, F_GETFD) >= 0, "and no file was closed that the profile has not opened");
+    close(input);
 }
 
 /* GC_PROFILE in a program of its own. */
