@@ -68,7 +68,7 @@ build/bench/sizes: bench/sizes.c $(shipped)
 
 build/bench/profile_workloads: bench/profile_workloads.c bench/slices.h $(filter-out build/objects/bench/workloads/main.o,$(patsubst bench/workloads/%.c,build/objects/bench/workloads/%.o,$(bench_sources)))
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(CFLAGS) -D_GNU_SOURCE -DMM_BACKEND='"backend_gc.h"' -I. $(filter-out %.h,$^) -lm -o $@
+	$(CC) $(C11) $(CFLAGS) -I. $(filter-out %.h,$^) -lm -o $@
 
 build/bench/profile_scheme: bench/profile_scheme.c bench/slices.h $(filter-out build/objects/examples/scheme/main.o,$(scheme_objects))
 	@mkdir -p $(@D)

@@ -1,5 +1,7 @@
 /* What a profile costs the workloads:  profile_workloads ROUNDS LABEL NAME ARGS... */
+#define _GNU_SOURCE
 #define GC_IMPLEMENTATION
+#define MM_BACKEND "backend_gc.h"
 #include "workloads/workload.h"
 
 #include <stdarg.h>
