@@ -29,7 +29,7 @@ planted 'a copy that is found before it is claimed' \
 planted 'a card that is lost with the rest of an array' \
     's/piece->remember = gc__worker_remembers\(worker\);/piece->remember = false;/' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18'
 planted 'cards that are scanned as roots are' \
-    's/gc__crew_remember\(worker, true\);\s*(size_t from = \(unit)/$1/'
+    's/gc__crew_remember\(worker, true\);\s*(if \(unit >= slots\))/$1/'
 planted 'mark bits of regions that nobody clears' \
     's/gc__min\(from \+ GC__UNIT_REGIONS, gc__regions_used\(\)\)/from + GC__UNIT_REGIONS - 60/'
 planted 'handles that nobody looks at' \
