@@ -5636,6 +5636,13 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
     gc__region *region = gc__region_of(address);
     return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
 }
+
+GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    size_t bytes = 0;
+    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
+    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    return bytes;
+}
 /* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
 
@@ -9006,13 +9013,6 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     gc__marker_forget(heap->marker);
 }
 
-GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
-    size_t bytes = 0;
-    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
-    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    return bytes;
-}
-
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -10245,6 +10245,8 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
                    "a region's written part lies outside it");
     gc__check_true(checker, large || region->live_bytes <= GC_REGION_BYTES, region,
                    "a region holds more than its size");
+    if (generation == 2 && !large && !region->linear)
+        gc__check_equal(checker, gc__marked_object_bytes(region), region->live_bytes, "bytes of objects in an old region");
     gc__region_check_tables(checker, region);
 }
 

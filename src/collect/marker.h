@@ -228,13 +228,6 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     gc__marker_forget(heap->marker);
 }
 
-GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
-    size_t bytes = 0;
-    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
-    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    return bytes;
-}
-
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;

@@ -72,6 +72,8 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
                    "a region's written part lies outside it");
     gc__check_true(checker, large || region->live_bytes <= GC_REGION_BYTES, region,
                    "a region holds more than its size");
+    if (generation == 2 && !large && !region->linear)
+        gc__check_equal(checker, gc__marked_object_bytes(region), region->live_bytes, "bytes of objects in an old region");
     gc__region_check_tables(checker, region);
 }
 

@@ -55,3 +55,10 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
     gc__region *region = gc__region_of(address);
     return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
 }
+
+GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    size_t bytes = 0;
+    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
+    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    return bytes;
+}
