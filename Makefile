@@ -42,7 +42,8 @@ test_programs :=
 without_geometry := test_code_registry test_inspect_graph test_jit_assembler test_llvm test_load test_profile_pages test_stackmap \
     test_stackmap_dump test_stacks
 
-# A test with its own configuration compiles all of gc.h for itself, so it is compiled by the level that takes least time.
+# A test with its own configuration compiles all of gc.h for itself, so it is compiled by the level that takes least time, and
+# one compiler's sanitizers are enough for it.
 # $(1): name, $(2): compiler, $(3): flags, $(4): the level of optimization, $(5): that for tests with their own configuration,
 # $(6): test sources
 define variant
@@ -66,9 +67,9 @@ endef
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
 $(eval $(call variant,plain,$(CC),-Isrc,-O2,-O1,$(test_sources)))
-$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,-O1,$(with_geometry)))
-$(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O2,-O1,$(with_geometry)))
-$(eval $(call variant,gcc-sanitize,gcc,-Isrc -fno-var-tracking -DGC_DEBUG=2 $(sanitize),-O1,-O0,$(test_sources)))
+$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,-O0,$(with_geometry)))
+$(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,-O0,$(with_geometry)))
+$(eval $(call variant,gcc-sanitize,gcc,-Isrc -fno-var-tracking -DGC_DEBUG=2 $(sanitize),-O1,-O0,$(filter-out $(own_gc),$(test_sources))))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize),-O1,-O0,$(test_sources)))
 
 # The quick variant: with checks, and with small regions, since most tests take less time then. Tests with a configuration of their

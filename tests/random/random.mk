@@ -1,4 +1,5 @@
-# The random test, once per configuration: build/tests/random-VARIANT, with -O2 unless it says otherwise.
+# The random test, once per configuration: build/tests/random-VARIANT. With -O1 compiling and running take least time together;
+# the default geometry has -O2, as programs of users have.
 random_parts := $(wildcard tests/random/random*.[ch])
 random_programs :=
 
@@ -6,13 +7,13 @@ random_programs :=
 define random_variant
 build/tests/random-$(1): $(random_parts) $(parts)
 	@mkdir -p $$(@D)
-	$(CC) -std=c11 $(WARNINGS) -pthread -O2 -g1 $(2) tests/random/random.c -o $$@
+	$(CC) -std=c11 $(WARNINGS) -pthread -O1 -g1 $(2) tests/random/random.c -o $$@
 random_programs += build/tests/random-$(1)
 endef
 
 $(eval $(call random_variant,shift16,-Isrc -DGC_REGION_SHIFT=16))
 $(eval $(call random_variant,shift18,-Isrc -DGC_REGION_SHIFT=18))
-$(eval $(call random_variant,shift22,-Isrc -DGC_REGION_SHIFT=22))
+$(eval $(call random_variant,shift22,-O2 -Isrc -DGC_REGION_SHIFT=22))
 $(eval $(call random_variant,bit-cards,-Isrc -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7))
 $(eval $(call random_variant,no-bundles,-Isrc -DGC_REGION_SHIFT=18 -DGC_BUNDLE_SHIFT=0))
 $(eval $(call random_variant,portable,-Isrc -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS))
@@ -26,10 +27,10 @@ tests/random/random.t: $(of_configurations)
 # One per barrier, inlined in gc_store; and one that calls it, and changes it as it goes.
 barriers := rank_sum_branch_free card_unconditional card_conditional pre_grow post_grow svr byte_region bit_region \
     write_watch_pre_grow write_watch_post_grow write_watch_svr write_watch_byte_region write_watch_bit_region object_logging
-$(foreach barrier,$(barriers),$(eval $(call random_variant,$(barrier),-O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=$(barrier))))
-$(eval $(call random_variant,none,-O1 -Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=none))
+$(foreach barrier,$(barriers),$(eval $(call random_variant,$(barrier),-Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=$(barrier))))
+$(eval $(call random_variant,none,-Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=none))
 $(eval $(call random_variant,at_run_time,-Isrc -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time))
-$(eval $(call random_variant,at_run_time-tagged,-O1 -Isrc -DGC_REGION_SHIFT=16 -DGC_BARRIER=at_run_time -DRANDOM_TAGGED -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
+$(eval $(call random_variant,at_run_time-tagged,-Isrc -DGC_REGION_SHIFT=16 -DGC_BARRIER=at_run_time -DRANDOM_TAGGED -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
 tests/random/random_barriers.t: build/tests/random-shift18 $(filter-out $(of_configurations),$(random_programs))
 
 # `make quick` runs this one alone.
@@ -47,10 +48,10 @@ random_programs += build/tests/threads-$(1)
 endef
 $(eval $(call threads_variant,plain,$(CC),))
 $(eval $(call threads_variant,debug,$(CC),-O1 -DGC_DEBUG=3))
-$(eval $(call threads_variant,logging,$(CC),-DGC_BARRIER=object_logging))
-$(eval $(call threads_variant,asan,gcc,-DGC_DEBUG=2 $(sanitize)))
-$(eval $(call threads_variant,tsan,clang,-fsanitize=thread -DGC_PORTABLE_BARRIERS '-DGC_ARENA_BYTES=((size_t)1<<34)'))
-$(eval $(call threads_variant,tsan-watch,clang,-fsanitize=thread -DGC_PORTABLE_BARRIERS -DGC_BARRIER=write_watch_byte_region '-DGC_ARENA_BYTES=((size_t)1<<34)'))
+$(eval $(call threads_variant,logging,$(CC),-O1 -DGC_BARRIER=object_logging))
+$(eval $(call threads_variant,asan,gcc,-O1 -DGC_DEBUG=2 $(sanitize)))
+$(eval $(call threads_variant,tsan,clang,-O1 -fsanitize=thread -DGC_PORTABLE_BARRIERS '-DGC_ARENA_BYTES=((size_t)1<<34)'))
+$(eval $(call threads_variant,tsan-watch,clang,-O1 -fsanitize=thread -DGC_PORTABLE_BARRIERS -DGC_BARRIER=write_watch_byte_region '-DGC_ARENA_BYTES=((size_t)1<<34)'))
 
 # Handles and finalizers.
 # $(1): variant, $(2): compiler, $(3): flags
@@ -60,8 +61,8 @@ build/tests/handles-$(1): tests/random/handles.c tests/fixture.h tests/tap.h $(p
 	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/random/handles.c -o $$@
 random_programs += build/tests/handles-$(1)
 endef
-$(eval $(call handles_variant,shift16,$(CC),-O2 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
-$(eval $(call handles_variant,shift18,$(CC),-O2 -DGC_REGION_SHIFT=18))
+$(eval $(call handles_variant,shift16,$(CC),-O1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
+$(eval $(call handles_variant,shift18,$(CC),-O1 -DGC_REGION_SHIFT=18))
 $(eval $(call handles_variant,shift22,$(CC),-O2))
 $(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
 $(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))

@@ -454,11 +454,13 @@ static int scope_of(change *f, const gc_code *code) {
     return place.bits != after.bits || place.depth != after.depth ? NODES : retired > ordinary ? LEAVES : ONE_LEAF;
 }
 
-/* Adds or removes, stepping some of the calls: most of those that change nodes, and more of those that change several leaves. */
+/* Adds or removes, stepping some of the calls: most of those that change nodes, and more of those that change several leaves.
+   Most instructions of sanitized code are the sanitizers', so there only changes of nodes are stepped. */
 static bool step_some(change *f, const gc_code *code, long *scopes, long *instructions) {
     int scope = scope_of(f, code);
     static const long every[] = {[ONE_LEAF] = 300, [LEAVES] = 10, [NODES] = 3};
-    bool steps = scopes[scope]++ % (every[scope] * (SANITIZED && rounds <= 4000 ? 16 : 1)) == 0;
+    bool few = SANITIZED && rounds <= 4000;
+    bool steps = scopes[scope]++ % (every[scope] * (few ? 16 : 1)) == 0 && (!few || scope == NODES);
     stepped = code;
     if (steps) single_step_begin();
     gc_result result = f(code);
@@ -734,7 +736,7 @@ static size_t resident(void) {
 }
 
 static void no_piling_up(void) {
-    enum { LIVE = 2000, TURNS = 300000 };
+    enum { LIVE = 2000, TURNS = SANITIZED ? 60000 : 300000, MANY = SANITIZED ? 40000 : 200000 };
     static gc_code ring[LIVE];
     size_t early = 0;
     bool all = true;
@@ -746,18 +748,18 @@ static void no_piling_up(void) {
         if (i == 3 * LIVE) early = gc__the_tree.used;
     }
     ok(all && gc__the_tree.used < early * 3 / 2,
-       "what is removed is used again: %zu KiB of blocks after 6000 ranges, %zu after 300000", early >> 10,
-       gc__the_tree.used >> 10);
+       "what is removed is used again: %zu KiB of blocks after 6000 ranges, %zu after %d", early >> 10,
+       gc__the_tree.used >> 10, TURNS);
     for (size_t i = 0; i < LIVE; i++) all &= gc_code_remove(&ring[i]) == GC_OK;
     ok(all && !gc_code_count(), "all are removed");
-    gc_code *many = (gc_code *)malloc(200000 * sizeof *many);
-    for (size_t i = 0; i < 200000; i++)
+    gc_code *many = (gc_code *)malloc(MANY * sizeof *many);
+    for (size_t i = 0; i < MANY; i++)
         many[i] = code_at(0x7000000000 + (uintptr_t)i * 64, 64, "many"), all &= gc_code_add(&many[i]) == GC_OK;
     size_t peak = resident();
-    for (size_t i = 0; i < 200000; i++) all &= gc_code_remove(&many[i]) == GC_OK;
+    for (size_t i = 0; i < MANY; i++) all &= gc_code_remove(&many[i]) == GC_OK;
     free(many);
     ok(all && (SANITIZED || resident() + ((size_t)12 << 20) < peak),
-       "when all of 200000 ranges are removed their memory goes back");
+       "when all of %d ranges are removed their memory goes back", MANY);
 }
 
 static bool is_mapped_at(const void *address) {
