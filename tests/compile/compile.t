@@ -96,9 +96,12 @@ for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_EMBEDDED=1 GC
     GC_BARRIER=object_logging GC_BARRIER=at_run_time 'GC_BARRIER=at_run_time GC_PORTABLE_BARRIERS GC_DEBUG=3' \
     'GC_ARENA_BYTES=((size_t)1<<36)' 'GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=0 GC_DEBUG=3' \
     'GC_VALUE_IS_REF(w)=(((w)&7)==1) GC_VALUE_TO_REF(w)=((w)-1) GC_VALUE_FROM_REF(r,w)=((r)|((w)&7))'; do
+    # One compiler for each language, the other two for the next switch.
+    case ${compilers[0]} in gcc*) compilers=('clang -std=c11' 'g++ -std=c++14') ;; *) compilers=('gcc -std=c11' 'clang++ -std=c++17') ;; esac
     # shellcheck disable=SC2046,SC2086 # a list of definitions
     compiles "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
 done
+compilers=('gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14' 'clang++ -std=c++17')
 # In either order.
 compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
 #include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION

@@ -12,8 +12,8 @@ make -s random-programs build/examples/jit build/tests/plain/test_dac_stops \
     build/tests/plain/test_code_interrupt build/tests/plain/test_code_registry build/tests/plain/test_code_threads || exit
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-seconds=$((${THREADS_SECONDS:-600} / 5))
-for mode in moving non_moving conservative stress limit; do
+seconds=$((${THREADS_SECONDS:-600} / 6))
+for mode in moving non_moving conservative stress limit concurrent; do
     seed=$((seed + 1))
     if ! timeout $((seconds * 10 + 60)) build/tests/threads-plain --mode="$mode" --seconds=$seconds --seed=$seed > "$log" 2>&1; then
         echo "not ok 1 - threads-plain --mode=$mode, seed $seed" && sed 's/^/# /' "$log"

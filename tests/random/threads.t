@@ -1,7 +1,7 @@
 #!/bin/sh
-# Eight threads on one heap: for half a minute in all, in every mode; with ThreadSanitizer and AddressSanitizer. Then threads that
+# Eight threads on one heap: for a second in every mode; with ThreadSanitizer and AddressSanitizer. Then threads that
 # have a heap each.
-# THREADS_SECONDS: for each mode of the plain program (2).
+# THREADS_SECONDS: for each mode of the plain program (1).
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 make -s tests/random/threads.t
 ok $? "the programs compile"
@@ -14,15 +14,15 @@ threads() {
     ok $? "$1, $2: $(sed -n 's/^ok 1 - [a-z_]*: //p' "$log")"
     grep -q '^ok 1' "$log" || sed 's/^/# /' "$log" | head -60 >&2
 }
-seconds=${THREADS_SECONDS:-2}
+seconds=${THREADS_SECONDS:-1}
 for mode in moving non_moving conservative stress limit concurrent; do threads plain $mode "$seconds" 1; done
-threads debug moving $((seconds / 2)) 2
-threads debug concurrent $((seconds / 2)) 2
-threads logging moving $((seconds / 2)) 3
-threads asan moving $((seconds / 2)) 4
+threads debug moving $(((seconds + 1) / 2)) 2
+threads debug concurrent $(((seconds + 1) / 2)) 2
+threads logging moving $(((seconds + 1) / 2)) 3
+threads asan moving $(((seconds + 1) / 2)) 4
 for mode in moving conservative stress limit concurrent; do threads tsan $mode "$seconds" 5; done
 for mode in moving limit concurrent; do GC_COLLECTOR_THREADS=3 GC_TEST_COLLECTORS=1 threads tsan $mode "$seconds" 6; done
-threads tsan-watch moving $((seconds / 2)) 5
+threads tsan-watch moving $(((seconds + 1) / 2)) 5
 
 dir=$(mktemp -d)
 tsan=$dir/tsan
