@@ -156,7 +156,7 @@ int main(void) {
     REPORTED(verdict_left, "a verdict outside the trace");
     REPORTED(wrong_top, "top or hole lies outside");
     REPORTED(part_lost, "a part of a large object");
-    REPORTED(live_bytes, "bytes of generation 2");
+    REPORTED(live_bytes, "bytes of objects in an old region");
     REPORTED(large_bytes, "bytes of large objects");
     REPORTED(external_bytes, "external bytes");
     REPORTED(external_count, "objects with external bytes");
