@@ -44,6 +44,7 @@ static void verdict_left(void) { GC__VERDICTS[(uintptr_t)kept[3] >> GC_REGION_SH
 static void wrong_top(void) { region_of_kept(3)->top = region_of_kept(3)->base - 8; }
 static void part_lost(void) { region_of_kept(0)[1].rest_index = 7; }
 static void live_bytes(void) { region_of_kept(3)->live_bytes += 8; }
+static void old_bytes(void) { heap->generation_bytes[2] += 8; }
 static void large_bytes(void) { heap->large_bytes -= 8; }
 static void external_bytes(void) { heap->owned_bytes++; }
 static void external_count(void) { heap->collector->external[gc_object_generation(kept[3])].count++; }
@@ -157,6 +158,7 @@ int main(void) {
     REPORTED(wrong_top, "top or hole lies outside");
     REPORTED(part_lost, "a part of a large object");
     REPORTED(live_bytes, "bytes of objects in an old region");
+    REPORTED(old_bytes, "bytes of generation 2");
     REPORTED(large_bytes, "bytes of large objects");
     REPORTED(external_bytes, "external bytes");
     REPORTED(external_count, "objects with external bytes");
