@@ -9,6 +9,7 @@
 
 #include "shade.h"
 #include "claim.h"
+#include "../heap/index.h"
 #include "../heap/slots.h"
 #include "../heap/barrier_state.h"
 

@@ -5,6 +5,7 @@
 
 #include "../handles/table.h"
 #include "../handles/finalizers.h"
+#include "../heap/index.h"
 
 typedef struct gc__checker {
     gc_heap *heap;
