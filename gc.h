@@ -816,7 +816,7 @@ typedef struct gc_stats {
     uint64_t concurrent_marked_bytes; /* that the last pauses found marked */
     uint64_t concurrent_waited;      /* objects whose trace functions were called in a last pause instead */
     uint64_t concurrent_cpu_ns;      /* CPU time of the marker's thread */
-    uint64_t remembered_slots;       /* of old objects, that young collections looked at instead of cards, in parts of 64 */
+    uint64_t remembered_slots;       /* of old objects, that young collections looked at instead of cards */
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
@@ -858,7 +858,7 @@ typedef struct gc_pause {
     size_t roots;            /* slots that were roots */
     size_t pins;             /* roots that pin their objects, conservative words among them */
     size_t dirty_cards;      /* of generations that were not condemned */
-    size_t remembered_slots; /* of generation 2, instead of more cards; in parts of 64 */
+    size_t remembered_slots; /* of generation 2, instead of more cards */
     size_t condemned_bytes;  /* of objects that might have died */
     size_t survived_bytes;   /* the part that has not */
     size_t moved_bytes;      /* the part of that which was copied */
@@ -1694,14 +1694,6 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 #define GC__COLD __attribute__((cold)) GC__FN
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
-
-/* For a few bytes of each thread that barriers use: no function is called for their address, which might touch vectors. Other C
-   libraries than glibc load no library that asks for that, and touch none. */
-#ifdef __GLIBC__
-#define GC__THREAD_BYTES __attribute__((tls_model("initial-exec"))) __thread
-#else
-#define GC__THREAD_BYTES __thread
-#endif
 
 /* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory
    for them; and memory is given back in parts, or with its address space. gc__os_map reserves and commits at once.
@@ -7580,53 +7572,25 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
 #define GC__REMEMBERED_MOST ((size_t)1 << 16)
 
 typedef struct gc__remembered {
-    uintptr_t *slots;    /* 0 where a thread has not used all of its part. NULL until they are first remembered */
-    size_t count;        /* that threads have taken for themselves; goes on growing when the list is full; atomic */
-    uint64_t life;       /* of this list until the next collection: no other has the same. Parts are of one life */
-    size_t found;        /* that the last collection has scanned */
-    unsigned few;        /* collections in a row that found few, and few cards */
-    bool again;          /* cards were dirtied for slots of objects with trace functions; atomic */
+    uintptr_t *slots; /* NULL until they are first remembered */
+    size_t count;     /* goes on growing when the list is full; atomic */
+    size_t found;     /* that the last collection has scanned */
+    unsigned few;     /* collections in a row that found few, and few cards */
+    bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
 } gc__remembered;
 
 /* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
    might do so, such as what sanitizers put in. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
-/* The part of a list that a thread fills, so that most slots need no locked instruction, which would wait until all stores
-   before it have reached the cache. */
-#define GC__REMEMBERED_PART 64
-typedef struct gc__remembered_part {
-    uint64_t life;
-    uintptr_t *next, *end;
-} gc__remembered_part;
-static GC__THREAD_BYTES gc__remembered_part gc__remembered_mine;
-
-/* False: the list is full. */
-GC__IN_BARRIER GC__FN bool gc__remembered_take(gc__remembered *remembered, gc__remembered_part *part) {
-    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
-    size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_PART, __ATOMIC_RELAXED);
-    if (place >= GC__REMEMBERED_MOST) return false;
-    part->life = remembered->life;
-    part->next = remembered->slots + place;
-    part->end = part->next + GC__REMEMBERED_PART;
-    return true;
-}
-
-/* False: there is no room. Any thread. */
+/* False: there is no room. Any thread; none is stopped between taking a place and filling it. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     gc__remembered *remembered = gc__region_of(slot)->heap->remembered;
-    gc__remembered_part *part = &gc__remembered_mine;
-    bool mine = part->life == remembered->life && part->next != part->end;
-    if (!mine && !gc__remembered_take(remembered, part)) return false;
-    *part->next++ = slot;
+    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
+    size_t place = __atomic_fetch_add(&remembered->count, 1, __ATOMIC_RELAXED);
+    if (place >= GC__REMEMBERED_MOST) return false;
+    __atomic_store_n(&remembered->slots[place], slot, __ATOMIC_RELAXED);
     return true;
-}
-
-static uint64_t gc__remembered_lives; /* atomic */
-
-/* Ends all parts that threads have. */
-GC__FN void gc__remembered_live(gc__remembered *remembered) {
-    remembered->life = __atomic_add_fetch(&gc__remembered_lives, 1, __ATOMIC_RELAXED);
 }
 
 /* The world is stopped. */
@@ -7636,9 +7600,7 @@ GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->r
 GC__FN void gc__remembered_forget(gc_heap *heap) {
     if (!heap->remembered->slots) return;
     heap->remembered->found = gc__remembered_count(heap);
-    memset(heap->remembered->slots, 0, heap->remembered->found * sizeof *heap->remembered->slots);
     heap->remembered->count = 0;
-    gc__remembered_live(heap->remembered);
     heap->pause.remembered_slots = heap->remembered->found;
     heap->stats.remembered_slots += heap->remembered->found;
 }
@@ -7647,11 +7609,10 @@ GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
     return remembered->slots ? GC__REMEMBERED_MOST * sizeof *remembered->slots : 0;
 }
 
-/* Puts the slots in order, for gc__is_remembered, and so mixes parts. */
+/* Puts the slots in order, for gc__is_remembered. */
 GC__FN void gc__remembered_sort(gc_heap *heap) {
     uintptr_t *slots = heap->remembered->slots;
     size_t count = gc__remembered_count(heap), gap = 1;
-    gc__remembered_live(heap->remembered);
     while (gap < count / 3) gap = 3 * gap + 1;
     for (; gap; gap /= 3)
         for (size_t i = gap; i < count; i++) {
@@ -8755,7 +8716,7 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
             __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots[i]) >> 6]);
         }
         if (i < from + GC__FIFO) continue;
-        if (slots[i - GC__FIFO]) gc__trace_slot(worker, slots[i - GC__FIFO], many);
+        gc__trace_slot(worker, slots[i - GC__FIFO], many);
         if (!many)
             gc__stack_drain(worker);
         else if (!gc__stack_drain_many(worker))
@@ -12423,7 +12384,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 
 #define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
 #define GC__REMEMBERING_CARD_NS 250
-#define GC__REMEMBERING_FEW 256    /* slots in a collection which are not worth a call for each store into an old object */
+#define GC__REMEMBERING_FEW 64     /* slots in a collection which are not worth a call for each store into an old object */
 #define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
 
 GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
@@ -12431,7 +12392,6 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     if (on && !remembered->slots)
         remembered->slots = (uintptr_t *)gc__os_map(GC__REMEMBERED_MOST * sizeof *remembered->slots);
     if (on && !remembered->slots) return;
-    gc__remembered_live(remembered);
     heap->remembers_slots = on;
     remembered->few = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
@@ -13392,8 +13352,10 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
     for (int zeroed = 0; zeroed < 2; zeroed++) {
         gc_window *window = gc__thread_window(thread, zeroed);
         if ((uintptr_t)window->next != end || gc__span_room(window) < bytes) continue;
+        gc__region *region = window->region;
         void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
         if (!zeroed) memset(more, 0, bytes);
+        if (region->indexed_end == end) region->indexed_end += bytes; /* no object starts there */
         return true;
     }
     return false;

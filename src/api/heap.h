@@ -267,7 +267,7 @@ typedef struct gc_stats {
     uint64_t concurrent_marked_bytes; /* that the last pauses found marked */
     uint64_t concurrent_waited;      /* objects whose trace functions were called in a last pause instead */
     uint64_t concurrent_cpu_ns;      /* CPU time of the marker's thread */
-    uint64_t remembered_slots;       /* of old objects, that young collections looked at instead of cards, in parts of 64 */
+    uint64_t remembered_slots;       /* of old objects, that young collections looked at instead of cards */
 } gc_stats;
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */

@@ -28,7 +28,7 @@ typedef struct gc_pause {
     size_t roots;            /* slots that were roots */
     size_t pins;             /* roots that pin their objects, conservative words among them */
     size_t dirty_cards;      /* of generations that were not condemned */
-    size_t remembered_slots; /* of generation 2, instead of more cards; in parts of 64 */
+    size_t remembered_slots; /* of generation 2, instead of more cards */
     size_t condemned_bytes;  /* of objects that might have died */
     size_t survived_bytes;   /* the part that has not */
     size_t moved_bytes;      /* the part of that which was copied */

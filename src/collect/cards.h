@@ -150,7 +150,7 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
             __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots[i]) >> 6]);
         }
         if (i < from + GC__FIFO) continue;
-        if (slots[i - GC__FIFO]) gc__trace_slot(worker, slots[i - GC__FIFO], many);
+        gc__trace_slot(worker, slots[i - GC__FIFO], many);
         if (!many)
             gc__stack_drain(worker);
         else if (!gc__stack_drain_many(worker))

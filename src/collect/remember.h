@@ -13,53 +13,25 @@
 #define GC__REMEMBERED_MOST ((size_t)1 << 16)
 
 typedef struct gc__remembered {
-    uintptr_t *slots;    /* 0 where a thread has not used all of its part. NULL until they are first remembered */
-    size_t count;        /* that threads have taken for themselves; goes on growing when the list is full; atomic */
-    uint64_t life;       /* of this list until the next collection: no other has the same. Parts are of one life */
-    size_t found;        /* that the last collection has scanned */
-    unsigned few;        /* collections in a row that found few, and few cards */
-    bool again;          /* cards were dirtied for slots of objects with trace functions; atomic */
+    uintptr_t *slots; /* NULL until they are first remembered */
+    size_t count;     /* goes on growing when the list is full; atomic */
+    size_t found;     /* that the last collection has scanned */
+    unsigned few;     /* collections in a row that found few, and few cards */
+    bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
 } gc__remembered;
 
 /* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
    might do so, such as what sanitizers put in. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
-/* The part of a list that a thread fills, so that most slots need no locked instruction, which would wait until all stores
-   before it have reached the cache. */
-#define GC__REMEMBERED_PART 64
-typedef struct gc__remembered_part {
-    uint64_t life;
-    uintptr_t *next, *end;
-} gc__remembered_part;
-static GC__THREAD_BYTES gc__remembered_part gc__remembered_mine;
-
-/* False: the list is full. */
-GC__IN_BARRIER GC__FN bool gc__remembered_take(gc__remembered *remembered, gc__remembered_part *part) {
-    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
-    size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_PART, __ATOMIC_RELAXED);
-    if (place >= GC__REMEMBERED_MOST) return false;
-    part->life = remembered->life;
-    part->next = remembered->slots + place;
-    part->end = part->next + GC__REMEMBERED_PART;
-    return true;
-}
-
-/* False: there is no room. Any thread. */
+/* False: there is no room. Any thread; none is stopped between taking a place and filling it. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     gc__remembered *remembered = gc__region_of(slot)->heap->remembered;
-    gc__remembered_part *part = &gc__remembered_mine;
-    bool mine = part->life == remembered->life && part->next != part->end;
-    if (!mine && !gc__remembered_take(remembered, part)) return false;
-    *part->next++ = slot;
+    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
+    size_t place = __atomic_fetch_add(&remembered->count, 1, __ATOMIC_RELAXED);
+    if (place >= GC__REMEMBERED_MOST) return false;
+    __atomic_store_n(&remembered->slots[place], slot, __ATOMIC_RELAXED);
     return true;
-}
-
-static uint64_t gc__remembered_lives; /* atomic */
-
-/* Ends all parts that threads have. */
-GC__FN void gc__remembered_live(gc__remembered *remembered) {
-    remembered->life = __atomic_add_fetch(&gc__remembered_lives, 1, __ATOMIC_RELAXED);
 }
 
 /* The world is stopped. */
@@ -69,9 +41,7 @@ GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->r
 GC__FN void gc__remembered_forget(gc_heap *heap) {
     if (!heap->remembered->slots) return;
     heap->remembered->found = gc__remembered_count(heap);
-    memset(heap->remembered->slots, 0, heap->remembered->found * sizeof *heap->remembered->slots);
     heap->remembered->count = 0;
-    gc__remembered_live(heap->remembered);
     heap->pause.remembered_slots = heap->remembered->found;
     heap->stats.remembered_slots += heap->remembered->found;
 }
@@ -80,11 +50,10 @@ GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
     return remembered->slots ? GC__REMEMBERED_MOST * sizeof *remembered->slots : 0;
 }
 
-/* Puts the slots in order, for gc__is_remembered, and so mixes parts. */
+/* Puts the slots in order, for gc__is_remembered. */
 GC__FN void gc__remembered_sort(gc_heap *heap) {
     uintptr_t *slots = heap->remembered->slots;
     size_t count = gc__remembered_count(heap), gap = 1;
-    gc__remembered_live(heap->remembered);
     while (gap < count / 3) gap = 3 * gap + 1;
     for (; gap; gap /= 3)
         for (size_t i = gap; i < count; i++) {

@@ -21,14 +21,6 @@
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
-/* For a few bytes of each thread that barriers use: no function is called for their address, which might touch vectors. Other C
-   libraries than glibc load no library that asks for that, and touch none. */
-#ifdef __GLIBC__
-#define GC__THREAD_BYTES __attribute__((tls_model("initial-exec"))) __thread
-#else
-#define GC__THREAD_BYTES __thread
-#endif
-
 /* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory
    for them; and memory is given back in parts, or with its address space. gc__os_map reserves and commits at once.
    If the process has locked its memory (mlockall), committing provides all of the memory at once, and none is given back

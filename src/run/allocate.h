@@ -415,8 +415,10 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
     for (int zeroed = 0; zeroed < 2; zeroed++) {
         gc_window *window = gc__thread_window(thread, zeroed);
         if ((uintptr_t)window->next != end || gc__span_room(window) < bytes) continue;
+        gc__region *region = window->region;
         void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
         if (!zeroed) memset(more, 0, bytes);
+        if (region->indexed_end == end) region->indexed_end += bytes; /* no object starts there */
         return true;
     }
     return false;

@@ -7,7 +7,7 @@
 
 #define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
 #define GC__REMEMBERING_CARD_NS 250
-#define GC__REMEMBERING_FEW 256    /* slots in a collection which are not worth a call for each store into an old object */
+#define GC__REMEMBERING_FEW 64     /* slots in a collection which are not worth a call for each store into an old object */
 #define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
 
 GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
@@ -15,7 +15,6 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     if (on && !remembered->slots)
         remembered->slots = (uintptr_t *)gc__os_map(GC__REMEMBERED_MOST * sizeof *remembered->slots);
     if (on && !remembered->slots) return;
-    gc__remembered_live(remembered);
     heap->remembers_slots = on;
     remembered->few = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next)

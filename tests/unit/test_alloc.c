@@ -177,6 +177,20 @@ static void grown(void) {
     is(wrong, 0, "but not beyond all limits");
 }
 
+/* What finds objects by address has looked at the array before it grew. */
+static void grown_after_a_look(void) {
+    bytes *b = new_bytes(100);
+    node *after = NULL;
+    GC_ROOTS(gc, b, after);
+    is((uintptr_t)gc_heap_object_at(heap, &b->items[50]), (uintptr_t)b, "an array is found");
+    ok(gc_array_grow(gc, b, 300), "it grows");
+    memset(b->items, 0x5A, 300);
+    after = new_node(3);
+    is((uintptr_t)gc_heap_object_at(heap, &b->items[250]), (uintptr_t)b, "and is found by an address in what it has grown by");
+    is((uintptr_t)gc_heap_object_at(heap, &after->value), (uintptr_t)after, "as is the object behind it");
+    gc_heap_verify(heap);
+}
+
 int main(void) {
     run(grown, (gc_options){0});
     run(grown, (gc_options){.non_moving = true});
@@ -193,6 +207,7 @@ int main(void) {
     run(overflow, (gc_options){0});
     run(overflow, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(empty, (gc_options){0});
+    run(grown_after_a_look, (gc_options){0});
     locked();
     return done();
 }

@@ -11,7 +11,6 @@
 /* There is no thread that marks, and slots are remembered from the first card on. */
 #define TESTED {.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 4 << 20}
 #define MOST 65536 /* slots in the list */
-#define PART 64    /* of them, that a thread takes at a time */
 
 static vector *all;
 
@@ -65,7 +64,7 @@ static void each_form(void) {
             for (size_t i = 0; i < count; i++) wrong += !holds((f * count + i) * 37 % length, (f * count + i) * 37 % length);
             is((long long)wrong, 0, "form %zu: every slot leads to its object in a collection of generation %d", f, generation);
         }
-        is((long long)(remembered() - before), (long long)((count + PART - 1) / PART * PART), "form %zu: each store is remembered", f);
+        is((long long)(remembered() - before), (long long)count, "form %zu: each store is remembered", f);
     }
 }
 
@@ -133,7 +132,7 @@ static void few(void) {
     ok(holds(1, 1) && holds(2, 2), "which lose nothing");
 }
 
-/* A thread's part of a list is gone with the heap. */
+/* A list is gone with its heap. */
 static void another_life(void) {
     for (int life = 0; life < 3; life++) {
         begin_verified((gc_options)TESTED);
@@ -148,14 +147,14 @@ static void another_life(void) {
     }
 }
 
-/* What a thread has not used of its part holds nothing. */
+/* What was in the list before is not looked at again. */
 static void stale_slots(void) {
     vector *gone = NULL;
     GC_ROOTS(gc, all, gone);
     old_vector(100);
     gone = new_vector(5 * GC_REGION_BYTES / 8);
     age(&gone, 2);
-    for (size_t i = 0; i < PART; i++) gc_store(gc, &gone->items[i * (GC_REGION_BYTES / 8 / 16)], new_node(i));
+    for (size_t i = 0; i < 64; i++) gc_store(gc, &gone->items[i * (GC_REGION_BYTES / 8 / 16)], new_node(i));
     gc_collect(heap, 0, 0);
     gone = NULL;
     full();
@@ -226,7 +225,7 @@ static void several_threads(void) {
     ok(remembered() > 0, "and remember slots: %llu", (unsigned long long)remembered());
 }
 
-/* A check puts the list in order, in the middle of a thread's part. */
+/* A check puts the list in order. */
 static void verified_meanwhile(void) {
     GC_ROOTS(gc, all);
     old_vector(1000);
