@@ -11636,11 +11636,11 @@ GC__COLD void gc__print_histogram(const gc_stats *stats, FILE *file) {
 }
 
 GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
-    char text[GC__TEXT_BYTES];
-    gc_pause_explain(pause, text, sizeof text);
+    gc__text reasons = {"", 0};
+    gc__pause_reasons(&reasons, pause);
     fprintf(file, "%10.3f ms at %.3f s, collection %llu of generation %d (%s): %s\n", (double)pause->ns / (double)GC__NS_PER_MS,
             (double)pause->began_ns / 1e9, (unsigned long long)pause->number, pause->generation,
-            gc_reason_text(pause->reason), text);
+            gc_reason_text(pause->reason), reasons.length ? reasons.text + 2 : "");
     fprintf(file, "              us:");
     const char *between = "";
     const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* so many parts are before the collection */

@@ -75,7 +75,7 @@ int main(int count, char **arguments) {
 
 static const char *visit(const gc_code_cursor *frame, gc_visitor *visitor) { return (void)frame, (void)visitor, (const char *)0; }
 static const char *layout(gc_code_cursor *frame) { return (void)frame, (const char *)0; }
-static const gc_code_format format = {"none", visit, layout, 0, 0, 0};
+static const gc_code_format format = {"none", visit, layout, 0, 0, 0, 0};
 
 /* The registry of code. */
 static long registered(void) {
