@@ -50,7 +50,8 @@ static uint64_t sum_after(node *a) {
 }
 
 static void during(void) {
-    node *a = new_node(1), *b = new_node(2), *c = NULL;
+    node *a = new_node(1), *b = NULL, *c = NULL;
+    GC_ROOTS_DURING(gc, b = new_node(2), a);
     const void *were[2] = {a, b};
     gc_frame *before = gc->frames;
     GC_ROOTS_DURING(gc, c = new_node(3); compact(), a, b);
