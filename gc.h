@@ -8675,18 +8675,6 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
 GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
-/* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
-GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
-    unsigned before = worker->cards_next;
-    worker->remember_all = true;
-    gc__worker_remember(worker, true);
-    gc__trace_bundles(worker, condemned, NULL);
-    worker->heap->pause.dirty_cards += worker->cards_next - before;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
-    gc__trace_drain(worker);
-    gc__worker_remember(worker, false);
-}
-
 /* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
    card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
@@ -8725,12 +8713,20 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
     return true;
 }
 
-/* Traces from all remembered slots, after cards: what remains needed dirties a card. */
-GC__FN void gc__trace_remembered(gc__worker *worker) {
+/* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
+   needed become dirty again, as do those of such slots. */
+GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
+    unsigned before = worker->cards_next;
     worker->remember_all = true;
     gc__worker_remember(worker, true);
-    gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
+    gc__trace_bundles(worker, condemned, NULL);
+    worker->heap->pause.dirty_cards += worker->cards_next - before;
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
+    if (slots) {
+        gc__trace_slots_of(worker, 0, slots, false);
+        gc__trace_drain(worker);
+    }
     gc__worker_remember(worker, false);
 }
 
@@ -9338,7 +9334,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         gc__crew_run(worker, crew->root_units + crew->card_units + crew->slot_units, condemned);
         gc__worker_remember(worker, false);
         worker->remember_all |= above < 2;
-        if (worker->heap->remembered->again) gc__trace_cards(worker, above);
+        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
         crew->slot_units = 0;
         return;
     }
@@ -9347,9 +9343,8 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     gc__trace_roots(worker);
     if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
-    gc__trace_cards(worker, above);
-    if (slots) gc__trace_remembered(worker);
-    if (worker->heap->remembered->again) gc__trace_cards(worker, above);
+    gc__trace_cards(worker, above, slots);
+    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
@@ -9997,8 +9992,7 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 }
 
 /* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
-   those that take more than usual. Without tenuring at once,
-   a collection of generation 1 condemns three nurseries at most. */
+   those that take more than usual. Without tenuring at once, a collection of generation 1 condemns three nurseries at most. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
@@ -11599,8 +11593,8 @@ GC__COLD uint64_t gc__pause_idle_ns(const gc_pause *pause) {
     return pause->cpu_ns ? ns - gc__min(ns, pause->cpu_ns) : 0;
 }
 
-/* Begins with ", ". */
-GC__COLD void gc__pause_reasons(gc__text *text, const gc_pause *pause) {
+/* Returns the words, which lie in `text`. */
+GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
     const unsigned trace = 1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS;
     unsigned done = 0;
     gc__reason_kind(text, pause);
@@ -11613,13 +11607,13 @@ GC__COLD void gc__pause_reasons(gc__text *text, const gc_pause *pause) {
     }
     if (gc__pause_idle_ns(pause) > pause->ns / GC__REASON_PART)
         gc__reason_us(text, "", gc__pause_idle_ns(pause), "in which the thread that collects did not run");
+    return text->length ? text->text + 2 : ""; /* each reason begins with ", " */
 }
 
 GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes) {
     gc__text reasons = {"", 0};
     if (gc__is_null(pause, "gc_pause_explain", "pause") || (bytes && gc__is_null(text, "gc_pause_explain", "text"))) return 0;
-    gc__pause_reasons(&reasons, pause);
-    return (size_t)snprintf(text, bytes, "%s", reasons.length ? reasons.text + 2 : "");
+    return (size_t)snprintf(text, bytes, "%s", gc__pause_reasons(&reasons, pause));
 }
 
 /* How many pauses there were, by their length: each line is twice as long as the one before. */
@@ -11637,10 +11631,9 @@ GC__COLD void gc__print_histogram(const gc_stats *stats, FILE *file) {
 
 GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
     gc__text reasons = {"", 0};
-    gc__pause_reasons(&reasons, pause);
     fprintf(file, "%10.3f ms at %.3f s, collection %llu of generation %d (%s): %s\n", (double)pause->ns / (double)GC__NS_PER_MS,
             (double)pause->began_ns / 1e9, (unsigned long long)pause->number, pause->generation,
-            gc_reason_text(pause->reason), reasons.length ? reasons.text + 2 : "");
+            gc_reason_text(pause->reason), gc__pause_reasons(&reasons, pause));
     fprintf(file, "              us:");
     const char *between = "";
     const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* so many parts are before the collection */
@@ -12174,11 +12167,17 @@ GC__FN void gc__marking_tables(void) {
     gc__tables.note_store_call = gc__store_noted_call;
 }
 
-/* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Barriers other than rank_sum,
-   and code that the host has had emitted, do not shade what they store into old objects, but dirty the card. So whoever cleans
-   a card shades all that its slots refer to. */
+/* Whether each store into an old object can come to gc__store_noted: other barriers than rank_sum, and code that the host has
+   had emitted, dirty the card instead. */
+GC__FN bool gc__stores_are_noted(const gc_heap *heap) {
+    return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
+}
+
+/* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Where stores are not noted,
+   what they store into old objects is not shaded, but the card is dirty. So whoever cleans a card shades all that its slots
+   refer to. */
 GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
-    bool of_cards = heap->options.barrier_changed || gc_barrier_current() != GC_BARRIER_RANK_SUM;
+    bool of_cards = !gc__stores_are_noted(heap);
     if (!heap->marking || (generation == 0 && !of_cards)) return 0;
     return of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE;
 }
@@ -12398,16 +12397,10 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
 }
 
-/* Emitted code and other barriers dirty the card of each store that is to be noted. */
-GC__FN bool gc__remembering_is_possible(const gc_heap *heap) {
-    return gc__pace_has_goal(heap) && gc__marking_is_on(heap) && !heap->options.barrier_changed &&
-           gc_barrier_current() == GC_BARRIER_RANK_SUM;
-}
-
 /* After a collection. The world is stopped. */
 GC__FN void gc__remembered_settle(gc_heap *heap) {
     gc__remembered *remembered = heap->remembered;
-    bool possible = gc__remembering_is_possible(heap);
+    bool possible = gc__marking_is_on(heap) && gc__stores_are_noted(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     if (heap->options.test_marker_steps) dear = 1;
     if (heap->remembers_slots) {

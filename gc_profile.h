@@ -2907,40 +2907,44 @@ GC__FN void gc__rate_count(gc__profiled_thread *self, gc__noted *record, const v
 
 /* Call stacks. */
 
-/* Appends words to the record in the scratch memory; false: they do not fit. */
-GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t bytes) {
+/* Makes room at the end of the record in the scratch memory, for whole words; NULL: they do not fit. */
+GC__FN char *gc__scratch_extend(gc__profiled_thread *self, size_t bytes) {
     gc__noted *record = &self->scratch.record;
-    size_t whole = (bytes + 7) & ~(size_t)7;
-    if (record->bytes + whole > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
+    if (record->bytes + bytes > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return NULL;
     char *to = self->scratch.bytes + record->bytes;
+    record->bytes += (uint32_t)bytes;
+    return to;
+}
+
+/* Appends words to the record; false: they do not fit. */
+GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t bytes) {
+    size_t whole = (bytes + 7) & ~(size_t)7;
+    char *to = gc__scratch_extend(self, whole);
+    if (!to) return false;
     if (whole) memset(to + whole - 8, 0, 8);
     memcpy(to, words, bytes);
-    record->bytes += (uint32_t)whole;
     return true;
 }
 
 GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
-    gc__noted *record = &self->scratch.record;
     uint64_t word = pc & ~GC__HOST_FRAME;
-    if (record->bytes + sizeof word > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
-    memcpy(self->scratch.bytes + record->bytes, &word, sizeof word);
-    record->bytes += sizeof word;
+    char *to = gc__scratch_extend(self, sizeof word);
+    if (!to) return false;
+    memcpy(to, &word, sizeof word);
     return true;
 }
 
 GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
-    gc__noted *record = &self->scratch.record;
     const char *function = frame->function ? frame->function : "(unnamed)", *file = frame->file ? frame->file : "";
     size_t function_bytes = gc__min(strlen(function), 255), file_bytes = gc__min(strlen(file), 255);
     uint64_t word = GC__HOST_FRAME | (uint64_t)function_bytes << 40 | (uint64_t)file_bytes << 32 | frame->line;
     size_t bytes = sizeof word + ((function_bytes + file_bytes + 7) & ~(size_t)7);
-    char *to = self->scratch.bytes + record->bytes;
-    if (record->bytes + bytes > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return false;
+    char *to = gc__scratch_extend(self, bytes);
+    if (!to) return false;
     memset(to + bytes - 8, 0, 8);
     memcpy(to, &word, sizeof word);
     memcpy(to + sizeof word, function, function_bytes);
     memcpy(to + sizeof word + function_bytes, file, file_bytes);
-    record->bytes += (uint32_t)bytes;
     return true;
 }
 

@@ -8,6 +8,7 @@
 #define GC_IMPLEMENTATION
 #include "gc.h"
 #include "gc_handles.h"
+#include "random.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -134,10 +135,9 @@ static node *shuffled(gc_thread *gc, int depth) {
         node *n = (node *)gc_new(gc, &node_type);
         gc_store(gc, &all->items[i], n);
     }
-    uint64_t random = 1;
+    uint64_t random = RANDOM_SEED;
     for (size_t i = count - 1; i > 1; i--) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        size_t j = 1 + (size_t)((random >> 33) % i);
+        size_t j = 1 + (size_t)(next_random(&random) % i);
         node *n = all->items[i];
         gc_store(gc, &all->items[i], all->items[j]);
         gc_store(gc, &all->items[j], n);
@@ -198,9 +198,9 @@ static void compare(const char *what, crew *one, crew *two) {
 
 /* Stores new nodes at random places of old vectors, and collects the nodes. */
 static void cards_round(crew *c, const vector *table, size_t count, int round) {
-    static uint64_t random = 1;
+    static uint64_t state = RANDOM_SEED;
     for (size_t i = 0; i < count; i++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint64_t random = next_random(&state);
         node *n = (node *)gc_new(c->gc, &node_type);
         gc_store(c->gc, &((vector *)table->items[(random >> 33) % TABLE])->items[(random >> 20) % 126], n);
     }

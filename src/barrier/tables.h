@@ -173,9 +173,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2, of an age without other bits than
-   GC_AGE_GENERATION. Both must be user addresses, or
-   small. [any thread; never collects; cannot fail] */
+/* age[slot] + youth[ref]: a card is needed if this is more than 2, of an age without other bits than GC_AGE_GENERATION. Both
+   must be user addresses, or small. [any thread; never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);

@@ -109,18 +109,6 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
 GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
-/* Traces from the dirty cards of the generations above `condemned`. Cards that are still needed become dirty again. */
-GC__FN void gc__trace_cards(gc__worker *worker, int condemned) {
-    unsigned before = worker->cards_next;
-    worker->remember_all = true;
-    gc__worker_remember(worker, true);
-    gc__trace_bundles(worker, condemned, NULL);
-    worker->heap->pause.dirty_cards += worker->cards_next - before;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
-    gc__trace_drain(worker);
-    gc__worker_remember(worker, false);
-}
-
 /* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
    card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
@@ -159,12 +147,20 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
     return true;
 }
 
-/* Traces from all remembered slots, after cards: what remains needed dirties a card. */
-GC__FN void gc__trace_remembered(gc__worker *worker) {
+/* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
+   needed become dirty again, as do those of such slots. */
+GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
+    unsigned before = worker->cards_next;
     worker->remember_all = true;
     gc__worker_remember(worker, true);
-    gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
+    gc__trace_bundles(worker, condemned, NULL);
+    worker->heap->pause.dirty_cards += worker->cards_next - before;
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
+    if (slots) {
+        gc__trace_slots_of(worker, 0, slots, false);
+        gc__trace_drain(worker);
+    }
     gc__worker_remember(worker, false);
 }
 

@@ -112,8 +112,7 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 }
 
 /* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
-   those that take more than usual. Without tenuring at once,
-   a collection of generation 1 condemns three nurseries at most. */
+   those that take more than usual. Without tenuring at once, a collection of generation 1 condemns three nurseries at most. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];

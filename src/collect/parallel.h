@@ -311,7 +311,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         gc__crew_run(worker, crew->root_units + crew->card_units + crew->slot_units, condemned);
         gc__worker_remember(worker, false);
         worker->remember_all |= above < 2;
-        if (worker->heap->remembered->again) gc__trace_cards(worker, above);
+        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
         crew->slot_units = 0;
         return;
     }
@@ -320,9 +320,8 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     gc__trace_roots(worker);
     if (above == 2) return;
     gc__phase_note(worker->heap, GC_PHASE_CARDS);
-    gc__trace_cards(worker, above);
-    if (slots) gc__trace_remembered(worker);
-    if (worker->heap->remembered->again) gc__trace_cards(worker, above);
+    gc__trace_cards(worker, above, slots);
+    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
 }
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark

@@ -148,8 +148,8 @@ GC__COLD uint64_t gc__pause_idle_ns(const gc_pause *pause) {
     return pause->cpu_ns ? ns - gc__min(ns, pause->cpu_ns) : 0;
 }
 
-/* Begins with ", ". */
-GC__COLD void gc__pause_reasons(gc__text *text, const gc_pause *pause) {
+/* Returns the words, which lie in `text`. */
+GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
     const unsigned trace = 1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS;
     unsigned done = 0;
     gc__reason_kind(text, pause);
@@ -162,13 +162,13 @@ GC__COLD void gc__pause_reasons(gc__text *text, const gc_pause *pause) {
     }
     if (gc__pause_idle_ns(pause) > pause->ns / GC__REASON_PART)
         gc__reason_us(text, "", gc__pause_idle_ns(pause), "in which the thread that collects did not run");
+    return text->length ? text->text + 2 : ""; /* each reason begins with ", " */
 }
 
 GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes) {
     gc__text reasons = {"", 0};
     if (gc__is_null(pause, "gc_pause_explain", "pause") || (bytes && gc__is_null(text, "gc_pause_explain", "text"))) return 0;
-    gc__pause_reasons(&reasons, pause);
-    return (size_t)snprintf(text, bytes, "%s", reasons.length ? reasons.text + 2 : "");
+    return (size_t)snprintf(text, bytes, "%s", gc__pause_reasons(&reasons, pause));
 }
 
 /* How many pauses there were, by their length: each line is twice as long as the one before. */
@@ -186,10 +186,9 @@ GC__COLD void gc__print_histogram(const gc_stats *stats, FILE *file) {
 
 GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
     gc__text reasons = {"", 0};
-    gc__pause_reasons(&reasons, pause);
     fprintf(file, "%10.3f ms at %.3f s, collection %llu of generation %d (%s): %s\n", (double)pause->ns / (double)GC__NS_PER_MS,
             (double)pause->began_ns / 1e9, (unsigned long long)pause->number, pause->generation,
-            gc_reason_text(pause->reason), reasons.length ? reasons.text + 2 : "");
+            gc_reason_text(pause->reason), gc__pause_reasons(&reasons, pause));
     fprintf(file, "              us:");
     const char *between = "";
     const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* so many parts are before the collection */

@@ -38,11 +38,17 @@ GC__FN void gc__marking_tables(void) {
     gc__tables.note_store_call = gc__store_noted_call;
 }
 
-/* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Barriers other than rank_sum,
-   and code that the host has had emitted, do not shade what they store into old objects, but dirty the card. So whoever cleans
-   a card shades all that its slots refer to. */
+/* Whether each store into an old object can come to gc__store_noted: other barriers than rank_sum, and code that the host has
+   had emitted, dirty the card instead. */
+GC__FN bool gc__stores_are_noted(const gc_heap *heap) {
+    return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
+}
+
+/* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Where stores are not noted,
+   what they store into old objects is not shaded, but the card is dirty. So whoever cleans a card shades all that its slots
+   refer to. */
 GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
-    bool of_cards = heap->options.barrier_changed || gc_barrier_current() != GC_BARRIER_RANK_SUM;
+    bool of_cards = !gc__stores_are_noted(heap);
     if (!heap->marking || (generation == 0 && !of_cards)) return 0;
     return of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE;
 }

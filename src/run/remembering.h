@@ -21,16 +21,10 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
 }
 
-/* Emitted code and other barriers dirty the card of each store that is to be noted. */
-GC__FN bool gc__remembering_is_possible(const gc_heap *heap) {
-    return gc__pace_has_goal(heap) && gc__marking_is_on(heap) && !heap->options.barrier_changed &&
-           gc_barrier_current() == GC_BARRIER_RANK_SUM;
-}
-
 /* After a collection. The world is stopped. */
 GC__FN void gc__remembered_settle(gc_heap *heap) {
     gc__remembered *remembered = heap->remembered;
-    bool possible = gc__remembering_is_possible(heap);
+    bool possible = gc__marking_is_on(heap) && gc__stores_are_noted(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     if (heap->options.test_marker_steps) dear = 1;
     if (heap->remembers_slots) {

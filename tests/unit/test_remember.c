@@ -110,8 +110,7 @@ static void trace_functions(void) {
     }
     traces = 0;
     for (size_t i = 0; i < 600; i++) gc_store(gc, &object->slots[i], new_node(i));
-    gc_heap *tested = heap;
-    gc_collect(tested, 0, GC_COLLECT_BLOCKING);
+    gc_collect(heap, 0, GC_COLLECT_BLOCKING);
     ok(traces < 200, "it is called for each card, not for each slot: %zu times with all checks", traces);
 }
 
