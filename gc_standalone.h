@@ -591,6 +591,14 @@ GC__LIBRARY_EXPORT int32_t GC_Initialize(const gc_host *given, const gc_function
 static gc_library gc__embedded_library;
 static const gc_library *gc__library_in_force; /* NULL: not chosen yet; atomic, written under the lock */
 static gc__lock gc__library_lock = GC__LOCK_INITIALIZER;
+static uint32_t gc__library_forks; /* threads in fork(), whose handlers have that lock or wait for it; atomic */
+
+/* A library has been loaded, and the lock is free. A fork that began before calls no handlers of the library's: so none of its
+   locks is taken until such forks have ended, or their children would have them without an owner. */
+GC__FN void gc__library_await_forks(void) {
+    for (uint32_t forks; (forks = __atomic_load_n(&gc__library_forks, __ATOMIC_SEQ_CST)) != 0;)
+        gc__os_wait_for(&gc__library_forks, forks, GC__NS_PER_MS);
+}
 
 #ifdef GC_STANDALONE
 /* The data of inline code, which in this unit has the names of the embedded collector's. */
@@ -1327,6 +1335,7 @@ GC_API gc_library *gc_library_load(const char *path, const char **why) {
     else
         gc__load_fail(&load);
     gc__lock_release(&gc__library_lock);
+    gc__library_await_forks();
     if (!library && why) *why = gc__last_message;
     return library;
 }
@@ -1348,6 +1357,8 @@ GC__FN const gc_library *gc__library_named_or_embedded(gc_library_refused *refus
     _Exit(GC__LOAD_STATUS);
 }
 
+static const gc_library *gc__library_chosen; /* to be in force soon; NULL: not yet; lock of libraries */
+
 GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context) {
     const gc_library *library = __atomic_load_n(&gc__library_in_force, __ATOMIC_ACQUIRE);
     if (library) return library;
@@ -1358,15 +1369,27 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
             "being loaded: at that time no collector has been chosen yet");
     gc__lock_take(&gc__library_lock);
     gc__the_outside.can_be_chosen = true; /* the embedded collector's */
-    if (!gc__library_in_force) gc__library_install(gc__library_named_or_embedded(refused, context));
+    if (!gc__library_chosen) gc__library_chosen = gc__library_named_or_embedded(refused, context);
+    gc__lock_release(&gc__library_lock);
+    gc__library_await_forks();
+    gc__lock_take(&gc__library_lock);
+    if (!gc__library_in_force) gc__library_install(gc__library_chosen);
     gc__lock_release(&gc__library_lock);
     return gc__library_in_force;
 }
 
 /* Around fork: the child of a thread that forks while another one loads a library must be able to load one, too. */
-GC__FN void gc__library_fork_begin(void) { gc__lock_fork_take(&gc__library_lock); }
-GC__FN void gc__library_fork_end(void) { gc__lock_fork_release(&gc__library_lock); }
+GC__FN void gc__library_fork_begin(void) {
+    __atomic_add_fetch(&gc__library_forks, 1, __ATOMIC_SEQ_CST);
+    gc__lock_fork_take(&gc__library_lock);
+}
+GC__FN void gc__library_fork_end(void) {
+    gc__lock_fork_release(&gc__library_lock);
+    __atomic_sub_fetch(&gc__library_forks, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&gc__library_forks);
+}
 GC__FN void gc__library_fork_end_child(void) {
+    __atomic_store_n(&gc__library_forks, 0u, __ATOMIC_SEQ_CST);
     gc__lock_fork_adopt(&gc__library_lock);
     gc__lock_fork_release(&gc__library_lock);
 }

@@ -17,6 +17,8 @@ GC__FN const gc_library *gc__library_named_or_embedded(gc_library_refused *refus
     _Exit(GC__LOAD_STATUS);
 }
 
+static const gc_library *gc__library_chosen; /* to be in force soon; NULL: not yet; lock of libraries */
+
 GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *context) {
     const gc_library *library = __atomic_load_n(&gc__library_in_force, __ATOMIC_ACQUIRE);
     if (library) return library;
@@ -27,15 +29,27 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
             "being loaded: at that time no collector has been chosen yet");
     gc__lock_take(&gc__library_lock);
     gc__the_outside.can_be_chosen = true; /* the embedded collector's */
-    if (!gc__library_in_force) gc__library_install(gc__library_named_or_embedded(refused, context));
+    if (!gc__library_chosen) gc__library_chosen = gc__library_named_or_embedded(refused, context);
+    gc__lock_release(&gc__library_lock);
+    gc__library_await_forks();
+    gc__lock_take(&gc__library_lock);
+    if (!gc__library_in_force) gc__library_install(gc__library_chosen);
     gc__lock_release(&gc__library_lock);
     return gc__library_in_force;
 }
 
 /* Around fork: the child of a thread that forks while another one loads a library must be able to load one, too. */
-GC__FN void gc__library_fork_begin(void) { gc__lock_fork_take(&gc__library_lock); }
-GC__FN void gc__library_fork_end(void) { gc__lock_fork_release(&gc__library_lock); }
+GC__FN void gc__library_fork_begin(void) {
+    __atomic_add_fetch(&gc__library_forks, 1, __ATOMIC_SEQ_CST);
+    gc__lock_fork_take(&gc__library_lock);
+}
+GC__FN void gc__library_fork_end(void) {
+    gc__lock_fork_release(&gc__library_lock);
+    __atomic_sub_fetch(&gc__library_forks, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&gc__library_forks);
+}
 GC__FN void gc__library_fork_end_child(void) {
+    __atomic_store_n(&gc__library_forks, 0u, __ATOMIC_SEQ_CST);
     gc__lock_fork_adopt(&gc__library_lock);
     gc__lock_fork_release(&gc__library_lock);
 }

@@ -12,6 +12,14 @@
 static gc_library gc__embedded_library;
 static const gc_library *gc__library_in_force; /* NULL: not chosen yet; atomic, written under the lock */
 static gc__lock gc__library_lock = GC__LOCK_INITIALIZER;
+static uint32_t gc__library_forks; /* threads in fork(), whose handlers have that lock or wait for it; atomic */
+
+/* A library has been loaded, and the lock is free. A fork that began before calls no handlers of the library's: so none of its
+   locks is taken until such forks have ended, or their children would have them without an owner. */
+GC__FN void gc__library_await_forks(void) {
+    for (uint32_t forks; (forks = __atomic_load_n(&gc__library_forks, __ATOMIC_SEQ_CST)) != 0;)
+        gc__os_wait_for(&gc__library_forks, forks, GC__NS_PER_MS);
+}
 
 #ifdef GC_STANDALONE
 /* The data of inline code, which in this unit has the names of the embedded collector's. */

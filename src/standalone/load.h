@@ -264,6 +264,7 @@ GC_API gc_library *gc_library_load(const char *path, const char **why) {
     else
         gc__load_fail(&load);
     gc__lock_release(&gc__library_lock);
+    gc__library_await_forks();
     if (!library && why) *why = gc__last_message;
     return library;
 }

@@ -11,7 +11,7 @@ gcc -std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Werror -pthread -DGC_STANDALONE
 
 for library in '' release checked; do
     path=${library:+$PWD/build/standalone/libgc-$library.so}
-    for way in race fork-before fork-after fork-beside ends destroys; do
+    for way in race fork-before fork-after fork-beside fork-beside fork-beside fork-beside ends destroys; do
         page=$(GC_PATH=$path timeout 100 "$dir/choose" $way 2>&1)
         is "$? $page" '0 good' "$way, on ${library:-its own collector}"
     done
