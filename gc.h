@@ -1209,6 +1209,13 @@ static inline void gc_safepoint(gc_thread *thread) {
         expression;                                          \
         GC__DURING_END(__VA_ARGS__)                          \
     } while (0)
+/* The same for pointers into objects, as GC_ROOTS_INTERIOR takes them. */
+#define GC_ROOTS_INTERIOR_DURING(thread, expression, ...)       \
+    do {                                                        \
+        GC__DURING_BEGIN(thread, GC_SLOT_INTERIOR, __VA_ARGS__) \
+        expression;                                             \
+        GC__DURING_END(__VA_ARGS__)                             \
+    } while (0)
 #define GC__DURING_BEGIN(thread, flags, ...)                                                                        \
     gc_word gc__copies[GC__EACH(GC__FIELD_ONE, , __VA_ARGS__) 0], *gc__copy = gc__copies;                           \
     GC__EACH(GC__COPY_IN, gc__copy, __VA_ARGS__) {                                                                  \
@@ -9936,7 +9943,8 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
-    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes) + 2 * GC_REGION_BYTES;
+    size_t growth = heap->pace->full_threshold - live, begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
+    size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
     bool grows = heap->pace->nursery_grows != 0;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
     return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;

@@ -217,6 +217,13 @@ static inline void gc_safepoint(gc_thread *thread) {
         expression;                                          \
         GC__DURING_END(__VA_ARGS__)                          \
     } while (0)
+/* The same for pointers into objects, as GC_ROOTS_INTERIOR takes them. */
+#define GC_ROOTS_INTERIOR_DURING(thread, expression, ...)       \
+    do {                                                        \
+        GC__DURING_BEGIN(thread, GC_SLOT_INTERIOR, __VA_ARGS__) \
+        expression;                                             \
+        GC__DURING_END(__VA_ARGS__)                             \
+    } while (0)
 #define GC__DURING_BEGIN(thread, flags, ...)                                                                        \
     gc_word gc__copies[GC__EACH(GC__FIELD_ONE, , __VA_ARGS__) 0], *gc__copy = gc__copies;                           \
     GC__EACH(GC__COPY_IN, gc__copy, __VA_ARGS__) {                                                                  \

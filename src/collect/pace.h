@@ -56,7 +56,8 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
-    size_t growth = heap->pace->full_threshold - live, copies = gc__min(growth / 4, holes) + 2 * GC_REGION_BYTES;
+    size_t growth = heap->pace->full_threshold - live, begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
+    size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
     bool grows = heap->pace->nursery_grows != 0;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
     return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;

@@ -81,6 +81,7 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
     GC_ROOTS_DURING(gc, gc_safepoint(gc), a, b);
     GC_ROOTS_VALUES_DURING(gc, gc_safepoint(gc), value);
     char *inside = (char *)b, *past = (char *)(a + 1);
+    GC_ROOTS_INTERIOR_DURING(gc, gc_safepoint(gc), inside, past);
     GC_ROOTS_INTERIOR(gc, inside);
     GC_ROOTS_DERIVED(gc, past, a);
     GC_IN_MODE(gc, GC_MODE_COOPERATIVE);

@@ -69,6 +69,13 @@ static void during(void) {
     for (const node *n = b; n; n = n->left) sum += n->value;
     is(sum, 1000 * 999 / 2 + 2, "a list whose nodes were made at once, if that could be");
     is(sum_after(a), 1, "an expression may leave the function");
+    a = new_node(1);
+    were[0] = a;
+    char *inside = (char *)&a->value, *outside = (char *)&sum;
+    GC_ROOTS_INTERIOR_DURING(gc, a = NULL; compact(), inside, outside);
+    ok(*(uint64_t *)(void *)inside == 1 && inside != (char *)were[0] + offsetof(node, value),
+       "a pointer into an object keeps it and moves along");
+    ok(outside == (char *)&sum, "one that leads elsewhere stays as it is");
     ok(gc->frames == before, "no frame is left");
 }
 
