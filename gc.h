@@ -10492,11 +10492,57 @@ GC__COLD void gc__describe_slot(char *text, size_t bytes, const gc__verifier *ve
     }
 }
 
+/* Whose an array is. There are many arrays of the same few types, and no others refer to most of them. */
+typedef struct gc__owner_search {
+    gc_visitor visitor;
+    gc__verifier found; /* where the slot is; its holder is 0 until one is found */
+    uintptr_t array, looked_at;
+    const void *slot;
+} gc__owner_search;
+
+GC__COLD void gc__owner_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__owner_search *search = (gc__owner_search *)visitor;
+    for (size_t i = 0; i < count && !search->found.holder; i++) {
+        gc_word *word = (gc_word *)slot + i;
+        if (gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE)) != search->array) continue;
+        search->found.holder = search->looked_at;
+        search->slot = word;
+    }
+}
+
+GC__COLD bool gc__owner_object(void *context, uintptr_t object) {
+    gc__owner_search *search = (gc__owner_search *)context;
+    search->looked_at = object;
+    gc__object_visit(object, &search->visitor);
+    return !search->found.holder;
+}
+
+/* Writes "That `values` is in field `items` (offset 8) of `list` 0x.. (generation 2)" to `text`, or nothing where the object is
+   no array, or no object holds it. Without `young` the objects since the last collection are left out. */
+GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintptr_t array, bool young) {
+    gc__owner_search search;
+    size_t element = 0;
+    *text = 0;
+    if (!array || !gc__element_of(array, gc__object_bytes(array), &element)) return;
+    memset(&search, 0, sizeof search);
+    search.visitor.visit = gc__owner_visit;
+    search.found.heap = heap;
+    search.array = array;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region && !search.found.holder; region = region->next)
+            if (young || !region->linear) gc__region_walk(region, gc__owner_object, &search);
+    if (!search.found.holder) return;
+    char place[512];
+    gc__describe_slot(place, sizeof place, &search.found, search.slot);
+    snprintf(text, bytes, "That `%s` is in %s", gc__object_name(array), place);
+}
+
 GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
-    char holder[512];
+    char holder[512], owner[640];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
-    gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s", verifier->by, verifier->when,
-              (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault);
+    gc__describe_owner(owner, sizeof owner, verifier->heap, verifier->holder, true);
+    gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s%s%s", verifier->by, verifier->when,
+              (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault, *owner ? ". " : "", owner);
 }
 
 /* What is wrong with a reference into the arena, NULL if nothing. */
@@ -11048,6 +11094,9 @@ __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const 
             "collection %llu.\n",
             now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
+    char owner[640] = "";
+    if (moved && now) gc__describe_owner(owner, sizeof owner, region->heap, now, false);
+    if (*owner) fprintf(stderr, "gc.h: %s now.\n", owner);
     return *first = object;
 }
 

@@ -240,6 +240,9 @@ __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const 
             "collection %llu.\n",
             now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
+    char owner[640] = "";
+    if (moved && now) gc__describe_owner(owner, sizeof owner, region->heap, now, false);
+    if (*owner) fprintf(stderr, "gc.h: %s now.\n", owner);
     return *first = object;
 }
 

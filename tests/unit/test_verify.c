@@ -62,6 +62,31 @@ static void missed_barrier_in_array(void *unused) {
     gc_collect(heap, 0, 0);
 }
 
+/* The same where an object holds the array. */
+static void missed_barrier_in_an_array_of_an_object(void *unused) {
+    (void)unused;
+    begin(&verified);
+    vector *v = new_vector(3);
+    holder *h = NULL;
+    GC_ROOTS(gc, h, v);
+    h = gc_new(gc, &holder_type);
+    gc_store(gc, &h->second, v);
+    age(&v, 2);
+    v->items[2] = new_node(1);
+    gc_collect(heap, 0, 0);
+}
+
+/* A variable that held an array which an object holds. */
+static void missed_root_of_an_array(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    holder *h = gc_new(gc, &holder_type);
+    GC_ROOTS(gc, h);
+    vector *v = new_vector(3);
+    gc_store(gc, &h->second, v);
+    v->items[0] = new_node(1); /* the mistake: v is no root */
+}
+
 static void missed_barrier_to_generation_1(void *unused) {
     (void)unused;
     begin(&verified);
@@ -467,6 +492,10 @@ int main(void) {
     setenv("GC_STRESS", "", 1), unsetenv("GC_STRESS");
     REPORTED("a missed barrier", missed_barrier, "holder", "second", "referent", "barrier");
     REPORTED("a missed barrier in an array", missed_barrier_in_array, "vector", "777", "node", "barrier");
+    REPORTED("a missed barrier in an array of an object", missed_barrier_in_an_array_of_an_object, "element 2",
+             "That `vector` is in field `second` (offset 24) of `holder`");
+    REPORTED("a missed root of an array", missed_root_of_an_array, "used a `vector`", "moved away",
+             "That `vector` is in field `second` (offset 24) of `holder`");
     REPORTED("a missed barrier from 2 to 1", missed_barrier_to_generation_1, "holder", "first", "referent", "barrier");
     REPORTED("a missed barrier by gc_heap_verify", missed_barrier_by_request, "holder", "first", "referent");
     REPORTED("a missed root", missed_root, "missed root", "GC_ROOTS");
