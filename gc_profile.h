@@ -1310,11 +1310,41 @@ GC__INLINED bool gc__native_hop(gc__native_cursor *cursor, gc__native_frame *fra
     return true;
 }
 
+/* The same as long as it is simple: frames whose rules the thread has at hand and begin at the stack pointer, and whose return
+   addresses are on its own stack. Almost all are. Returns the number of frames. */
+GC__INLINED size_t gc__native_run(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
+    uintptr_t sp = cursor->registers[GC__CPU_SP], pc = frames[count - 1].pc, low = cursor->low;
+    uintptr_t bytes = cursor->high - low;
+    size_t before = count;
+    while (count < most) {
+        const gc__own_rule *own = &cursor->rules[gc__rule_place(pc, GC__OWN_RULES_SHIFT)];
+        if (own->pc != pc || own->rule.kind != GC__RULE_SHORT || own->rule.base != GC__CPU_SP ||
+            own->rule.changes != cursor->changes)
+            break;
+        uintptr_t cfa = sp + (uintptr_t)(intptr_t)own->rule.cfa;
+        if (cfa <= sp || cfa & 7 || cfa - 8 - low >= bytes) break;
+        uintptr_t back = gc__native_load(cfa - 8);
+        if (back < 4096) break;
+        gc__native_frame *frame = &frames[count++];
+        memcpy(frame[-1].saved, own->rule.saved, sizeof frame->saved);
+        frame[-1].cfa = sp = cfa;
+        frame->pc = pc = back - 1;
+        frame->cfa = UINTPTR_MAX;
+        memset(frame->saved, 0, sizeof frame->saved);
+    }
+    if (count == before) return count;
+    cursor->registers[GC__CPU_SP] = sp;
+    cursor->registers[GC__CPU_PC] = pc + 1;
+    cursor->is_call = true;
+    return count;
+}
+
 /* Continues a list of `count` frames, the last of which is the cursor's, to at most `most`; returns how many it has then. */
 GC__FN size_t gc__native_list(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
     size_t first = count ? count - 1 : 0;
     for (;;) {
         gc__rule rule;
+        if (count && cursor->rules) count = gc__native_run(cursor, frames, count, most);
         bool is_known = count && gc__native_rule(cursor, frames[count - 1].pc, &rule);
         if (is_known && rule.kind == GC__RULE_LAST) break;
         if (!is_known || rule.kind != GC__RULE_SHORT || !gc__native_hop(cursor, frames, first, count - 1, &rule)) {
@@ -1517,13 +1547,6 @@ typedef struct gc__profile_frame {
     uintptr_t name_start; /* where the named function starts; 0: unknown */
 } gc__profile_frame;
 
-/* Stacks share their outer parts: a stack is its innermost frame and the stack of the caller. */
-typedef struct gc__profile_stack {
-    uint32_t frame;
-    uint32_t caller; /* a stack; 0: the frame is the outermost that was found */
-    uint32_t depth;
-} gc__profile_stack;
-
 /* A file of native code in memory. The first one is the program. */
 typedef struct gc__profile_module {
     uintptr_t start, end;
@@ -1565,16 +1588,28 @@ typedef struct gc__profile_type {
     uint32_t name;
 } gc__profile_type;
 
-/* One entry for each pair of type and stack. While the profile is taken, its sampled objects are in lists, and only those that
-   died are added up; gc__tracked_sum adds up the rest before a profile is written. */
+typedef struct gc__profile_marks {
+    uint64_t ticks, tick_bytes;             /* TICK events, and the sum of their amounts */
+    uint64_t events, objects, object_bytes; /* OBJECT events, and what they stand for */
+} gc__profile_marks;
+
+/* One entry for each pair of type and stack. Entries are made from sites just before a profile is written. */
 typedef struct gc__profile_entry {
     uint32_t type, stack;
     gc__profile_amount died[GC_GENERATIONS]; /* found dead: by the generation they were in */
     gc__profile_amount live[GC_GENERATIONS]; /* in use, as far as known: by the generation they are in */
     gc__profile_amount allocated;            /* the sum of these */
-    uint64_t ticks, tick_bytes;              /* TICK events, and the sum of their amounts */
-    uint64_t events, objects, object_bytes;  /* OBJECT events, and what they stand for */
+    gc__profile_marks marks;
 } gc__profile_entry;
+
+/* What is kept of a type and a stack while the profile is taken: little, since most have few samples, and since memory that is
+   touched for the first time costs more than the rest of a sample. Its sampled objects are in lists until they die. */
+typedef struct gc__profile_site {
+    uint64_t hash; /* of the records that belong to it */
+    uint32_t type, stack;
+    uint32_t died[GC_GENERATIONS]; /* in gc__profile.amounts; 0: none */
+    uint32_t marks;                /* in gc__profile.marks; 0: none */
+} gc__profile_site;
 
 /* What a heap holds. */
 typedef struct gc__profile_space {
@@ -1646,17 +1681,20 @@ typedef struct gc__profile {
 
     char *texts; /* one after another, each with its 0; a text's number is its offset */
     gc__profile_frame *frames;
-    gc__profile_stack *stacks;
+    uint32_t *stacks; /* see gc__stack_caller */
     gc__profile_type *types;
     gc__profile_module *modules;
     gc__profile_code *codes;
     gc__profile_line *lines;
+    gc__profile_site *sites;
+    gc__profile_amount *amounts;
+    gc__profile_marks *marks;
     gc__profile_entry *entries;
     gc__profile_collection *collections;
     gc__profile_thread *threads;
     gc__profile_heap *heaps;
-    size_t texts_count, frames_count, stacks_count, types_count, modules_count, codes_count, lines_count, entries_count,
-        collections_count, threads_count, heaps_count;
+    size_t texts_count, frames_count, stacks_count, types_count, modules_count, codes_count, lines_count, sites_count,
+        amounts_count, marks_count, entries_count, collections_count, threads_count, heaps_count;
 
     uint32_t lists;            /* of loaded files that were made */
     uint64_t allocated_bytes;  /* by all threads since the start */
@@ -1667,14 +1705,15 @@ typedef struct gc__profile {
 
     /* The store's own. Capacities are bytes. */
     size_t texts_capacity, frames_capacity, stacks_capacity, types_capacity, modules_capacity, codes_capacity,
-        lines_capacity, entries_capacity, collections_capacity, threads_capacity, heaps_capacity;
-    gc__profile_index text_index, frame_index, stack_index, type_index, entry_index;
+        lines_capacity, sites_capacity, amounts_capacity, marks_capacity, entries_capacity, collections_capacity,
+        threads_capacity, heaps_capacity;
+    gc__profile_index text_index, frame_index, stack_index, type_index, site_index, entry_index;
 } gc__profile;
 
 /* A format of files, by the ending of their names. */
 typedef struct gc__profile_format {
     const char *ending; /* ".pb" */
-    /* Writes a whole profile; of a streamed format, what comes last. */
+    /* Writes a whole profile; if the output is streamed, what comes last. */
     void (*write)(const gc__profile *profile, gc__output *output);
     /* Streamed formats write events as they come, in order of time for each thread, and say after each whole record
        gc__output_record. NULL: the format is not streamed. */
@@ -1698,17 +1737,41 @@ GC__FN const char *gc__profile_type_name(const gc__profile *profile, uint32_t ty
     return gc__profile_text(profile, profile->types[type].name);
 }
 
+/* Stacks share their outer parts: a stack is its innermost frame and the stack of the caller. It is one word with the number of
+   the frame if it comes just behind its caller; else the word before has the caller, and GC__STACK_APART is set. */
+#define GC__STACK_APART ((uint32_t)1 << 31)
+
+/* The stack of the caller; 0: the frame is the outermost that was found. */
+GC__FN uint32_t gc__stack_caller(const gc__profile *profile, uint32_t stack) {
+    return profile->stacks[stack] & GC__STACK_APART ? profile->stacks[stack - 1] : stack - 1;
+}
+
+/* The number of the stack's innermost frame. */
+GC__FN uint32_t gc__stack_frame_number(const gc__profile *profile, uint32_t stack) {
+    return profile->stacks[stack] & ~GC__STACK_APART;
+}
+
+/* Whether the word is not a stack, but the caller of the next one. */
+GC__FN bool gc__stack_is_caller(const gc__profile *profile, size_t word) {
+    return word + 1 < profile->stacks_count && profile->stacks[word + 1] & GC__STACK_APART;
+}
+
+/* The number of the stack's frames, but at most `most`. */
+GC__FN size_t gc__stack_depth(const gc__profile *profile, uint32_t stack, size_t most) {
+    size_t depth = 0;
+    for (; stack && depth < most; stack = gc__stack_caller(profile, stack)) depth++;
+    return depth;
+}
+
 GC__FN const gc__profile_frame *gc__profile_frame_of(const gc__profile *profile, uint32_t stack) {
-    return &profile->frames[profile->stacks[stack].frame];
+    return &profile->frames[gc__stack_frame_number(profile, stack)];
 }
 /* Texts, frames, stacks, types and entries, each kept once. Functions that add one return its number: 0 where the system
    gives no memory, but for entries. The profile's lock is held, or the profile is a writer's copy. */
 
 
-/* Makes room for one more item in an array; false: no memory. `array` is the address of a pointer to items. */
-GC__FN bool gc__profile_reserve(void *array, size_t count, size_t *capacity, size_t bytes) {
+GC__OUT_OF_LINE bool gc__profile_grow(void *array, size_t count, size_t *capacity, size_t bytes) {
     void *items;
-    if ((count + 1) * bytes <= *capacity) return true;
     size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 14;
     while (wanted < (count + 1) * bytes) wanted *= 2;
     memcpy(&items, array, sizeof items);
@@ -1717,6 +1780,11 @@ GC__FN bool gc__profile_reserve(void *array, size_t count, size_t *capacity, siz
     memcpy(array, &items, sizeof items);
     *capacity = wanted;
     return true;
+}
+
+/* Makes room for one more item in an array; false: no memory. `array` is the address of a pointer to items. */
+GC__INLINED bool gc__profile_reserve(void *array, size_t count, size_t *capacity, size_t bytes) {
+    return GC__LIKELY((count + 1) * bytes <= *capacity) || gc__profile_grow(array, count, capacity, bytes);
 }
 
 /* Appends an item of zeros to profile->array, and yields its address; NULL: no memory. */
@@ -1859,17 +1927,22 @@ GC__FN uint32_t gc__profile_frame_add(gc__profile *profile, const gc__frame_key 
 }
 
 GC__FN bool gc__stack_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
-    return memcmp(&profile->stacks[number].frame, key, bytes) == 0;
+    uint32_t found[2] = {gc__stack_frame_number(profile, number), gc__stack_caller(profile, number)};
+    return memcmp(found, key, bytes) == 0;
 }
 
 /* A new stack of `frame` that was called by `caller`, which may be there already. */
 GC__FN uint32_t gc__profile_stack_append(gc__profile *profile, uint32_t frame, uint32_t caller) {
-    gc__profile_stack *stack = GC__PROFILE_APPEND(profile, stacks);
-    if (!stack) return 0;
-    stack->frame = frame;
-    stack->caller = caller;
-    stack->depth = profile->stacks[caller].depth + 1;
-    return (uint32_t)(profile->stacks_count - 1);
+    size_t count = profile->stacks_count;
+    if (!gc__profile_reserve(&profile->stacks, count + 1, &profile->stacks_capacity, sizeof *profile->stacks)) return 0;
+    if (count + 2 >= GC__STACK_APART || frame >= GC__STACK_APART) return 0;
+    if (caller != count - 1) {
+        profile->stacks[count++] = caller;
+        frame |= GC__STACK_APART;
+    }
+    profile->stacks[count] = frame;
+    profile->stacks_count = count + 1;
+    return (uint32_t)count;
 }
 
 /* The stack of `frame` that was called by `caller`. */
@@ -1882,6 +1955,28 @@ GC__FN uint32_t gc__profile_stack_add(gc__profile *profile, uint32_t frame, uint
     uint32_t number = gc__profile_stack_append(profile, frame, caller);
     if (number) gc__index_set(&profile->stack_index, place, hash, number);
     return number;
+}
+
+GC__FN bool gc__site_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
+    return memcmp(&profile->sites[number].hash, key, bytes) == 0;
+}
+
+/* The amount of what died in the generation; NULL: no memory. */
+GC__FN gc__profile_amount *gc__site_died(gc__profile *profile, uint32_t site, int generation) {
+    uint32_t *number = &profile->sites[site].died[generation];
+    if (*number) return &profile->amounts[*number];
+    gc__profile_amount *amount = GC__PROFILE_APPEND(profile, amounts);
+    if (amount) *number = (uint32_t)(amount - profile->amounts);
+    return amount;
+}
+
+/* What the site has of events other than samples; NULL: no memory. */
+GC__FN gc__profile_marks *gc__site_marks(gc__profile *profile, uint32_t site) {
+    uint32_t *number = &profile->sites[site].marks;
+    if (*number) return &profile->marks[*number];
+    gc__profile_marks *marks = GC__PROFILE_APPEND(profile, marks);
+    if (marks) *number = (uint32_t)(marks - profile->marks);
+    return marks;
 }
 
 GC__FN bool gc__entry_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
@@ -1909,11 +2004,11 @@ GC__FN void gc__entry_sum(gc__profile_entry *sum, const gc__profile_entry *entry
         gc__amount_sum(&sum->died[g], &entry->died[g]);
     }
     gc__amount_sum(&sum->allocated, &entry->allocated);
-    sum->ticks += entry->ticks;
-    sum->tick_bytes += entry->tick_bytes;
-    sum->events += entry->events;
-    sum->objects += entry->objects;
-    sum->object_bytes += entry->object_bytes;
+    sum->marks.ticks += entry->marks.ticks;
+    sum->marks.tick_bytes += entry->marks.tick_bytes;
+    sum->marks.events += entry->marks.events;
+    sum->marks.objects += entry->marks.objects;
+    sum->marks.object_bytes += entry->marks.object_bytes;
 }
 
 /* Unites stacks with the same frames, and their entries. False: no memory. */
@@ -1922,9 +2017,10 @@ GC__FN bool gc__profile_unite(gc__profile *profile) {
     uint32_t *united = (uint32_t *)gc__os_map(bytes);
     bool ok = united != NULL;
     profile->stacks_count = 1;
-    for (size_t i = 1; ok && i < count; i++) {
-        const gc__profile_stack stack = profile->stacks[i]; /* what is added below is not behind it */
-        ok = (united[i] = gc__profile_stack_add(profile, stack.frame, united[stack.caller])) != 0;
+    for (uint32_t i = 1; ok && i < count; i++) {
+        if (i + 1 < count && profile->stacks[i + 1] & GC__STACK_APART) i++; /* the word was a caller */
+        uint32_t frame = gc__stack_frame_number(profile, i), caller = gc__stack_caller(profile, i);
+        ok = (united[i] = gc__profile_stack_add(profile, frame, united[caller])) != 0; /* at or before i */
     }
     profile->entries_count = 0;
     for (size_t i = 0; ok && i < entries; i++) {
@@ -1939,8 +2035,9 @@ GC__FN bool gc__profile_unite(gc__profile *profile) {
 
 /* X(array): all arrays of a profile. */
 #define GC__PROFILE_ARRAYS(X) \
-    X(texts) X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(entries) X(collections) X(threads) X(heaps)
-#define GC__PROFILE_INDEXES(X) X(text_index) X(frame_index) X(stack_index) X(type_index) X(entry_index)
+    X(texts) X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(sites) X(amounts) X(marks) X(entries) \
+    X(collections) X(threads) X(heaps)
+#define GC__PROFILE_INDEXES(X) X(text_index) X(frame_index) X(stack_index) X(type_index) X(site_index) X(entry_index)
 
 GC__FN void gc__profile_free(gc__profile *profile) {
 #define GC__FREE_ARRAY(array) \
@@ -1959,7 +2056,8 @@ GC__FN bool gc__profile_open(gc__profile *profile) {
     memset(profile, 0, sizeof *profile);
     return GC__PROFILE_APPEND(profile, texts) && GC__PROFILE_APPEND(profile, frames) &&
            GC__PROFILE_APPEND(profile, stacks) && GC__PROFILE_APPEND(profile, types) &&
-           GC__PROFILE_APPEND(profile, modules) && GC__PROFILE_APPEND(profile, codes);
+           GC__PROFILE_APPEND(profile, modules) && GC__PROFILE_APPEND(profile, codes) &&
+           GC__PROFILE_APPEND(profile, amounts) && GC__PROFILE_APPEND(profile, marks);
 }
 
 GC__FN bool gc__profile_copy_bytes(void *pointer, size_t bytes) {
@@ -2122,7 +2220,7 @@ typedef struct gc__noted {
     uint16_t also;  /* GC_PROFILE_BIT of SAMPLE, TICK, OBJECT: what an allocation is; GC__RECORD_CUT */
     uint32_t type_bytes; /* of the type's name; 0: none */
     uint32_t stack_words;
-    uint64_t origin;                                      /* of an allocation: see gc__origin_hash */
+    uint64_t origin;                                      /* of an allocation: see gc__origin_of */
     uint64_t time_ns, object, size, amount, detail;       /* as those of gc_profile_event */
     uint64_t tick_bytes, type_objects, type_object_bytes; /* amounts of TICK and OBJECT */
 } gc__noted;
@@ -2177,7 +2275,7 @@ typedef struct gc__tracked {
     uintptr_t object;
     uint64_t bytes;
     double weight;
-    uint32_t entry;
+    uint32_t site;
 } gc__tracked;
 
 typedef struct gc__tracked_list {
@@ -2197,17 +2295,6 @@ typedef struct gc__profiled_heap {
     uint64_t asked_ns, part_ns; /* the threads were asked to stop; the phase has begun. 0: not so */
     gc__profile_collection collection;
 } gc__profiled_heap;
-
-/* A type with a stack that came before, by a hash of its record's words. */
-typedef struct gc__origin {
-    uint64_t hash; /* 0: the place is free */
-    uint32_t stack, entry;
-} gc__origin;
-
-typedef struct gc__origins {
-    gc__origin *places;
-    size_t capacity, count;
-} gc__origins;
 
 /* The words of the last new stack, with the outermost frame first, and the stacks that its frames are: the next one has most of
    them. And frames of native code by their pc. */
@@ -2235,9 +2322,8 @@ typedef struct gc__profiling {
     gc__profile profile;
     gc__profiled_thread *threads;
     gc__profiled_heap *heaps;
-    gc__origins origins; /* this and the next one are of the same code and files: origin_changes */
     gc__recent recent;
-    uint64_t origin_changes;
+    uint64_t site_changes;                  /* of code and files, when `recent` and profile.site_index were begun */
     bool doubled;                           /* stacks from before a change of code or files may have come again */
     gc__tracked_list ended[GC_GENERATIONS]; /* sampled objects that were in use when their heaps were destroyed */
     uint64_t lost_outside;                  /* atomic; events of threads that have no buffer to put them into */
@@ -2277,7 +2363,7 @@ GC__FN bool gc__profile_wants(gc_profile_kind kind) {
     return __atomic_load_n(&gc__the_profile.what, __ATOMIC_RELAXED) >> kind & 1;
 }
 /* The buffers of threads: rings of records, each with one writer, its thread, and one reader at a time, which holds the lock.
-   Positions count all bytes that ever passed. */
+   Positions count all bytes that passed since the buffer was rewound. */
 
 
 GC__FN uint64_t gc__buffer_used(const gc__profiled_thread *self) {
@@ -2317,6 +2403,13 @@ GC__FN const gc__noted *gc__buffer_first(gc__profiled_thread *thread) {
 GC__FN void gc__buffer_drop(gc__profiled_thread *thread, const gc__noted *record) {
     __atomic_store_n(&thread->tail, thread->tail + record->bytes, __ATOMIC_RELEASE);
 }
+
+/* Has an empty buffer of a stopped thread begin at its start, which is in the processor's cache. */
+GC__FN void gc__buffer_rewind(gc__profiled_thread *thread) {
+    if (thread->tail != thread->head) return;
+    __atomic_store_n(&thread->head, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->tail, 0, __ATOMIC_RELAXED);
+}
 /* Sampled objects, followed until they are found dead: which entries keep memory, and how old their objects get. */
 
 
@@ -2345,27 +2438,27 @@ GC__FN void gc__tracked_add(gc__profiled_heap *heap, const gc__tracked *object) 
         gc__the_profile.profile.lost_samples++;
 }
 
-#define GC__FETCHED_AHEAD 8 /* of the object that is looked at: that whose entry the processor is to fetch */
-
 /* Follows the objects of a generation through a collection that has condemned it. Lock held. */
 GC__FN void gc__tracked_follow(gc__profiled_heap *heap, int generation) {
     gc__tracked_list *from = &heap->tracked[generation];
-    gc__profile_entry *entries = gc__the_profile.profile.entries;
     size_t kept = 0, count = from->count;
     for (size_t i = 0; i < count; i++) {
         gc__tracked object = from->items[i];
-        if (i + GC__FETCHED_AHEAD < count)
-            __builtin_prefetch(&entries[from->items[i + GC__FETCHED_AHEAD].entry].died[generation], 1);
         object.object = gc__address_after_trace(object.object);
         int target = object.object ? gc__region_first(gc__region_of(object.object))->target : generation;
         if (object.object && target == generation) {
             from->items[kept++] = object;
             continue;
         }
-        if (object.object)
+        if (object.object) {
             heap->tracked[target].items[heap->tracked[target].count++] = object;
+            continue;
+        }
+        gc__profile_amount *died = gc__site_died(&gc__the_profile.profile, object.site, generation);
+        if (died)
+            gc__amount_add(died, &object);
         else
-            gc__amount_add(&entries[object.entry].died[generation], &object);
+            gc__the_profile.profile.lost_samples++;
     }
     from->count = kept;
 }
@@ -2398,25 +2491,36 @@ GC__FN void gc__tracked_end(gc__profiled_heap *heap) {
 GC__FN void gc__tracked_sum_lists(gc__profile *profile, const gc__tracked_list *lists) {
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (size_t i = 0; i < lists[g].count; i++)
-            gc__amount_add(&profile->entries[lists[g].items[i].entry].live[g], &lists[g].items[i]);
+            gc__amount_add(&profile->entries[lists[g].items[i].site].live[g], &lists[g].items[i]);
 }
 
-/* Adds up what is in use, and what was allocated. Lock held. */
-GC__FN void gc__tracked_sum(gc__profiling *all) {
+/* Makes an entry of each site, with what is in use, and what was allocated. False: no memory. Lock held. */
+GC__FN bool gc__tracked_sum(gc__profiling *all) {
     gc__profile *profile = &all->profile;
-    for (size_t i = 0; i < profile->entries_count; i++)
-        memset(profile->entries[i].live, 0, sizeof profile->entries[i].live);
+    profile->entries_count = 0;
+    if (!gc__profile_reserve(&profile->entries, profile->sites_count, &profile->entries_capacity, sizeof *profile->entries))
+        return false;
+    profile->entries_count = profile->sites_count;
+    for (size_t i = 0; i < profile->entries_count; i++) {
+        const gc__profile_site *site = &profile->sites[i];
+        gc__profile_entry *entry = &profile->entries[i];
+        memset(entry, 0, sizeof *entry);
+        entry->type = site->type;
+        entry->stack = site->stack;
+        for (int g = 0; g < GC_GENERATIONS; g++) entry->died[g] = profile->amounts[site->died[g]];
+        entry->marks = profile->marks[site->marks];
+    }
     gc__tracked_sum_lists(profile, all->ended);
     for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
         if (heap->profile == all->number) gc__tracked_sum_lists(profile, heap->tracked);
     for (size_t i = 0; i < profile->entries_count; i++) {
         gc__profile_entry *entry = &profile->entries[i];
-        memset(&entry->allocated, 0, sizeof entry->allocated);
         for (int g = 0; g < GC_GENERATIONS; g++) {
             gc__amount_sum(&entry->allocated, &entry->live[g]);
             gc__amount_sum(&entry->allocated, &entry->died[g]);
         }
     }
+    return true;
 }
 /* Emptying the threads' buffers into the profile, and events into the file of a streamed format. Lock held. */
 
@@ -2487,74 +2591,52 @@ GC__FN uint32_t gc__stack_make(gc__profiling *all, const uint64_t *words, size_t
     return stack;
 }
 
-/* Origins. */
+/* Sites. */
 
 /* The pcs of stacks mean something else when code or files have changed. */
-GC__FN void gc__origins_renew(gc__profiling *all) {
+GC__FN void gc__sites_renew(gc__profiling *all) {
     uint64_t changes = all->code_changes + ((uint64_t)all->file_changes << 40);
-    if (changes == all->origin_changes) return;
-    all->doubled |= all->origins.count != 0;
-    all->origin_changes = changes;
-    all->origins.count = all->recent.count = 0;
-    if (all->origins.capacity) memset(all->origins.places, 0, all->origins.capacity * sizeof *all->origins.places);
+    gc__profile_index *index = &all->profile.site_index;
+    if (changes == all->site_changes) return;
+    all->doubled |= index->count != 0;
+    all->site_changes = changes;
+    index->count = all->recent.count = 0;
+    if (index->capacity) memset(index->places, 0, index->capacity * sizeof *index->places);
     memset(all->recent.frames, 0, sizeof all->recent.frames);
 }
 
-GC__FN bool gc__origins_reserve(gc__origins *origins) {
-    if (2 * (origins->count + 1) <= origins->capacity) return true;
-    gc__origins bigger = {NULL, origins->capacity ? 2 * origins->capacity : 1024, origins->count};
-    bigger.places = (gc__origin *)gc__os_map(bigger.capacity * sizeof *bigger.places);
-    if (!bigger.places) return false;
-    for (size_t i = 0; i < origins->capacity; i++) {
-        if (!origins->places[i].hash) continue;
-        size_t at = (size_t)origins->places[i].hash & (bigger.capacity - 1);
-        while (bigger.places[at].hash) at = (at + 1) & (bigger.capacity - 1);
-        bigger.places[at] = origins->places[i];
+/* A hash of the record's stack and of the type's name behind it. Two of 100,000 sites have the same one in one of 10 ^ 9
+   profiles. */
+GC__FN uint64_t gc__origin_of(const gc__noted *record) {
+    return gc__index_hash(record + 1, record->bytes - sizeof *record) ^ record->stack_words;
+}
+
+/* The type whose name is behind the record's stack. Most have that of the last site. */
+GC__FN uint32_t gc__record_type(gc__profile *profile, const gc__noted *record) {
+    const char *name = (const char *)(record + 1) + record->stack_words * sizeof(uint64_t);
+    if (profile->sites_count) {
+        uint32_t last = profile->sites[profile->sites_count - 1].type;
+        if (gc__text_equal(profile, profile->types[last].name, name, record->type_bytes)) return last;
     }
-    if (origins->capacity) gc__os_unmap(origins->places, origins->capacity * sizeof *origins->places);
-    *origins = bigger;
-    return true;
+    return gc__profile_type_add_part(profile, name, record->type_bytes);
 }
 
-/* A hash of the record's stack and of the type's name behind it, not 0. Two origins that differ have the same one in one of
-   10 ^ 9 profiles with 100,000 origins. */
-GC__FN uint64_t gc__origin_hash(const gc__noted *record) {
-    return gc__profile_hash(record + 1, record->stack_words * sizeof(uint64_t) + record->type_bytes,
-                            1 + record->stack_words) |
-           1;
-}
-
-/* The origin of the record; NULL: no memory. */
-GC__FN const gc__origin *gc__origin_of(gc__profiling *all, const gc__noted *record) {
-    gc__origins *origins = &all->origins;
-    const uint64_t *words = (const uint64_t *)(const void *)(record + 1);
-    gc__origins_renew(all);
-    if (!gc__origins_reserve(origins)) return NULL;
-    size_t at = (size_t)record->origin & (origins->capacity - 1);
-    while (origins->places[at].hash && origins->places[at].hash != record->origin)
-        at = (at + 1) & (origins->capacity - 1);
-    gc__origin *origin = &origins->places[at];
-    if (origin->hash) return origin;
-    gc__profile_entry *entry = GC__PROFILE_APPEND(&all->profile, entries);
-    if (!entry) return NULL;
-    entry->type =
-        gc__profile_type_add_part(&all->profile, (const char *)(words + record->stack_words), record->type_bytes);
-    entry->stack = gc__stack_make(all, words, record->stack_words);
-    origins->count++;
-    origin->hash = record->origin;
-    origin->stack = entry->stack;
-    origin->entry = (uint32_t)(entry - all->profile.entries);
-    return origin;
-}
-
-/* Has the processor fetch the places of the origins that the buffer's records have. */
-GC__FN void gc__origins_fetch(const gc__origins *origins, const gc__profiled_thread *thread) {
-    uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
-    for (uint64_t at = thread->tail; at != head && origins->capacity; at += gc__buffer_at(thread, at)->bytes) {
-        const gc__noted *record = gc__buffer_at(thread, at);
-        if (record->kind != GC_PROFILE_KIND_COUNT)
-            __builtin_prefetch(&origins->places[record->origin & (origins->capacity - 1)]);
-    }
+/* The site of the record; NULL: no memory. */
+GC__FN gc__profile_site *gc__site_of(gc__profiling *all, const gc__noted *record) {
+    gc__profile *profile = &all->profile;
+    gc__profile_index *index = &profile->site_index;
+    gc__sites_renew(all);
+    if (!gc__index_reserve(index)) return NULL;
+    uint64_t *place = gc__index_place(profile, index, record->origin, gc__site_equal, &record->origin, sizeof record->origin);
+    if (*place) return &profile->sites[(uint32_t)*place];
+    uint32_t type = gc__record_type(profile, record);
+    gc__profile_site *site = GC__PROFILE_APPEND(profile, sites);
+    if (!site) return NULL;
+    site->hash = record->origin;
+    site->type = type;
+    site->stack = gc__stack_make(all, (const uint64_t *)(const void *)(record + 1), record->stack_words);
+    gc__index_set(index, place, record->origin, profile->sites_count - 1);
+    return site;
 }
 
 /* Events for streamed formats. */
@@ -2614,36 +2696,40 @@ GC__FN void gc__events_write(gc__profiling *all, uint64_t until_ns) {
 
 GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *record, gc__profile_event *event) {
     gc__profiling *all = &gc__the_profile;
-    const gc__origin *origin = gc__origin_of(all, record);
-    if (!origin) {
+    const gc__profile_site *found = gc__site_of(all, record);
+    if (!found) {
         all->profile.lost_samples += record->also >> GC_PROFILE_SAMPLE & 1;
         return;
     }
-    gc__profile_entry *entry = &all->profile.entries[origin->entry];
-    event->stack = origin->stack;
-    if (all->streaming) event->type = entry->type;
+    uint32_t site = (uint32_t)(found - all->profile.sites);
+    event->stack = found->stack;
+    event->type = found->type;
     if (record->also & GC__RECORD_CUT) all->profile.cut_stacks++;
     if (record->also & GC_PROFILE_BIT(SAMPLE)) {
         gc__tracked object = {(uintptr_t)record->object, record->size,
-                              gc__chance_weight(all->profile.options.period_bytes, record->size), origin->entry};
+                              gc__chance_weight(all->profile.options.period_bytes, record->size), site};
         event->kind = GC_PROFILE_SAMPLE;
         gc__tracked_add(heap, &object);
         gc__event_keep(all, event);
     }
+    if (!(record->also & (GC_PROFILE_BIT(TICK) | GC_PROFILE_BIT(OBJECT)))) return;
+    gc__profile_marks *marks = gc__site_marks(&all->profile, site), nowhere;
+    if (!marks) all->profile.lost_events++;
+    if (!marks) marks = &nowhere;
     if (record->also & GC_PROFILE_BIT(TICK)) {
         event->kind = GC_PROFILE_TICK;
         event->amount = record->tick_bytes;
-        entry->ticks++;
-        entry->tick_bytes += record->tick_bytes;
+        marks->ticks++;
+        marks->tick_bytes += record->tick_bytes;
         gc__event_keep(all, event);
     }
     if (record->also & GC_PROFILE_BIT(OBJECT)) {
         event->kind = GC_PROFILE_OBJECT;
         event->amount = record->type_objects;
         event->detail = record->type_object_bytes;
-        entry->events++;
-        entry->objects += record->type_objects;
-        entry->object_bytes += record->type_object_bytes;
+        marks->events++;
+        marks->objects += record->type_objects;
+        marks->object_bytes += record->type_object_bytes;
         gc__event_keep(all, event);
     }
 }
@@ -2651,7 +2737,6 @@ GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *recor
 GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *record) {
     gc__profiling *all = &gc__the_profile;
     gc__profiled_heap *heap = thread->thread->heap->profiled;
-    const char *type = (const char *)(record + 1) + record->stack_words * sizeof(uint64_t);
     gc__profile_event event;
     memset(&event, 0, sizeof event);
     event.time_ns = record->time_ns;
@@ -2666,7 +2751,7 @@ GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *recor
         gc__drain_allocation(heap, record, &event);
         return;
     }
-    if (record->type_bytes) event.type = gc__profile_type_add_part(&all->profile, type, record->type_bytes);
+    if (record->type_bytes) event.type = gc__record_type(&all->profile, record);
     gc__event_keep(all, &event);
 }
 
@@ -2692,7 +2777,6 @@ GC__FN void gc__drain_losses(gc__profiled_thread *thread) {
 
 GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
     if (thread->profile != gc__the_profile.number) return;
-    gc__origins_fetch(&gc__the_profile.origins, thread);
     for (const gc__noted *record; (record = gc__buffer_first(thread));) {
         gc__drain_record(thread, record);
         gc__buffer_drop(thread, record);
@@ -2926,12 +3010,15 @@ GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t
     return true;
 }
 
-GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
-    uint64_t word = pc & ~GC__HOST_FRAME;
-    char *to = gc__scratch_extend(self, sizeof word);
-    if (!to) return false;
-    memcpy(to, &word, sizeof word);
-    return true;
+/* As many of the frames as fit; returns how many. */
+GC__FN size_t gc__scratch_put_native(gc__profiled_thread *self, const gc__native_frame *frames, size_t count) {
+    gc__noted *record = &self->scratch.record;
+    size_t room = (gc__min(sizeof self->scratch, self->buffer_bytes / 2) - record->bytes) / sizeof(uint64_t);
+    uint64_t *words = (uint64_t *)(void *)(self->scratch.bytes + record->bytes);
+    count = gc__min(count, room);
+    for (size_t i = 0; i < count; i++) words[i] = frames[i].pc & ~GC__HOST_FRAME;
+    record->bytes += (uint32_t)(count * sizeof *words);
+    return count;
 }
 
 GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
@@ -2970,12 +3057,15 @@ GC__FN void gc__stack_put(gc__profiled_thread *self, size_t count, uintptr_t cal
     if (host->stack) hosts = host->stack(host->host, self->thread, self->host_frames, GC__PROFILE_DEPTH_MAX);
     hosts = gc__min(hosts, GC__PROFILE_DEPTH_MAX);
     at = gc__stack_put_hosts(self, at, hosts, 0, &depth); /* those of no native frame */
-    for (i = first; i < count && depth < most; i++) {
-        size_t next = at < hosts ? gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth) : at;
-        if (next == at) depth += gc__scratch_put_native(self, native[i].pc);
+    for (i = first; i < count && depth < most && at < hosts; i++) {
+        size_t next = gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth);
+        if (next == at) depth += gc__scratch_put_native(self, &native[i], 1);
         at = next;
     }
     at = gc__stack_put_hosts(self, at, hosts, UINTPTR_MAX, &depth);
+    size_t rest = gc__scratch_put_native(self, native + i, gc__min(count - i, most - depth));
+    depth += rest;
+    i += rest;
     record->stack_words = (record->bytes - before) / 8;
     if (depth == most && (i < count || at < hosts)) record->also |= GC__RECORD_CUT;
 }
@@ -3031,7 +3121,7 @@ GC__FN void gc__scratch_end(gc__profiled_thread *self, const char *type) {
     gc__noted *record = &self->scratch.record;
     size_t bytes = gc__min(strlen(type), 255);
     if (gc__scratch_put(self, type, bytes)) record->type_bytes = (uint32_t)bytes;
-    if (record->also) record->origin = gc__origin_hash(record);
+    if (record->also) record->origin = gc__origin_of(record);
     gc__record_put(self, record);
 }
 
@@ -3245,6 +3335,8 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc__lock_take(&gc__profile_lock);
     if (collection->asked_ns < gc__the_profile.profile.start_ns) collection->asked_ns = now_ns;
     gc__drain();
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        if (gc__record(thread)->profiled) gc__buffer_rewind(gc__record(thread)->profiled);
     gc__lock_release(&gc__profile_lock);
 }
 
@@ -3857,8 +3949,8 @@ GC__FN void gc__folded_put(gc__output *output, const char *text) {
 /* The stacks from the outermost frame of `stack` to its innermost, at most `most` of them, of which the innermost are
    kept; returns their number. */
 GC__FN size_t gc__stack_outer_first(const gc__profile *profile, uint32_t stack, uint32_t *stacks, size_t most) {
-    size_t count = profile->stacks[stack].depth < most ? profile->stacks[stack].depth : most;
-    for (size_t i = count; i-- > 0; stack = profile->stacks[stack].caller) stacks[i] = stack;
+    size_t count = gc__stack_depth(profile, stack, most);
+    for (size_t i = count; i-- > 0; stack = gc__stack_caller(profile, stack)) stacks[i] = stack;
     return count;
 }
 
@@ -3912,10 +4004,11 @@ typedef struct gc__report_sum {
 } gc__report_sum;
 
 GC__FN void gc__report_add(gc__report_sum *sum, const gc__profile_entry *entry) {
-    bool samples = entry->allocated.samples != 0, objects = entry->events != 0;
-    sum->count += samples ? entry->allocated.count : objects ? (double)entry->objects : (double)entry->ticks;
-    sum->bytes += samples ? entry->allocated.bytes : objects ? (double)entry->object_bytes : (double)entry->tick_bytes;
-    sum->events += samples ? entry->allocated.samples : objects ? entry->events : entry->ticks;
+    const gc__profile_marks *marks = &entry->marks;
+    bool samples = entry->allocated.samples != 0, objects = marks->events != 0;
+    sum->count += samples ? entry->allocated.count : objects ? (double)marks->objects : (double)marks->ticks;
+    sum->bytes += samples ? entry->allocated.bytes : objects ? (double)marks->object_bytes : (double)marks->tick_bytes;
+    sum->events += samples ? entry->allocated.samples : objects ? marks->events : marks->ticks;
     gc__profile_amount live = gc__entry_live(entry);
     sum->live_count += live.count;
     sum->live_bytes += live.bytes;
@@ -3955,7 +4048,7 @@ GC__FN void gc__report_stack(const gc__profile *profile, const gc__profile_entry
                    (unsigned long long)sum.events);
     if (sum.live_count > 0) gc__put_format(output, "; in use: %.0f, %.0f bytes", sum.live_count, sum.live_bytes);
     gc__put_byte(output, '\n');
-    for (uint32_t stack = entry->stack; stack; stack = profile->stacks[stack].caller) {
+    for (uint32_t stack = entry->stack; stack; stack = gc__stack_caller(profile, stack)) {
         const gc__profile_frame *frame = gc__profile_frame_of(profile, stack);
         gc__put_text(output, "      ");
         gc__folded_put(output, gc__frame_name(profile, frame, text));
@@ -4382,8 +4475,8 @@ GC__FN void gc__pb_put_sample(gc__pb_writer *writer, const gc__profile_entry *en
     gc__pb message, list;
     message.used = list.used = 0;
     if (!entry->stack) gc__pb_raw(&list, 1);
-    for (uint32_t at = entry->stack, left = GC__PROFILE_DEPTH_MAX; at && left; at = profile->stacks[at].caller, left--)
-        gc__pb_raw(&list, profile->stacks[at].frame + 1);
+    for (uint32_t at = entry->stack, left = GC__PROFILE_DEPTH_MAX; at && left; at = gc__stack_caller(profile, at), left--)
+        gc__pb_raw(&list, gc__stack_frame_number(profile, at) + 1);
     gc__pb_message(&message, 1, &list);
     list.used = 0;
     for (int i = 0; i < 4; i++) gc__pb_raw(&list, values[i]);
@@ -4434,9 +4527,9 @@ GC__FN void gc__write_pprof(const gc__profile *profile, gc__output *output) {
 #define GC__NETTRACE_BLOCK_BYTES ((size_t)1 << 15) /* of a block, after which a new one begins */
 #define GC__NETTRACE_PAYLOAD_BYTES 8192            /* of an event at most; readers have 16 bits for that */
 
-typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN } gc__nettrace_provider;
+typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN, GC__NETTRACE_OWN } gc__nettrace_provider;
 
-/* The events of the CLR that are written. X(NAME, provider, id, version, level, keywords). */
+/* The events of the CLR that are written, and one of our own, a text. X(NAME, provider, id, version, level, keywords). */
 #define GC__NETTRACE_EVENTS(X)                                          \
     X(COLLECTION_START, GC__NETTRACE_RUNTIME, 1, 2, 4, 0x1)             \
     X(COLLECTION_END, GC__NETTRACE_RUNTIME, 2, 1, 4, 0x1)               \
@@ -4455,7 +4548,8 @@ typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN 
     X(METHOD_LOAD, GC__NETTRACE_RUNTIME, 143, 2, 4, 0x30)               \
     X(SAMPLE, GC__NETTRACE_RUNTIME, 303, 0, 4, (uint64_t)0x80000000000) \
     X(METHOD_RUNDOWN, GC__NETTRACE_RUNDOWN, 144, 2, 4, 0x10)            \
-    X(MODULE_RUNDOWN, GC__NETTRACE_RUNDOWN, 154, 2, 4, 0x8)
+    X(MODULE_RUNDOWN, GC__NETTRACE_RUNDOWN, 154, 2, 4, 0x8)             \
+    X(NOTE, GC__NETTRACE_OWN, 1, 0, 4, 0x1)
 
 /* Their numbers in the file. */
 typedef enum gc__nettrace_event {
@@ -4487,7 +4581,6 @@ typedef struct gc__nettrace {
     uint32_t collections;             /* the number of the last one that started */
     uint32_t suspender;               /* the thread that has stopped the others; 0: none */
     bool is_alone;                    /* a collection runs that had no threads to stop */
-    bool has_events;                  /* the file is streamed */
 } gc__nettrace;
 
 /* Making contents. */
@@ -4605,11 +4698,11 @@ GC__FN void gc__net_event(gc__nettrace *self, gc__nettrace_event event, uint64_t
 /* The beginning of a file. */
 
 GC__FN const char *gc__net_provider_name(gc__nettrace_provider provider) {
-    return provider == GC__NETTRACE_RUNTIME ? "Microsoft-Windows-DotNETRuntime"
-                                            : "Microsoft-Windows-DotNETRuntimeRundown";
+    static const char *const names[] = {"Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown", "gc.h"};
+    return names[provider];
 }
 
-/* Readers know the fields of the CLR's events by the provider's name and the event's number. */
+/* Readers know the names and the fields of the CLR's events by the provider's name and the event's number. */
 GC__FN void gc__net_put_metadata(gc__nettrace *self) {
     static const struct {
         gc__nettrace_provider provider;
@@ -4625,11 +4718,16 @@ GC__FN void gc__net_put_metadata(gc__nettrace *self) {
         gc__net_u32(payload, i + 1);
         gc__net_text(payload, gc__net_provider_name(events[i].provider));
         gc__net_u32(payload, events[i].id);
-        gc__net_text(payload, "");
+        bool is_own = events[i].provider == GC__NETTRACE_OWN;
+        gc__net_text(payload, is_own ? "Note" : "");
         gc__net_u64(payload, events[i].keywords);
         gc__net_u32(payload, events[i].version);
         gc__net_u32(payload, events[i].level);
-        gc__net_u32(payload, 0);
+        gc__net_u32(payload, is_own);
+        if (is_own) {
+            gc__net_u32(payload, 18); /* a text */
+            gc__net_text(payload, "Text");
+        }
         gc__net_u8(&self->block, 128);
         gc__net_pieces(&self->block, 0);
         gc__net_pieces(&self->block, payload->used);
@@ -4755,16 +4853,15 @@ GC__FN void gc__net_stacks_end(gc__nettrace *self) {
 
 /* Gives the stack a number in the file, if it has none. */
 GC__FN void gc__net_add_stack(gc__nettrace *self, uint32_t stack) {
-    const gc__profile_stack *stacks = self->profile->stacks;
     gc__nettrace_bytes *to = &self->stacks_block;
-    size_t depth = gc__min(stacks[stack].depth, GC__PROFILE_DEPTH_MAX);
+    size_t depth = gc__stack_depth(self->profile, stack, GC__PROFILE_DEPTH_MAX);
     if (!stack || gc__map_find(&self->stacks, stack)) return;
     if (!gc__map_reserve(&self->stacks, self->stacks.count + 1)) return;
     if (to->capacity - to->used < 4 + depth * sizeof(uint64_t)) gc__net_stacks_end(self);
     *gc__map_put(&self->stacks, stack) = ++self->stack_count;
     gc__net_u32(to, depth * sizeof(uint64_t));
-    for (; depth; depth--, stack = stacks[stack].caller)
-        gc__net_u64(to, gc__net_frame_address(self->profile, stacks[stack].frame));
+    for (; depth; depth--, stack = gc__stack_caller(self->profile, stack))
+        gc__net_u64(to, gc__net_frame_address(self->profile, gc__stack_frame_number(self->profile, stack)));
 }
 
 GC__FN uint32_t gc__net_stack_number(const gc__nettrace *self, uint32_t stack) {
@@ -4977,7 +5074,6 @@ GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *
     gc__nettrace *self = (gc__nettrace *)output->format;
     if (!self || !count) return;
     self->profile = profile;
-    self->has_events = true;
     for (size_t i = 0; i < count; i++) gc__net_add_stack(self, events[i].stack);
     gc__net_stacks_end(self);
     gc__net_name_frames(self, events[0].time_ns);
@@ -4997,7 +5093,8 @@ GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *
     gc__net_block_end(self);
 }
 
-/* Instead of events: collections as they were, and for each type and stack one tick with all bytes, which are estimated. */
+/* Instead of events: collections as they were, and for each type and stack one tick with all bytes, which are estimated if there
+   are samples. */
 GC__FN void gc__net_put_summary(gc__nettrace *self) {
     const gc__profile *profile = self->profile;
     self->stack = 0;
@@ -5011,16 +5108,20 @@ GC__FN void gc__net_put_summary(gc__nettrace *self) {
         gc__net_resume(self, collection->end_ns);
     }
     gc__net_block_end(self);
-    for (size_t i = 0; i < profile->entries_count; i++)
-        if (profile->entries[i].allocated.samples) gc__net_add_stack(self, profile->entries[i].stack);
+    for (size_t i = 0; i < profile->entries_count; i++) gc__net_add_stack(self, profile->entries[i].stack);
     gc__net_stacks_end(self);
     self->thread = profile->process;
+    gc__net_text(&self->payload, "ticks have the sums of their type and stack: for each event when it came, start the profile "
+                                 "with a .nettrace file");
+    gc__net_event(self, GC__NETTRACE_NOTE, profile->end_ns);
     for (size_t i = 0; i < profile->entries_count; i++) {
         const gc__profile_entry *entry = &profile->entries[i];
-        if (!entry->allocated.samples) continue;
+        gc__report_sum sum = {0, 0, 0, 0, 0};
+        gc__report_add(&sum, entry);
+        if (!sum.events) continue;
         self->stack = gc__net_stack_number(self, entry->stack);
-        gc__net_tick(self, gc__profile_whole(entry->allocated.bytes), entry->type, 0,
-                     gc__profile_whole(entry->allocated.bytes / entry->allocated.count), profile->end_ns);
+        gc__net_tick(self, gc__profile_whole(sum.bytes), entry->type, 0, gc__profile_whole(sum.bytes / sum.count),
+                     profile->end_ns);
     }
 }
 
@@ -5101,7 +5202,7 @@ GC__FN void gc__write_nettrace(const gc__profile *profile, gc__output *output) {
     gc__nettrace *self = (gc__nettrace *)output->format;
     if (!self) return;
     self->profile = profile;
-    if (!self->has_events) gc__net_put_summary(self);
+    if (!output->streamed) gc__net_put_summary(self);
     gc__net_name_frames(self, profile->end_ns);
     gc__net_put_modules(self);
     gc__net_put_methods(self);
@@ -6010,6 +6111,8 @@ GC__FN void gc__trace_notice(const gc__profile *profile, gc__output *output) {
 }
 
 GC__FN void gc__write_trace(const gc__profile *profile, gc__output *output) {
+    for (size_t i = 0; i < profile->collections_count && !output->streamed; i++)
+        gc__trace_collection(profile, output, &profile->collections[i]);
     for (size_t i = 0; i < profile->threads_count; i++)
         if (profile->threads[i].name) gc__trace_thread(profile, output, &profile->threads[i]);
     gc__trace_types(profile, output);
@@ -6807,6 +6910,15 @@ GC__FN void gc__page_amount(gc__output *output, const gc__profile_amount *amount
         gc__put_text(output, ",0,0");
 }
 
+/* Its innermost frame, and the stack of the caller. */
+GC__FN void gc__page_stack(const gc__profile *profile, gc__output *output, uint32_t stack) {
+    if (!stack || gc__stack_is_caller(profile, stack))
+        gc__put_text(output, "[0,0]");
+    else
+        gc__put_format(output, "[%u,%u]", (unsigned)gc__stack_frame_number(profile, stack),
+                       (unsigned)gc__stack_caller(profile, stack));
+}
+
 GC__FN void gc__page_entry(gc__output *output, const gc__profile_entry *entry) {
     gc__put_format(output, "[%u,%u", (unsigned)entry->type, (unsigned)entry->stack);
     gc__page_amount(output, &entry->allocated);
@@ -6859,9 +6971,7 @@ GC__FN void gc__page_data(const gc__profile *profile, gc__output *output) {
     GC__PUT_LIST(output, "types", profile->types_count, i,
                  gc__put_json(output, gc__profile_type_name(profile, (uint32_t)i)));
     GC__PUT_LIST(output, "frames", profile->frames_count, i, gc__page_frame(profile, output, &profile->frames[i]));
-    GC__PUT_LIST(
-        output, "stacks", profile->stacks_count, i,
-        gc__put_format(output, "[%u,%u]", (unsigned)profile->stacks[i].frame, (unsigned)profile->stacks[i].caller));
+    GC__PUT_LIST(output, "stacks", profile->stacks_count, i, gc__page_stack(profile, output, (uint32_t)i));
     GC__PUT_LIST(output, "entries", profile->entries_count, i, gc__page_entry(output, &profile->entries[i]));
     GC__PUT_LIST(output, "collections", profile->collections_count, i,
                  gc__page_collection(profile, output, &profile->collections[i]));
@@ -7074,8 +7184,6 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     if (all->code_order_capacity) gc__os_unmap(all->code_order, all->code_order_capacity);
     if (all->events.capacity) gc__os_unmap(all->events.items, all->events.capacity);
     if (all->sorted.capacity) gc__os_unmap(all->sorted.items, all->sorted.capacity);
-    if (all->origins.capacity) gc__os_unmap(all->origins.places, all->origins.capacity * sizeof *all->origins.places);
-    memset(&all->origins, 0, sizeof all->origins);
     memset(&all->recent, 0, sizeof all->recent);
     all->doubled = false;
     memset(&all->events, 0, sizeof all->events);
@@ -7086,29 +7194,18 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     all->file_changes = 0;
 }
 
-/* What can be known only now. Lock held. */
-GC__FN void gc__profile_refresh(gc__profiling *all) {
+/* What can be known only now. False: no memory. Lock held. */
+GC__FN bool gc__profile_refresh(gc__profiling *all) {
     gc__drain();
     if (all->on) all->profile.end_ns = gc__os_now_ns();
     for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) gc__thread_note_name(thread);
-    if (!all->on) return;
+    if (!all->on) return all->profile.entries_count || !all->profile.sites_count;
     all->profile.allocated_bytes = all->ended_bytes;
     for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
         if (heap->profile == all->number)
             all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
     all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
-    gc__tracked_sum(all);
-}
-
-/* A format that lists events gets those of collections, if nothing else was kept. */
-GC__FN void gc__profile_write_collections(const gc__profile *profile, const gc__profile_format *format,
-                                          gc__output *output) {
-    gc__profile_event events[GC__PROFILE_PARTS + 2];
-    for (size_t i = 0; i < profile->collections_count; i++) {
-        size_t count = gc__collection_events(&profile->collections[i], events);
-        for (size_t at = 0; at < count; at++) events[at].collection = (uint32_t)i;
-        format->events(profile, events, count, output);
-    }
+    return gc__tracked_sum(all);
 }
 
 /* Writes a copy of the profile, which may go on. */
@@ -7117,8 +7214,7 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
     gc__lock_take(&gc__profile_lock);
     bool any = gc__the_profile.number != 0, copied = false, doubled = false;
     if (any) {
-        gc__profile_refresh(&gc__the_profile);
-        copied = gc__profile_copy(&copy, &gc__the_profile.profile);
+        copied = gc__profile_refresh(&gc__the_profile) && gc__profile_copy(&copy, &gc__the_profile.profile);
         doubled = gc__the_profile.doubled;
     }
     gc__lock_release(&gc__profile_lock);
@@ -7133,7 +7229,6 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
     gc__names_find(&copy);
     if (gc__output_open(&output, file, false)) {
         if (format->begin) format->begin(&copy, &output);
-        if (format->events) gc__profile_write_collections(&copy, format, &output);
         format->write(&copy, &output);
     }
     bool written = gc__output_close(&output);

@@ -1,5 +1,5 @@
 /* The buffers of threads: rings of records, each with one writer, its thread, and one reader at a time, which holds the lock.
-   Positions count all bytes that ever passed. */
+   Positions count all bytes that passed since the buffer was rewound. */
 #pragma once
 
 #include "state.h"
@@ -40,4 +40,11 @@ GC__FN const gc__noted *gc__buffer_first(gc__profiled_thread *thread) {
 
 GC__FN void gc__buffer_drop(gc__profiled_thread *thread, const gc__noted *record) {
     __atomic_store_n(&thread->tail, thread->tail + record->bytes, __ATOMIC_RELEASE);
+}
+
+/* Has an empty buffer of a stopped thread begin at its start, which is in the processor's cache. */
+GC__FN void gc__buffer_rewind(gc__profiled_thread *thread) {
+    if (thread->tail != thread->head) return;
+    __atomic_store_n(&thread->head, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->tail, 0, __ATOMIC_RELAXED);
 }

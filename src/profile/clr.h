@@ -5,6 +5,7 @@
 
 #include "../api/handle.h"
 #include "nettrace.h"
+#include "report.h"
 
 #define GC__NET_FRAMES \
     ((uint64_t)1 << 44) /* made-up addresses begin here, where systems map nothing of their own accord */
@@ -80,16 +81,15 @@ GC__FN void gc__net_stacks_end(gc__nettrace *self) {
 
 /* Gives the stack a number in the file, if it has none. */
 GC__FN void gc__net_add_stack(gc__nettrace *self, uint32_t stack) {
-    const gc__profile_stack *stacks = self->profile->stacks;
     gc__nettrace_bytes *to = &self->stacks_block;
-    size_t depth = gc__min(stacks[stack].depth, GC__PROFILE_DEPTH_MAX);
+    size_t depth = gc__stack_depth(self->profile, stack, GC__PROFILE_DEPTH_MAX);
     if (!stack || gc__map_find(&self->stacks, stack)) return;
     if (!gc__map_reserve(&self->stacks, self->stacks.count + 1)) return;
     if (to->capacity - to->used < 4 + depth * sizeof(uint64_t)) gc__net_stacks_end(self);
     *gc__map_put(&self->stacks, stack) = ++self->stack_count;
     gc__net_u32(to, depth * sizeof(uint64_t));
-    for (; depth; depth--, stack = stacks[stack].caller)
-        gc__net_u64(to, gc__net_frame_address(self->profile, stacks[stack].frame));
+    for (; depth; depth--, stack = gc__stack_caller(self->profile, stack))
+        gc__net_u64(to, gc__net_frame_address(self->profile, gc__stack_frame_number(self->profile, stack)));
 }
 
 GC__FN uint32_t gc__net_stack_number(const gc__nettrace *self, uint32_t stack) {
@@ -302,7 +302,6 @@ GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *
     gc__nettrace *self = (gc__nettrace *)output->format;
     if (!self || !count) return;
     self->profile = profile;
-    self->has_events = true;
     for (size_t i = 0; i < count; i++) gc__net_add_stack(self, events[i].stack);
     gc__net_stacks_end(self);
     gc__net_name_frames(self, events[0].time_ns);
@@ -322,7 +321,8 @@ GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *
     gc__net_block_end(self);
 }
 
-/* Instead of events: collections as they were, and for each type and stack one tick with all bytes, which are estimated. */
+/* Instead of events: collections as they were, and for each type and stack one tick with all bytes, which are estimated if there
+   are samples. */
 GC__FN void gc__net_put_summary(gc__nettrace *self) {
     const gc__profile *profile = self->profile;
     self->stack = 0;
@@ -336,16 +336,20 @@ GC__FN void gc__net_put_summary(gc__nettrace *self) {
         gc__net_resume(self, collection->end_ns);
     }
     gc__net_block_end(self);
-    for (size_t i = 0; i < profile->entries_count; i++)
-        if (profile->entries[i].allocated.samples) gc__net_add_stack(self, profile->entries[i].stack);
+    for (size_t i = 0; i < profile->entries_count; i++) gc__net_add_stack(self, profile->entries[i].stack);
     gc__net_stacks_end(self);
     self->thread = profile->process;
+    gc__net_text(&self->payload, "ticks have the sums of their type and stack: for each event when it came, start the profile "
+                                 "with a .nettrace file");
+    gc__net_event(self, GC__NETTRACE_NOTE, profile->end_ns);
     for (size_t i = 0; i < profile->entries_count; i++) {
         const gc__profile_entry *entry = &profile->entries[i];
-        if (!entry->allocated.samples) continue;
+        gc__report_sum sum = {0, 0, 0, 0, 0};
+        gc__report_add(&sum, entry);
+        if (!sum.events) continue;
         self->stack = gc__net_stack_number(self, entry->stack);
-        gc__net_tick(self, gc__profile_whole(entry->allocated.bytes), entry->type, 0,
-                     gc__profile_whole(entry->allocated.bytes / entry->allocated.count), profile->end_ns);
+        gc__net_tick(self, gc__profile_whole(sum.bytes), entry->type, 0, gc__profile_whole(sum.bytes / sum.count),
+                     profile->end_ns);
     }
 }
 
@@ -426,7 +430,7 @@ GC__FN void gc__write_nettrace(const gc__profile *profile, gc__output *output) {
     gc__nettrace *self = (gc__nettrace *)output->format;
     if (!self) return;
     self->profile = profile;
-    if (!self->has_events) gc__net_put_summary(self);
+    if (!output->streamed) gc__net_put_summary(self);
     gc__net_name_frames(self, profile->end_ns);
     gc__net_put_modules(self);
     gc__net_put_methods(self);

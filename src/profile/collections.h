@@ -94,6 +94,8 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
     gc__lock_take(&gc__profile_lock);
     if (collection->asked_ns < gc__the_profile.profile.start_ns) collection->asked_ns = now_ns;
     gc__drain();
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        if (gc__record(thread)->profiled) gc__buffer_rewind(gc__record(thread)->profiled);
     gc__lock_release(&gc__profile_lock);
 }
 

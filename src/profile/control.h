@@ -144,8 +144,6 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     if (all->code_order_capacity) gc__os_unmap(all->code_order, all->code_order_capacity);
     if (all->events.capacity) gc__os_unmap(all->events.items, all->events.capacity);
     if (all->sorted.capacity) gc__os_unmap(all->sorted.items, all->sorted.capacity);
-    if (all->origins.capacity) gc__os_unmap(all->origins.places, all->origins.capacity * sizeof *all->origins.places);
-    memset(&all->origins, 0, sizeof all->origins);
     memset(&all->recent, 0, sizeof all->recent);
     all->doubled = false;
     memset(&all->events, 0, sizeof all->events);
@@ -156,29 +154,18 @@ GC__FN void gc__profile_forget(gc__profiling *all) {
     all->file_changes = 0;
 }
 
-/* What can be known only now. Lock held. */
-GC__FN void gc__profile_refresh(gc__profiling *all) {
+/* What can be known only now. False: no memory. Lock held. */
+GC__FN bool gc__profile_refresh(gc__profiling *all) {
     gc__drain();
     if (all->on) all->profile.end_ns = gc__os_now_ns();
     for (gc__profiled_thread *thread = all->threads; thread; thread = thread->next) gc__thread_note_name(thread);
-    if (!all->on) return;
+    if (!all->on) return all->profile.entries_count || !all->profile.sites_count;
     all->profile.allocated_bytes = all->ended_bytes;
     for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
         if (heap->profile == all->number)
             all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
     all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
-    gc__tracked_sum(all);
-}
-
-/* A format that lists events gets those of collections, if nothing else was kept. */
-GC__FN void gc__profile_write_collections(const gc__profile *profile, const gc__profile_format *format,
-                                          gc__output *output) {
-    gc__profile_event events[GC__PROFILE_PARTS + 2];
-    for (size_t i = 0; i < profile->collections_count; i++) {
-        size_t count = gc__collection_events(&profile->collections[i], events);
-        for (size_t at = 0; at < count; at++) events[at].collection = (uint32_t)i;
-        format->events(profile, events, count, output);
-    }
+    return gc__tracked_sum(all);
 }
 
 /* Writes a copy of the profile, which may go on. */
@@ -187,8 +174,7 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
     gc__lock_take(&gc__profile_lock);
     bool any = gc__the_profile.number != 0, copied = false, doubled = false;
     if (any) {
-        gc__profile_refresh(&gc__the_profile);
-        copied = gc__profile_copy(&copy, &gc__the_profile.profile);
+        copied = gc__profile_refresh(&gc__the_profile) && gc__profile_copy(&copy, &gc__the_profile.profile);
         doubled = gc__the_profile.doubled;
     }
     gc__lock_release(&gc__profile_lock);
@@ -203,7 +189,6 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
     gc__names_find(&copy);
     if (gc__output_open(&output, file, false)) {
         if (format->begin) format->begin(&copy, &output);
-        if (format->events) gc__profile_write_collections(&copy, format, &output);
         format->write(&copy, &output);
     }
     bool written = gc__output_close(&output);

@@ -71,74 +71,52 @@ GC__FN uint32_t gc__stack_make(gc__profiling *all, const uint64_t *words, size_t
     return stack;
 }
 
-/* Origins. */
+/* Sites. */
 
 /* The pcs of stacks mean something else when code or files have changed. */
-GC__FN void gc__origins_renew(gc__profiling *all) {
+GC__FN void gc__sites_renew(gc__profiling *all) {
     uint64_t changes = all->code_changes + ((uint64_t)all->file_changes << 40);
-    if (changes == all->origin_changes) return;
-    all->doubled |= all->origins.count != 0;
-    all->origin_changes = changes;
-    all->origins.count = all->recent.count = 0;
-    if (all->origins.capacity) memset(all->origins.places, 0, all->origins.capacity * sizeof *all->origins.places);
+    gc__profile_index *index = &all->profile.site_index;
+    if (changes == all->site_changes) return;
+    all->doubled |= index->count != 0;
+    all->site_changes = changes;
+    index->count = all->recent.count = 0;
+    if (index->capacity) memset(index->places, 0, index->capacity * sizeof *index->places);
     memset(all->recent.frames, 0, sizeof all->recent.frames);
 }
 
-GC__FN bool gc__origins_reserve(gc__origins *origins) {
-    if (2 * (origins->count + 1) <= origins->capacity) return true;
-    gc__origins bigger = {NULL, origins->capacity ? 2 * origins->capacity : 1024, origins->count};
-    bigger.places = (gc__origin *)gc__os_map(bigger.capacity * sizeof *bigger.places);
-    if (!bigger.places) return false;
-    for (size_t i = 0; i < origins->capacity; i++) {
-        if (!origins->places[i].hash) continue;
-        size_t at = (size_t)origins->places[i].hash & (bigger.capacity - 1);
-        while (bigger.places[at].hash) at = (at + 1) & (bigger.capacity - 1);
-        bigger.places[at] = origins->places[i];
+/* A hash of the record's stack and of the type's name behind it. Two of 100,000 sites have the same one in one of 10 ^ 9
+   profiles. */
+GC__FN uint64_t gc__origin_of(const gc__noted *record) {
+    return gc__index_hash(record + 1, record->bytes - sizeof *record) ^ record->stack_words;
+}
+
+/* The type whose name is behind the record's stack. Most have that of the last site. */
+GC__FN uint32_t gc__record_type(gc__profile *profile, const gc__noted *record) {
+    const char *name = (const char *)(record + 1) + record->stack_words * sizeof(uint64_t);
+    if (profile->sites_count) {
+        uint32_t last = profile->sites[profile->sites_count - 1].type;
+        if (gc__text_equal(profile, profile->types[last].name, name, record->type_bytes)) return last;
     }
-    if (origins->capacity) gc__os_unmap(origins->places, origins->capacity * sizeof *origins->places);
-    *origins = bigger;
-    return true;
+    return gc__profile_type_add_part(profile, name, record->type_bytes);
 }
 
-/* A hash of the record's stack and of the type's name behind it, not 0. Two origins that differ have the same one in one of
-   10 ^ 9 profiles with 100,000 origins. */
-GC__FN uint64_t gc__origin_hash(const gc__noted *record) {
-    return gc__profile_hash(record + 1, record->stack_words * sizeof(uint64_t) + record->type_bytes,
-                            1 + record->stack_words) |
-           1;
-}
-
-/* The origin of the record; NULL: no memory. */
-GC__FN const gc__origin *gc__origin_of(gc__profiling *all, const gc__noted *record) {
-    gc__origins *origins = &all->origins;
-    const uint64_t *words = (const uint64_t *)(const void *)(record + 1);
-    gc__origins_renew(all);
-    if (!gc__origins_reserve(origins)) return NULL;
-    size_t at = (size_t)record->origin & (origins->capacity - 1);
-    while (origins->places[at].hash && origins->places[at].hash != record->origin)
-        at = (at + 1) & (origins->capacity - 1);
-    gc__origin *origin = &origins->places[at];
-    if (origin->hash) return origin;
-    gc__profile_entry *entry = GC__PROFILE_APPEND(&all->profile, entries);
-    if (!entry) return NULL;
-    entry->type =
-        gc__profile_type_add_part(&all->profile, (const char *)(words + record->stack_words), record->type_bytes);
-    entry->stack = gc__stack_make(all, words, record->stack_words);
-    origins->count++;
-    origin->hash = record->origin;
-    origin->stack = entry->stack;
-    origin->entry = (uint32_t)(entry - all->profile.entries);
-    return origin;
-}
-
-/* Has the processor fetch the places of the origins that the buffer's records have. */
-GC__FN void gc__origins_fetch(const gc__origins *origins, const gc__profiled_thread *thread) {
-    uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
-    for (uint64_t at = thread->tail; at != head && origins->capacity; at += gc__buffer_at(thread, at)->bytes) {
-        const gc__noted *record = gc__buffer_at(thread, at);
-        if (record->kind != GC_PROFILE_KIND_COUNT)
-            __builtin_prefetch(&origins->places[record->origin & (origins->capacity - 1)]);
-    }
+/* The site of the record; NULL: no memory. */
+GC__FN gc__profile_site *gc__site_of(gc__profiling *all, const gc__noted *record) {
+    gc__profile *profile = &all->profile;
+    gc__profile_index *index = &profile->site_index;
+    gc__sites_renew(all);
+    if (!gc__index_reserve(index)) return NULL;
+    uint64_t *place = gc__index_place(profile, index, record->origin, gc__site_equal, &record->origin, sizeof record->origin);
+    if (*place) return &profile->sites[(uint32_t)*place];
+    uint32_t type = gc__record_type(profile, record);
+    gc__profile_site *site = GC__PROFILE_APPEND(profile, sites);
+    if (!site) return NULL;
+    site->hash = record->origin;
+    site->type = type;
+    site->stack = gc__stack_make(all, (const uint64_t *)(const void *)(record + 1), record->stack_words);
+    gc__index_set(index, place, record->origin, profile->sites_count - 1);
+    return site;
 }
 
 /* Events for streamed formats. */
@@ -198,36 +176,40 @@ GC__FN void gc__events_write(gc__profiling *all, uint64_t until_ns) {
 
 GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *record, gc__profile_event *event) {
     gc__profiling *all = &gc__the_profile;
-    const gc__origin *origin = gc__origin_of(all, record);
-    if (!origin) {
+    const gc__profile_site *found = gc__site_of(all, record);
+    if (!found) {
         all->profile.lost_samples += record->also >> GC_PROFILE_SAMPLE & 1;
         return;
     }
-    gc__profile_entry *entry = &all->profile.entries[origin->entry];
-    event->stack = origin->stack;
-    if (all->streaming) event->type = entry->type;
+    uint32_t site = (uint32_t)(found - all->profile.sites);
+    event->stack = found->stack;
+    event->type = found->type;
     if (record->also & GC__RECORD_CUT) all->profile.cut_stacks++;
     if (record->also & GC_PROFILE_BIT(SAMPLE)) {
         gc__tracked object = {(uintptr_t)record->object, record->size,
-                              gc__chance_weight(all->profile.options.period_bytes, record->size), origin->entry};
+                              gc__chance_weight(all->profile.options.period_bytes, record->size), site};
         event->kind = GC_PROFILE_SAMPLE;
         gc__tracked_add(heap, &object);
         gc__event_keep(all, event);
     }
+    if (!(record->also & (GC_PROFILE_BIT(TICK) | GC_PROFILE_BIT(OBJECT)))) return;
+    gc__profile_marks *marks = gc__site_marks(&all->profile, site), nowhere;
+    if (!marks) all->profile.lost_events++;
+    if (!marks) marks = &nowhere;
     if (record->also & GC_PROFILE_BIT(TICK)) {
         event->kind = GC_PROFILE_TICK;
         event->amount = record->tick_bytes;
-        entry->ticks++;
-        entry->tick_bytes += record->tick_bytes;
+        marks->ticks++;
+        marks->tick_bytes += record->tick_bytes;
         gc__event_keep(all, event);
     }
     if (record->also & GC_PROFILE_BIT(OBJECT)) {
         event->kind = GC_PROFILE_OBJECT;
         event->amount = record->type_objects;
         event->detail = record->type_object_bytes;
-        entry->events++;
-        entry->objects += record->type_objects;
-        entry->object_bytes += record->type_object_bytes;
+        marks->events++;
+        marks->objects += record->type_objects;
+        marks->object_bytes += record->type_object_bytes;
         gc__event_keep(all, event);
     }
 }
@@ -235,7 +217,6 @@ GC__FN void gc__drain_allocation(gc__profiled_heap *heap, const gc__noted *recor
 GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *record) {
     gc__profiling *all = &gc__the_profile;
     gc__profiled_heap *heap = thread->thread->heap->profiled;
-    const char *type = (const char *)(record + 1) + record->stack_words * sizeof(uint64_t);
     gc__profile_event event;
     memset(&event, 0, sizeof event);
     event.time_ns = record->time_ns;
@@ -250,7 +231,7 @@ GC__FN void gc__drain_record(gc__profiled_thread *thread, const gc__noted *recor
         gc__drain_allocation(heap, record, &event);
         return;
     }
-    if (record->type_bytes) event.type = gc__profile_type_add_part(&all->profile, type, record->type_bytes);
+    if (record->type_bytes) event.type = gc__record_type(&all->profile, record);
     gc__event_keep(all, &event);
 }
 
@@ -276,7 +257,6 @@ GC__FN void gc__drain_losses(gc__profiled_thread *thread) {
 
 GC__FN void gc__drain_thread(gc__profiled_thread *thread) {
     if (thread->profile != gc__the_profile.number) return;
-    gc__origins_fetch(&gc__the_profile.origins, thread);
     for (const gc__noted *record; (record = gc__buffer_first(thread));) {
         gc__drain_record(thread, record);
         gc__buffer_drop(thread, record);

@@ -19,8 +19,8 @@ GC__FN void gc__folded_put(gc__output *output, const char *text) {
 /* The stacks from the outermost frame of `stack` to its innermost, at most `most` of them, of which the innermost are
    kept; returns their number. */
 GC__FN size_t gc__stack_outer_first(const gc__profile *profile, uint32_t stack, uint32_t *stacks, size_t most) {
-    size_t count = profile->stacks[stack].depth < most ? profile->stacks[stack].depth : most;
-    for (size_t i = count; i-- > 0; stack = profile->stacks[stack].caller) stacks[i] = stack;
+    size_t count = gc__stack_depth(profile, stack, most);
+    for (size_t i = count; i-- > 0; stack = gc__stack_caller(profile, stack)) stacks[i] = stack;
     return count;
 }
 

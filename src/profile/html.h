@@ -26,6 +26,15 @@ GC__FN void gc__page_amount(gc__output *output, const gc__profile_amount *amount
         gc__put_text(output, ",0,0");
 }
 
+/* Its innermost frame, and the stack of the caller. */
+GC__FN void gc__page_stack(const gc__profile *profile, gc__output *output, uint32_t stack) {
+    if (!stack || gc__stack_is_caller(profile, stack))
+        gc__put_text(output, "[0,0]");
+    else
+        gc__put_format(output, "[%u,%u]", (unsigned)gc__stack_frame_number(profile, stack),
+                       (unsigned)gc__stack_caller(profile, stack));
+}
+
 GC__FN void gc__page_entry(gc__output *output, const gc__profile_entry *entry) {
     gc__put_format(output, "[%u,%u", (unsigned)entry->type, (unsigned)entry->stack);
     gc__page_amount(output, &entry->allocated);
@@ -78,9 +87,7 @@ GC__FN void gc__page_data(const gc__profile *profile, gc__output *output) {
     GC__PUT_LIST(output, "types", profile->types_count, i,
                  gc__put_json(output, gc__profile_type_name(profile, (uint32_t)i)));
     GC__PUT_LIST(output, "frames", profile->frames_count, i, gc__page_frame(profile, output, &profile->frames[i]));
-    GC__PUT_LIST(
-        output, "stacks", profile->stacks_count, i,
-        gc__put_format(output, "[%u,%u]", (unsigned)profile->stacks[i].frame, (unsigned)profile->stacks[i].caller));
+    GC__PUT_LIST(output, "stacks", profile->stacks_count, i, gc__page_stack(profile, output, (uint32_t)i));
     GC__PUT_LIST(output, "entries", profile->entries_count, i, gc__page_entry(output, &profile->entries[i]));
     GC__PUT_LIST(output, "collections", profile->collections_count, i,
                  gc__page_collection(profile, output, &profile->collections[i]));

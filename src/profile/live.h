@@ -30,27 +30,27 @@ GC__FN void gc__tracked_add(gc__profiled_heap *heap, const gc__tracked *object) 
         gc__the_profile.profile.lost_samples++;
 }
 
-#define GC__FETCHED_AHEAD 8 /* of the object that is looked at: that whose entry the processor is to fetch */
-
 /* Follows the objects of a generation through a collection that has condemned it. Lock held. */
 GC__FN void gc__tracked_follow(gc__profiled_heap *heap, int generation) {
     gc__tracked_list *from = &heap->tracked[generation];
-    gc__profile_entry *entries = gc__the_profile.profile.entries;
     size_t kept = 0, count = from->count;
     for (size_t i = 0; i < count; i++) {
         gc__tracked object = from->items[i];
-        if (i + GC__FETCHED_AHEAD < count)
-            __builtin_prefetch(&entries[from->items[i + GC__FETCHED_AHEAD].entry].died[generation], 1);
         object.object = gc__address_after_trace(object.object);
         int target = object.object ? gc__region_first(gc__region_of(object.object))->target : generation;
         if (object.object && target == generation) {
             from->items[kept++] = object;
             continue;
         }
-        if (object.object)
+        if (object.object) {
             heap->tracked[target].items[heap->tracked[target].count++] = object;
+            continue;
+        }
+        gc__profile_amount *died = gc__site_died(&gc__the_profile.profile, object.site, generation);
+        if (died)
+            gc__amount_add(died, &object);
         else
-            gc__amount_add(&entries[object.entry].died[generation], &object);
+            gc__the_profile.profile.lost_samples++;
     }
     from->count = kept;
 }
@@ -83,23 +83,34 @@ GC__FN void gc__tracked_end(gc__profiled_heap *heap) {
 GC__FN void gc__tracked_sum_lists(gc__profile *profile, const gc__tracked_list *lists) {
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (size_t i = 0; i < lists[g].count; i++)
-            gc__amount_add(&profile->entries[lists[g].items[i].entry].live[g], &lists[g].items[i]);
+            gc__amount_add(&profile->entries[lists[g].items[i].site].live[g], &lists[g].items[i]);
 }
 
-/* Adds up what is in use, and what was allocated. Lock held. */
-GC__FN void gc__tracked_sum(gc__profiling *all) {
+/* Makes an entry of each site, with what is in use, and what was allocated. False: no memory. Lock held. */
+GC__FN bool gc__tracked_sum(gc__profiling *all) {
     gc__profile *profile = &all->profile;
-    for (size_t i = 0; i < profile->entries_count; i++)
-        memset(profile->entries[i].live, 0, sizeof profile->entries[i].live);
+    profile->entries_count = 0;
+    if (!gc__profile_reserve(&profile->entries, profile->sites_count, &profile->entries_capacity, sizeof *profile->entries))
+        return false;
+    profile->entries_count = profile->sites_count;
+    for (size_t i = 0; i < profile->entries_count; i++) {
+        const gc__profile_site *site = &profile->sites[i];
+        gc__profile_entry *entry = &profile->entries[i];
+        memset(entry, 0, sizeof *entry);
+        entry->type = site->type;
+        entry->stack = site->stack;
+        for (int g = 0; g < GC_GENERATIONS; g++) entry->died[g] = profile->amounts[site->died[g]];
+        entry->marks = profile->marks[site->marks];
+    }
     gc__tracked_sum_lists(profile, all->ended);
     for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
         if (heap->profile == all->number) gc__tracked_sum_lists(profile, heap->tracked);
     for (size_t i = 0; i < profile->entries_count; i++) {
         gc__profile_entry *entry = &profile->entries[i];
-        memset(&entry->allocated, 0, sizeof entry->allocated);
         for (int g = 0; g < GC_GENERATIONS; g++) {
             gc__amount_sum(&entry->allocated, &entry->live[g]);
             gc__amount_sum(&entry->allocated, &entry->died[g]);
         }
     }
+    return true;
 }

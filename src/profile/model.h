@@ -17,13 +17,6 @@ typedef struct gc__profile_frame {
     uintptr_t name_start; /* where the named function starts; 0: unknown */
 } gc__profile_frame;
 
-/* Stacks share their outer parts: a stack is its innermost frame and the stack of the caller. */
-typedef struct gc__profile_stack {
-    uint32_t frame;
-    uint32_t caller; /* a stack; 0: the frame is the outermost that was found */
-    uint32_t depth;
-} gc__profile_stack;
-
 /* A file of native code in memory. The first one is the program. */
 typedef struct gc__profile_module {
     uintptr_t start, end;
@@ -65,16 +58,28 @@ typedef struct gc__profile_type {
     uint32_t name;
 } gc__profile_type;
 
-/* One entry for each pair of type and stack. While the profile is taken, its sampled objects are in lists, and only those that
-   died are added up; gc__tracked_sum adds up the rest before a profile is written. */
+typedef struct gc__profile_marks {
+    uint64_t ticks, tick_bytes;             /* TICK events, and the sum of their amounts */
+    uint64_t events, objects, object_bytes; /* OBJECT events, and what they stand for */
+} gc__profile_marks;
+
+/* One entry for each pair of type and stack. Entries are made from sites just before a profile is written. */
 typedef struct gc__profile_entry {
     uint32_t type, stack;
     gc__profile_amount died[GC_GENERATIONS]; /* found dead: by the generation they were in */
     gc__profile_amount live[GC_GENERATIONS]; /* in use, as far as known: by the generation they are in */
     gc__profile_amount allocated;            /* the sum of these */
-    uint64_t ticks, tick_bytes;              /* TICK events, and the sum of their amounts */
-    uint64_t events, objects, object_bytes;  /* OBJECT events, and what they stand for */
+    gc__profile_marks marks;
 } gc__profile_entry;
+
+/* What is kept of a type and a stack while the profile is taken: little, since most have few samples, and since memory that is
+   touched for the first time costs more than the rest of a sample. Its sampled objects are in lists until they die. */
+typedef struct gc__profile_site {
+    uint64_t hash; /* of the records that belong to it */
+    uint32_t type, stack;
+    uint32_t died[GC_GENERATIONS]; /* in gc__profile.amounts; 0: none */
+    uint32_t marks;                /* in gc__profile.marks; 0: none */
+} gc__profile_site;
 
 /* What a heap holds. */
 typedef struct gc__profile_space {
@@ -146,17 +151,20 @@ typedef struct gc__profile {
 
     char *texts; /* one after another, each with its 0; a text's number is its offset */
     gc__profile_frame *frames;
-    gc__profile_stack *stacks;
+    uint32_t *stacks; /* see gc__stack_caller */
     gc__profile_type *types;
     gc__profile_module *modules;
     gc__profile_code *codes;
     gc__profile_line *lines;
+    gc__profile_site *sites;
+    gc__profile_amount *amounts;
+    gc__profile_marks *marks;
     gc__profile_entry *entries;
     gc__profile_collection *collections;
     gc__profile_thread *threads;
     gc__profile_heap *heaps;
-    size_t texts_count, frames_count, stacks_count, types_count, modules_count, codes_count, lines_count, entries_count,
-        collections_count, threads_count, heaps_count;
+    size_t texts_count, frames_count, stacks_count, types_count, modules_count, codes_count, lines_count, sites_count,
+        amounts_count, marks_count, entries_count, collections_count, threads_count, heaps_count;
 
     uint32_t lists;            /* of loaded files that were made */
     uint64_t allocated_bytes;  /* by all threads since the start */
@@ -167,14 +175,15 @@ typedef struct gc__profile {
 
     /* The store's own. Capacities are bytes. */
     size_t texts_capacity, frames_capacity, stacks_capacity, types_capacity, modules_capacity, codes_capacity,
-        lines_capacity, entries_capacity, collections_capacity, threads_capacity, heaps_capacity;
-    gc__profile_index text_index, frame_index, stack_index, type_index, entry_index;
+        lines_capacity, sites_capacity, amounts_capacity, marks_capacity, entries_capacity, collections_capacity,
+        threads_capacity, heaps_capacity;
+    gc__profile_index text_index, frame_index, stack_index, type_index, site_index, entry_index;
 } gc__profile;
 
 /* A format of files, by the ending of their names. */
 typedef struct gc__profile_format {
     const char *ending; /* ".pb" */
-    /* Writes a whole profile; of a streamed format, what comes last. */
+    /* Writes a whole profile; if the output is streamed, what comes last. */
     void (*write)(const gc__profile *profile, gc__output *output);
     /* Streamed formats write events as they come, in order of time for each thread, and say after each whole record
        gc__output_record. NULL: the format is not streamed. */
@@ -198,6 +207,32 @@ GC__FN const char *gc__profile_type_name(const gc__profile *profile, uint32_t ty
     return gc__profile_text(profile, profile->types[type].name);
 }
 
+/* Stacks share their outer parts: a stack is its innermost frame and the stack of the caller. It is one word with the number of
+   the frame if it comes just behind its caller; else the word before has the caller, and GC__STACK_APART is set. */
+#define GC__STACK_APART ((uint32_t)1 << 31)
+
+/* The stack of the caller; 0: the frame is the outermost that was found. */
+GC__FN uint32_t gc__stack_caller(const gc__profile *profile, uint32_t stack) {
+    return profile->stacks[stack] & GC__STACK_APART ? profile->stacks[stack - 1] : stack - 1;
+}
+
+/* The number of the stack's innermost frame. */
+GC__FN uint32_t gc__stack_frame_number(const gc__profile *profile, uint32_t stack) {
+    return profile->stacks[stack] & ~GC__STACK_APART;
+}
+
+/* Whether the word is not a stack, but the caller of the next one. */
+GC__FN bool gc__stack_is_caller(const gc__profile *profile, size_t word) {
+    return word + 1 < profile->stacks_count && profile->stacks[word + 1] & GC__STACK_APART;
+}
+
+/* The number of the stack's frames, but at most `most`. */
+GC__FN size_t gc__stack_depth(const gc__profile *profile, uint32_t stack, size_t most) {
+    size_t depth = 0;
+    for (; stack && depth < most; stack = gc__stack_caller(profile, stack)) depth++;
+    return depth;
+}
+
 GC__FN const gc__profile_frame *gc__profile_frame_of(const gc__profile *profile, uint32_t stack) {
-    return &profile->frames[profile->stacks[stack].frame];
+    return &profile->frames[gc__stack_frame_number(profile, stack)];
 }

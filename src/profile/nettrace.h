@@ -13,9 +13,9 @@
 #define GC__NETTRACE_BLOCK_BYTES ((size_t)1 << 15) /* of a block, after which a new one begins */
 #define GC__NETTRACE_PAYLOAD_BYTES 8192            /* of an event at most; readers have 16 bits for that */
 
-typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN } gc__nettrace_provider;
+typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN, GC__NETTRACE_OWN } gc__nettrace_provider;
 
-/* The events of the CLR that are written. X(NAME, provider, id, version, level, keywords). */
+/* The events of the CLR that are written, and one of our own, a text. X(NAME, provider, id, version, level, keywords). */
 #define GC__NETTRACE_EVENTS(X)                                          \
     X(COLLECTION_START, GC__NETTRACE_RUNTIME, 1, 2, 4, 0x1)             \
     X(COLLECTION_END, GC__NETTRACE_RUNTIME, 2, 1, 4, 0x1)               \
@@ -34,7 +34,8 @@ typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN 
     X(METHOD_LOAD, GC__NETTRACE_RUNTIME, 143, 2, 4, 0x30)               \
     X(SAMPLE, GC__NETTRACE_RUNTIME, 303, 0, 4, (uint64_t)0x80000000000) \
     X(METHOD_RUNDOWN, GC__NETTRACE_RUNDOWN, 144, 2, 4, 0x10)            \
-    X(MODULE_RUNDOWN, GC__NETTRACE_RUNDOWN, 154, 2, 4, 0x8)
+    X(MODULE_RUNDOWN, GC__NETTRACE_RUNDOWN, 154, 2, 4, 0x8)             \
+    X(NOTE, GC__NETTRACE_OWN, 1, 0, 4, 0x1)
 
 /* Their numbers in the file. */
 typedef enum gc__nettrace_event {
@@ -66,7 +67,6 @@ typedef struct gc__nettrace {
     uint32_t collections;             /* the number of the last one that started */
     uint32_t suspender;               /* the thread that has stopped the others; 0: none */
     bool is_alone;                    /* a collection runs that had no threads to stop */
-    bool has_events;                  /* the file is streamed */
 } gc__nettrace;
 
 /* Making contents. */
@@ -184,11 +184,11 @@ GC__FN void gc__net_event(gc__nettrace *self, gc__nettrace_event event, uint64_t
 /* The beginning of a file. */
 
 GC__FN const char *gc__net_provider_name(gc__nettrace_provider provider) {
-    return provider == GC__NETTRACE_RUNTIME ? "Microsoft-Windows-DotNETRuntime"
-                                            : "Microsoft-Windows-DotNETRuntimeRundown";
+    static const char *const names[] = {"Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown", "gc.h"};
+    return names[provider];
 }
 
-/* Readers know the fields of the CLR's events by the provider's name and the event's number. */
+/* Readers know the names and the fields of the CLR's events by the provider's name and the event's number. */
 GC__FN void gc__net_put_metadata(gc__nettrace *self) {
     static const struct {
         gc__nettrace_provider provider;
@@ -204,11 +204,16 @@ GC__FN void gc__net_put_metadata(gc__nettrace *self) {
         gc__net_u32(payload, i + 1);
         gc__net_text(payload, gc__net_provider_name(events[i].provider));
         gc__net_u32(payload, events[i].id);
-        gc__net_text(payload, "");
+        bool is_own = events[i].provider == GC__NETTRACE_OWN;
+        gc__net_text(payload, is_own ? "Note" : "");
         gc__net_u64(payload, events[i].keywords);
         gc__net_u32(payload, events[i].version);
         gc__net_u32(payload, events[i].level);
-        gc__net_u32(payload, 0);
+        gc__net_u32(payload, is_own);
+        if (is_own) {
+            gc__net_u32(payload, 18); /* a text */
+            gc__net_text(payload, "Text");
+        }
         gc__net_u8(&self->block, 128);
         gc__net_pieces(&self->block, 0);
         gc__net_pieces(&self->block, payload->used);

@@ -14,10 +14,11 @@ typedef struct gc__report_sum {
 } gc__report_sum;
 
 GC__FN void gc__report_add(gc__report_sum *sum, const gc__profile_entry *entry) {
-    bool samples = entry->allocated.samples != 0, objects = entry->events != 0;
-    sum->count += samples ? entry->allocated.count : objects ? (double)entry->objects : (double)entry->ticks;
-    sum->bytes += samples ? entry->allocated.bytes : objects ? (double)entry->object_bytes : (double)entry->tick_bytes;
-    sum->events += samples ? entry->allocated.samples : objects ? entry->events : entry->ticks;
+    const gc__profile_marks *marks = &entry->marks;
+    bool samples = entry->allocated.samples != 0, objects = marks->events != 0;
+    sum->count += samples ? entry->allocated.count : objects ? (double)marks->objects : (double)marks->ticks;
+    sum->bytes += samples ? entry->allocated.bytes : objects ? (double)marks->object_bytes : (double)marks->tick_bytes;
+    sum->events += samples ? entry->allocated.samples : objects ? marks->events : marks->ticks;
     gc__profile_amount live = gc__entry_live(entry);
     sum->live_count += live.count;
     sum->live_bytes += live.bytes;
@@ -57,7 +58,7 @@ GC__FN void gc__report_stack(const gc__profile *profile, const gc__profile_entry
                    (unsigned long long)sum.events);
     if (sum.live_count > 0) gc__put_format(output, "; in use: %.0f, %.0f bytes", sum.live_count, sum.live_bytes);
     gc__put_byte(output, '\n');
-    for (uint32_t stack = entry->stack; stack; stack = profile->stacks[stack].caller) {
+    for (uint32_t stack = entry->stack; stack; stack = gc__stack_caller(profile, stack)) {
         const gc__profile_frame *frame = gc__profile_frame_of(profile, stack);
         gc__put_text(output, "      ");
         gc__folded_put(output, gc__frame_name(profile, frame, text));

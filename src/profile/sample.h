@@ -218,12 +218,15 @@ GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t
     return true;
 }
 
-GC__FN bool gc__scratch_put_native(gc__profiled_thread *self, uintptr_t pc) {
-    uint64_t word = pc & ~GC__HOST_FRAME;
-    char *to = gc__scratch_extend(self, sizeof word);
-    if (!to) return false;
-    memcpy(to, &word, sizeof word);
-    return true;
+/* As many of the frames as fit; returns how many. */
+GC__FN size_t gc__scratch_put_native(gc__profiled_thread *self, const gc__native_frame *frames, size_t count) {
+    gc__noted *record = &self->scratch.record;
+    size_t room = (gc__min(sizeof self->scratch, self->buffer_bytes / 2) - record->bytes) / sizeof(uint64_t);
+    uint64_t *words = (uint64_t *)(void *)(self->scratch.bytes + record->bytes);
+    count = gc__min(count, room);
+    for (size_t i = 0; i < count; i++) words[i] = frames[i].pc & ~GC__HOST_FRAME;
+    record->bytes += (uint32_t)(count * sizeof *words);
+    return count;
 }
 
 GC__FN bool gc__scratch_put_host(gc__profiled_thread *self, const gc_profile_frame *frame) {
@@ -262,12 +265,15 @@ GC__FN void gc__stack_put(gc__profiled_thread *self, size_t count, uintptr_t cal
     if (host->stack) hosts = host->stack(host->host, self->thread, self->host_frames, GC__PROFILE_DEPTH_MAX);
     hosts = gc__min(hosts, GC__PROFILE_DEPTH_MAX);
     at = gc__stack_put_hosts(self, at, hosts, 0, &depth); /* those of no native frame */
-    for (i = first; i < count && depth < most; i++) {
-        size_t next = at < hosts ? gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth) : at;
-        if (next == at) depth += gc__scratch_put_native(self, native[i].pc);
+    for (i = first; i < count && depth < most && at < hosts; i++) {
+        size_t next = gc__stack_put_hosts(self, at, hosts, native[i].cfa, &depth);
+        if (next == at) depth += gc__scratch_put_native(self, &native[i], 1);
         at = next;
     }
     at = gc__stack_put_hosts(self, at, hosts, UINTPTR_MAX, &depth);
+    size_t rest = gc__scratch_put_native(self, native + i, gc__min(count - i, most - depth));
+    depth += rest;
+    i += rest;
     record->stack_words = (record->bytes - before) / 8;
     if (depth == most && (i < count || at < hosts)) record->also |= GC__RECORD_CUT;
 }
@@ -323,7 +329,7 @@ GC__FN void gc__scratch_end(gc__profiled_thread *self, const char *type) {
     gc__noted *record = &self->scratch.record;
     size_t bytes = gc__min(strlen(type), 255);
     if (gc__scratch_put(self, type, bytes)) record->type_bytes = (uint32_t)bytes;
-    if (record->also) record->origin = gc__origin_hash(record);
+    if (record->also) record->origin = gc__origin_of(record);
     gc__record_put(self, record);
 }
 

@@ -29,7 +29,7 @@ typedef struct gc__noted {
     uint16_t also;  /* GC_PROFILE_BIT of SAMPLE, TICK, OBJECT: what an allocation is; GC__RECORD_CUT */
     uint32_t type_bytes; /* of the type's name; 0: none */
     uint32_t stack_words;
-    uint64_t origin;                                      /* of an allocation: see gc__origin_hash */
+    uint64_t origin;                                      /* of an allocation: see gc__origin_of */
     uint64_t time_ns, object, size, amount, detail;       /* as those of gc_profile_event */
     uint64_t tick_bytes, type_objects, type_object_bytes; /* amounts of TICK and OBJECT */
 } gc__noted;
@@ -84,7 +84,7 @@ typedef struct gc__tracked {
     uintptr_t object;
     uint64_t bytes;
     double weight;
-    uint32_t entry;
+    uint32_t site;
 } gc__tracked;
 
 typedef struct gc__tracked_list {
@@ -104,17 +104,6 @@ typedef struct gc__profiled_heap {
     uint64_t asked_ns, part_ns; /* the threads were asked to stop; the phase has begun. 0: not so */
     gc__profile_collection collection;
 } gc__profiled_heap;
-
-/* A type with a stack that came before, by a hash of its record's words. */
-typedef struct gc__origin {
-    uint64_t hash; /* 0: the place is free */
-    uint32_t stack, entry;
-} gc__origin;
-
-typedef struct gc__origins {
-    gc__origin *places;
-    size_t capacity, count;
-} gc__origins;
 
 /* The words of the last new stack, with the outermost frame first, and the stacks that its frames are: the next one has most of
    them. And frames of native code by their pc. */
@@ -142,9 +131,8 @@ typedef struct gc__profiling {
     gc__profile profile;
     gc__profiled_thread *threads;
     gc__profiled_heap *heaps;
-    gc__origins origins; /* this and the next one are of the same code and files: origin_changes */
     gc__recent recent;
-    uint64_t origin_changes;
+    uint64_t site_changes;                  /* of code and files, when `recent` and profile.site_index were begun */
     bool doubled;                           /* stacks from before a change of code or files may have come again */
     gc__tracked_list ended[GC_GENERATIONS]; /* sampled objects that were in use when their heaps were destroyed */
     uint64_t lost_outside;                  /* atomic; events of threads that have no buffer to put them into */

@@ -4,10 +4,8 @@
 
 #include "model.h"
 
-/* Makes room for one more item in an array; false: no memory. `array` is the address of a pointer to items. */
-GC__FN bool gc__profile_reserve(void *array, size_t count, size_t *capacity, size_t bytes) {
+GC__OUT_OF_LINE bool gc__profile_grow(void *array, size_t count, size_t *capacity, size_t bytes) {
     void *items;
-    if ((count + 1) * bytes <= *capacity) return true;
     size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 14;
     while (wanted < (count + 1) * bytes) wanted *= 2;
     memcpy(&items, array, sizeof items);
@@ -16,6 +14,11 @@ GC__FN bool gc__profile_reserve(void *array, size_t count, size_t *capacity, siz
     memcpy(array, &items, sizeof items);
     *capacity = wanted;
     return true;
+}
+
+/* Makes room for one more item in an array; false: no memory. `array` is the address of a pointer to items. */
+GC__INLINED bool gc__profile_reserve(void *array, size_t count, size_t *capacity, size_t bytes) {
+    return GC__LIKELY((count + 1) * bytes <= *capacity) || gc__profile_grow(array, count, capacity, bytes);
 }
 
 /* Appends an item of zeros to profile->array, and yields its address; NULL: no memory. */
@@ -158,17 +161,22 @@ GC__FN uint32_t gc__profile_frame_add(gc__profile *profile, const gc__frame_key 
 }
 
 GC__FN bool gc__stack_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
-    return memcmp(&profile->stacks[number].frame, key, bytes) == 0;
+    uint32_t found[2] = {gc__stack_frame_number(profile, number), gc__stack_caller(profile, number)};
+    return memcmp(found, key, bytes) == 0;
 }
 
 /* A new stack of `frame` that was called by `caller`, which may be there already. */
 GC__FN uint32_t gc__profile_stack_append(gc__profile *profile, uint32_t frame, uint32_t caller) {
-    gc__profile_stack *stack = GC__PROFILE_APPEND(profile, stacks);
-    if (!stack) return 0;
-    stack->frame = frame;
-    stack->caller = caller;
-    stack->depth = profile->stacks[caller].depth + 1;
-    return (uint32_t)(profile->stacks_count - 1);
+    size_t count = profile->stacks_count;
+    if (!gc__profile_reserve(&profile->stacks, count + 1, &profile->stacks_capacity, sizeof *profile->stacks)) return 0;
+    if (count + 2 >= GC__STACK_APART || frame >= GC__STACK_APART) return 0;
+    if (caller != count - 1) {
+        profile->stacks[count++] = caller;
+        frame |= GC__STACK_APART;
+    }
+    profile->stacks[count] = frame;
+    profile->stacks_count = count + 1;
+    return (uint32_t)count;
 }
 
 /* The stack of `frame` that was called by `caller`. */
@@ -181,6 +189,28 @@ GC__FN uint32_t gc__profile_stack_add(gc__profile *profile, uint32_t frame, uint
     uint32_t number = gc__profile_stack_append(profile, frame, caller);
     if (number) gc__index_set(&profile->stack_index, place, hash, number);
     return number;
+}
+
+GC__FN bool gc__site_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
+    return memcmp(&profile->sites[number].hash, key, bytes) == 0;
+}
+
+/* The amount of what died in the generation; NULL: no memory. */
+GC__FN gc__profile_amount *gc__site_died(gc__profile *profile, uint32_t site, int generation) {
+    uint32_t *number = &profile->sites[site].died[generation];
+    if (*number) return &profile->amounts[*number];
+    gc__profile_amount *amount = GC__PROFILE_APPEND(profile, amounts);
+    if (amount) *number = (uint32_t)(amount - profile->amounts);
+    return amount;
+}
+
+/* What the site has of events other than samples; NULL: no memory. */
+GC__FN gc__profile_marks *gc__site_marks(gc__profile *profile, uint32_t site) {
+    uint32_t *number = &profile->sites[site].marks;
+    if (*number) return &profile->marks[*number];
+    gc__profile_marks *marks = GC__PROFILE_APPEND(profile, marks);
+    if (marks) *number = (uint32_t)(marks - profile->marks);
+    return marks;
 }
 
 GC__FN bool gc__entry_equal(const gc__profile *profile, uint32_t number, const void *key, size_t bytes) {
@@ -208,11 +238,11 @@ GC__FN void gc__entry_sum(gc__profile_entry *sum, const gc__profile_entry *entry
         gc__amount_sum(&sum->died[g], &entry->died[g]);
     }
     gc__amount_sum(&sum->allocated, &entry->allocated);
-    sum->ticks += entry->ticks;
-    sum->tick_bytes += entry->tick_bytes;
-    sum->events += entry->events;
-    sum->objects += entry->objects;
-    sum->object_bytes += entry->object_bytes;
+    sum->marks.ticks += entry->marks.ticks;
+    sum->marks.tick_bytes += entry->marks.tick_bytes;
+    sum->marks.events += entry->marks.events;
+    sum->marks.objects += entry->marks.objects;
+    sum->marks.object_bytes += entry->marks.object_bytes;
 }
 
 /* Unites stacks with the same frames, and their entries. False: no memory. */
@@ -221,9 +251,10 @@ GC__FN bool gc__profile_unite(gc__profile *profile) {
     uint32_t *united = (uint32_t *)gc__os_map(bytes);
     bool ok = united != NULL;
     profile->stacks_count = 1;
-    for (size_t i = 1; ok && i < count; i++) {
-        const gc__profile_stack stack = profile->stacks[i]; /* what is added below is not behind it */
-        ok = (united[i] = gc__profile_stack_add(profile, stack.frame, united[stack.caller])) != 0;
+    for (uint32_t i = 1; ok && i < count; i++) {
+        if (i + 1 < count && profile->stacks[i + 1] & GC__STACK_APART) i++; /* the word was a caller */
+        uint32_t frame = gc__stack_frame_number(profile, i), caller = gc__stack_caller(profile, i);
+        ok = (united[i] = gc__profile_stack_add(profile, frame, united[caller])) != 0; /* at or before i */
     }
     profile->entries_count = 0;
     for (size_t i = 0; ok && i < entries; i++) {
@@ -238,8 +269,9 @@ GC__FN bool gc__profile_unite(gc__profile *profile) {
 
 /* X(array): all arrays of a profile. */
 #define GC__PROFILE_ARRAYS(X) \
-    X(texts) X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(entries) X(collections) X(threads) X(heaps)
-#define GC__PROFILE_INDEXES(X) X(text_index) X(frame_index) X(stack_index) X(type_index) X(entry_index)
+    X(texts) X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(sites) X(amounts) X(marks) X(entries) \
+    X(collections) X(threads) X(heaps)
+#define GC__PROFILE_INDEXES(X) X(text_index) X(frame_index) X(stack_index) X(type_index) X(site_index) X(entry_index)
 
 GC__FN void gc__profile_free(gc__profile *profile) {
 #define GC__FREE_ARRAY(array) \
@@ -258,7 +290,8 @@ GC__FN bool gc__profile_open(gc__profile *profile) {
     memset(profile, 0, sizeof *profile);
     return GC__PROFILE_APPEND(profile, texts) && GC__PROFILE_APPEND(profile, frames) &&
            GC__PROFILE_APPEND(profile, stacks) && GC__PROFILE_APPEND(profile, types) &&
-           GC__PROFILE_APPEND(profile, modules) && GC__PROFILE_APPEND(profile, codes);
+           GC__PROFILE_APPEND(profile, modules) && GC__PROFILE_APPEND(profile, codes) &&
+           GC__PROFILE_APPEND(profile, amounts) && GC__PROFILE_APPEND(profile, marks);
 }
 
 GC__FN bool gc__profile_copy_bytes(void *pointer, size_t bytes) {

@@ -185,6 +185,8 @@ GC__FN void gc__trace_notice(const gc__profile *profile, gc__output *output) {
 }
 
 GC__FN void gc__write_trace(const gc__profile *profile, gc__output *output) {
+    for (size_t i = 0; i < profile->collections_count && !output->streamed; i++)
+        gc__trace_collection(profile, output, &profile->collections[i]);
     for (size_t i = 0; i < profile->threads_count; i++)
         if (profile->threads[i].name) gc__trace_thread(profile, output, &profile->threads[i]);
     gc__trace_types(profile, output);

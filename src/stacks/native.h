@@ -197,11 +197,41 @@ GC__INLINED bool gc__native_hop(gc__native_cursor *cursor, gc__native_frame *fra
     return true;
 }
 
+/* The same as long as it is simple: frames whose rules the thread has at hand and begin at the stack pointer, and whose return
+   addresses are on its own stack. Almost all are. Returns the number of frames. */
+GC__INLINED size_t gc__native_run(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
+    uintptr_t sp = cursor->registers[GC__CPU_SP], pc = frames[count - 1].pc, low = cursor->low;
+    uintptr_t bytes = cursor->high - low;
+    size_t before = count;
+    while (count < most) {
+        const gc__own_rule *own = &cursor->rules[gc__rule_place(pc, GC__OWN_RULES_SHIFT)];
+        if (own->pc != pc || own->rule.kind != GC__RULE_SHORT || own->rule.base != GC__CPU_SP ||
+            own->rule.changes != cursor->changes)
+            break;
+        uintptr_t cfa = sp + (uintptr_t)(intptr_t)own->rule.cfa;
+        if (cfa <= sp || cfa & 7 || cfa - 8 - low >= bytes) break;
+        uintptr_t back = gc__native_load(cfa - 8);
+        if (back < 4096) break;
+        gc__native_frame *frame = &frames[count++];
+        memcpy(frame[-1].saved, own->rule.saved, sizeof frame->saved);
+        frame[-1].cfa = sp = cfa;
+        frame->pc = pc = back - 1;
+        frame->cfa = UINTPTR_MAX;
+        memset(frame->saved, 0, sizeof frame->saved);
+    }
+    if (count == before) return count;
+    cursor->registers[GC__CPU_SP] = sp;
+    cursor->registers[GC__CPU_PC] = pc + 1;
+    cursor->is_call = true;
+    return count;
+}
+
 /* Continues a list of `count` frames, the last of which is the cursor's, to at most `most`; returns how many it has then. */
 GC__FN size_t gc__native_list(gc__native_cursor *cursor, gc__native_frame *frames, size_t count, size_t most) {
     size_t first = count ? count - 1 : 0;
     for (;;) {
         gc__rule rule;
+        if (count && cursor->rules) count = gc__native_run(cursor, frames, count, most);
         bool is_known = count && gc__native_rule(cursor, frames[count - 1].pc, &rule);
         if (is_known && rule.kind == GC__RULE_LAST) break;
         if (!is_known || rule.kind != GC__RULE_SHORT || !gc__native_hop(cursor, frames, first, count - 1, &rule)) {

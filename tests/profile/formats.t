@@ -38,12 +38,14 @@ session 2023-11-14T22:13:20.123 lost 0 processors N
 heap 1100 2100 3100 promoted 200 300 400 finalizers 2 handles 5
 heap 1200 2200 3200 promoted 300 400 500 finalizers 2 handles 5
 heap 1300 2300 3300 promoted 400 500 600 finalizers 2 handles 5
+note ticks have the sums of their type and stack: for each event when it came, start the profile with a .nettrace file
 tick pair 32012 32 3 grow_leaf;grow_tree;(main);
 tick pair 640 32 3 compiled<map>;grow_tree;(main);
 tick vector é 3000000000 1000000000 3 grow_leaf;grow_tree;(main);
 tick string 7700 100 256 loop; �~<&"'>;loop; �~<&"'>;loop; �~<&"'>;
 tick box 80 16 1 ?;
 tick no stack 96 16 0 
+tick ticked 102400 102400 3 grow_leaf;grow_tree;(main);
 collection 1 generation 0 reason 0 type 0 pause 4 suspended 1 complete True
 collection 2 generation 2 reason 1 type 0 pause 4 suspended 1 complete True
 collection 3 generation 1 reason 7 type 0 pause 4 suspended 1 complete True

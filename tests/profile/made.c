@@ -81,7 +81,7 @@ static void make(void) {
     entry("box", gc__profile_stack_add(&profile, wild, 0), 5, 80, 0, 0);
     entry("no stack", 0, 6, 96, 1, 16);
     gc__profile_entry *ticks = gc__profile_entry_add(&profile, gc__profile_type_add(&profile, "ticked"), inner);
-    ticks->ticks = 1, ticks->tick_bytes = 102400;
+    ticks->marks.ticks = 1, ticks->marks.tick_bytes = 102400;
     collect(100, 0, GC_REASON_NURSERY);
     collect(200, 2, GC_REASON_INDUCED);
     collect(300, 1, GC_REASON_STRESS);
@@ -139,7 +139,7 @@ static void print(void) {
         printf("%s %.0f %.0f %.0f %.0f ", gc__profile_type_name(&profile, e->type), e->allocated.count,
                e->allocated.bytes, count, bytes);
         int left = 3;
-        for (uint32_t at = e->stack; at && left; at = profile.stacks[at].caller, left--) {
+        for (uint32_t at = e->stack; at && left; at = gc__stack_caller(&profile, at), left--) {
             const gc__profile_frame *frame = gc__profile_frame_of(&profile, at);
             for (const char *c = gc__profile_text(&profile, frame->name); *c; c++) putchar(*c == '\n' ? '~' : *c);
             printf("@%s:%u;", gc__profile_text(&profile, frame->file), frame->line);
@@ -155,10 +155,10 @@ int main(int count, char **files) {
     for (int i = 1; i < count; i++) {
         static gc__output output;
         const gc__profile_format *format = gc__profile_format_of(files[i]);
-        if (!format || !gc__output_open(&output, files[i], format->begin != NULL))
+        if (!format || !gc__output_open(&output, files[i], strstr(files[i], "streamed") != NULL))
             return printf("%s cannot be made\n", files[i]), 1;
         if (format->begin) format->begin(&profile, &output);
-        if (format->events && strstr(files[i], "streamed")) stream(format, &output);
+        if (output.streamed) stream(format, &output);
         format->write(&profile, &output);
         if (!gc__output_close(&output)) return printf("%s cannot be written\n", files[i]), 1;
     }

@@ -155,9 +155,11 @@ sub read_metadata {
     rule($id == 1 + keys %metadata, "metadata have numbers from 1 on: $id");
     my $provider = text($from);
     my $event = u32($from);
-    rule(text($from) eq '', 'the name of an event of the CLR is empty');
+    my $is_own = $provider eq 'gc.h';
+    rule(text($from) eq ($is_own ? 'Note' : ''), 'the name of an event of the CLR is empty');
     my ($keywords, $version, $level) = (u64($from), u32($from), u32($from));
-    rule(u32($from) == 0, 'and so are its fields');
+    rule(u32($from) == $is_own, 'and so are its fields');
+    rule(u32($from) == 18 && text($from) eq 'Text', 'a note is a text') if $is_own;
     rule($keywords && $level >= 1 && $level <= 5, 'keywords and level');
     at_end($from, 'an entry of metadata');
     $metadata{$id} = {provider => $provider, id => $event, version => $version};
@@ -168,7 +170,7 @@ my $runtime = 'Microsoft-Windows-DotNETRuntime';
 my @ranges;
 for (@events) {
     my $rundown = $_->{provider} eq "${runtime}Rundown";
-    rule($rundown || $_->{provider} eq $runtime, "no provider is $_->{provider}");
+    rule($rundown || $_->{provider} eq $runtime || $_->{provider} eq 'gc.h', "no provider is $_->{provider}");
     next if !($rundown && $_->{id} == 144 || !$rundown && $_->{id} == 143);
     my $data = $_->{data};
     rule($_->{version} == 2, 'the version of a method');
@@ -195,6 +197,11 @@ sub ms { my $ms = sprintf '%.3f', $_[0] / 1e6; $ms =~ s/\.?0+$//; return $ms }
 my @handle_kinds = qw(WeakShort WeakLong Strong Pinned Variable RefCounted Dependent);
 for my $event (@events) {
     my ($id, $data, $time) = @{$event}{qw(id data time)};
+    if ($event->{provider} eq 'gc.h') {
+        print 'note ', text($data), "\n";
+        at_end($data, 'a note');
+        next;
+    }
     if ($event->{provider} ne $runtime) {
         rule($id == 144 || $id == 154, "no event of rundown is $id");
         if ($id == 154) {

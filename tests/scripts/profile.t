@@ -18,8 +18,8 @@ perl_ok() {
 }
 
 # The same profile in each format: what was allocated of each type.
-(cd "$dir" && "$built/leak" leak.txt leak.folded leak.pb leak.json leak.html leak.svg leak.heapsnapshot)
-ok $? "a program writes its profile in seven formats"
+(cd "$dir" && "$built/leak" leak.txt leak.folded leak.pb leak.json leak.html leak.svg leak.nettrace leak.heapsnapshot)
+ok $? "a program writes its profile in eight formats"
 sed -nE 's/^([a-z]+): ([0-9]+) objects, ([0-9]+) bytes.*/\1 \2 \3/p' "$dir/leak.txt" | sort > "$dir/expected"
 is "$(cut -d' ' -f1 "$dir/expected" | xargs)" "answer closed session text" "the report has all types"
 
@@ -38,6 +38,9 @@ for format in folded json html svg; do
 done
 perl_ok ".pb keeps the rules of its format" tests/profile/pprof.pl "$dir/leak.pb"
 same .pb <<< "$(awk '$1 == "sample" { count[$2] += $3; bytes[$2] += $4 } END { for (type in count) print type, count[type], bytes[type] }' <<< "$said")"
+perl tests/profile/nettrace.pl "$dir/leak.nettrace" > "$dir/events" 2> "$dir/warnings"
+is "$? $(grep -c '^tick text .* copy_text;open_session;handle_request;' "$dir/events" | sed 's/^[1-9].*/some/')" "0 some" "a .nettrace that is written at once has stacks"
+same ".nettrace, written at once," <<< "$(awk '$1 == "tick" { bytes[$2] += $3 } END { for (type in bytes) print type, "-", bytes[type] }' "$dir/events")"
 # The CLR's events are of single samples: with the same seed they are the same ones, and the sum of what each stands for.
 GC_PROFILE=$dir/again.nettrace,period=1024,seed=1 "$built/leak"
 GC_PROFILE=$dir/again.txt,period=1024,seed=1 "$built/leak"

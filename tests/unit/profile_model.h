@@ -103,10 +103,6 @@ static bool made_write(const gc__profile *profile, const char *name) {
     const gc__profile_format *format = gc__profile_format_of(name);
     if (!format || !gc__output_open(&output, name, false)) return false;
     if (format->begin) format->begin(profile, &output);
-    for (uint32_t i = 0; format->events && i < profile->collections_count; i++) {
-        gc__profile_event end = {.kind = GC_PROFILE_COLLECTION_END, .collection = i};
-        format->events(profile, &end, 1, &output);
-    }
     format->write(profile, &output);
     return gc__output_close(&output);
 }

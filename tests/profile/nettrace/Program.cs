@@ -57,6 +57,9 @@ foreach (var data in log.Events)
         case DestroyGCHandleTraceData handle:
             Console.WriteLine($"handle {handle.HandleID:x} destroyed");
             break;
+        case var note when note.ProviderName == "gc.h":
+            Console.WriteLine($"note {note.PayloadByName("Text")}");
+            break;
     }
 }
 using var source = log.Events.GetSource();
