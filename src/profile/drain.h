@@ -107,15 +107,16 @@ GC__FN gc__profile_site *gc__site_of(gc__profiling *all, const gc__noted *record
     gc__profile_index *index = &profile->site_index;
     gc__sites_renew(all);
     if (!gc__index_reserve(index)) return NULL;
-    uint64_t *place = gc__index_place(profile, index, record->origin, gc__site_equal, &record->origin, sizeof record->origin);
+    uint64_t hash = record->origin;
+    uint64_t *place = gc__index_place(profile, index, hash, gc__site_equal, &hash, sizeof hash);
     if (*place) return &profile->sites[(uint32_t)*place];
     uint32_t type = gc__record_type(profile, record);
     gc__profile_site *site = GC__PROFILE_APPEND(profile, sites);
     if (!site) return NULL;
-    site->hash = record->origin;
+    site->hash = hash;
     site->type = type;
     site->stack = gc__stack_make(all, (const uint64_t *)(const void *)(record + 1), record->stack_words);
-    gc__index_set(index, place, record->origin, profile->sites_count - 1);
+    gc__index_set(index, place, hash, profile->sites_count - 1);
     return site;
 }
 

@@ -124,10 +124,53 @@ static void streamed(void) {
     gc__profile_free(&profile);
 }
 
+/* The frames of a stack, the innermost first, as digits. */
+static const char *frames_of(const gc__profile *profile, uint32_t stack) {
+    static char digits[16];
+    size_t length = 0;
+    for (; stack && length < sizeof digits - 1; stack = gc__stack_caller(profile, stack))
+        digits[length++] = (char)('0' + gc__stack_frame_number(profile, stack));
+    digits[length] = 0;
+    return digits;
+}
+
+/* Stacks that were entered twice are one afterwards, with one entry; the others are as before. */
+static void united(void) {
+    static const char *const made[] = {"321", "21", "4321", "321", "521", "21", "6", "521", "71", "71"};
+    static const char *const kept[] = {"321", "21", "4321", "521", "6", "71"};
+    gc__profile profile;
+    gc__profile_open(&profile);
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        uint32_t stack = 0;
+        for (size_t at = strlen(made[i]); at-- > 0;)
+            stack = gc__profile_stack_append(&profile, (uint32_t)(made[i][at] - '0'), stack);
+        gc__profile_entry *entry = GC__PROFILE_APPEND(&profile, entries);
+        entry->stack = stack;
+        entry->marks.ticks = 1;
+        ok(strcmp(frames_of(&profile, stack), made[i]) == 0, "a stack is as it was entered: %s", made[i]);
+    }
+    uint32_t branch = gc__profile_stack_append(&profile, 8, profile.entries[4].stack);
+    GC__PROFILE_APPEND(&profile, entries)->stack = branch;
+    ok(strcmp(frames_of(&profile, branch), "8521") == 0, "a stack with a caller from before");
+    size_t words = profile.stacks_count;
+    ok(gc__profile_unite(&profile), "stacks are united");
+    is(profile.stacks_count, 13, "nothing is there twice, of %zu words", words);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        size_t times = 0;
+        for (size_t k = 0; k < sizeof made / sizeof *made; k++) times += strcmp(made[k], kept[i]) == 0;
+        ok(strcmp(frames_of(&profile, profile.entries[i].stack), kept[i]) == 0, "one is left of %s", kept[i]);
+        is(profile.entries[i].marks.ticks, times, "with what each had");
+    }
+    is(profile.entries_count, sizeof kept / sizeof *kept + 1, "and no more");
+    ok(strcmp(frames_of(&profile, profile.entries[6].stack), "8521") == 0, "the last one is whole");
+    gc__profile_free(&profile);
+}
+
 int main(void) {
     formats();
     decimal_commas();
     empty();
     streamed();
+    united();
     return done();
 }
