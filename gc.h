@@ -7027,6 +7027,7 @@ typedef struct gc__worker {
     struct gc__crew *crew;                /* where several workers run; NULL: one */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until it looks at what the crew needs */
+    bool alone;                           /* no other worker has anything, or finds anything until this one shares it */
     gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
     size_t *live;                         /* bytes that it has marked, by region */
     uint64_t lost;                        /* copies that another worker had made first */
@@ -7159,6 +7160,7 @@ typedef struct gc__crew {
     bool runs;               /* there is a trace to share in */
     bool remember_all;       /* that of workers which hold nothing that cards have led to */
     bool ending;             /* atomic, too */
+    bool rests;              /* atomic: no run is to come in the collection, so that polling for one is in vain */
     uint32_t stop;           /* atomic: the trace goes on with one worker */
     uint32_t hungry;         /* atomic: more members wait than pieces are shared */
     size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
@@ -7276,7 +7278,7 @@ GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
    A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
    which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
 GC__FN void gc__member_wait(gc__member *member, uint32_t woken, uint64_t until_ns) {
-    while (gc__os_now_ns() < until_ns) {
+    while (gc__os_now_ns() < until_ns && !__atomic_load_n(&member->crew->rests, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 16; i++) gc__cpu_pause();
         if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) != woken) return;
     }
@@ -7412,6 +7414,7 @@ GC__FN void gc__crew_give_host(gc__worker *worker) {
     gc__member *member = &crew->members[worker->number];
     if (!worker->number || !member->for_host_count) return;
     gc__crew_lock(crew);
+    worker->alone = false;
     for (; member->for_host_count; member->for_host_count--) {
         const gc__for_host *item = &member->for_host[member->for_host_count - 1];
         if (!gc__words_reserve(&crew->for_host, crew->for_host.count + 3)) {
@@ -7463,15 +7466,29 @@ GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
     memcpy(worker->stack, keeps, kept * sizeof *keeps);
 }
 
+/* A worker that has nothing to share is alone if no other one is busy and nothing is left to be found: what another one
+   could find, this one must share first. */
+GC__FN void gc__crew_note_alone(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (worker->alone) return;
+    gc__crew_lock(crew);
+    worker->alone = crew->busy == 1 && !gc__crew_units_left(crew) && !crew->shared_count && !crew->for_host.count;
+    gc__crew_unlock(crew);
+}
+
 /* Shares work, if there is more than one entry, and calls a member for it. */
 GC__FN void gc__crew_share(gc__worker *worker) {
     gc__crew *crew = worker->crew;
-    if (worker->top - worker->stack < 2) return;
+    if (worker->top - worker->stack < 2) {
+        gc__crew_note_alone(worker);
+        return;
+    }
     gc__crew_lock(crew);
     if (crew->shared_count < GC__SHARED_PIECES && __atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) {
         gc__crew_fill(worker, &crew->shared[crew->shared_count]);
         if (crew->shared[crew->shared_count].count) {
             crew->shared_count++;
+            worker->alone = false;
             crew->members[worker->number].shared++;
             gc__crew_wake_one(crew);
             gc__crew_note_hunger(crew);
@@ -7495,16 +7512,16 @@ GC__OUT_OF_LINE bool gc__crew_poll(gc__worker *worker) {
     gc__member *member = &crew->members[worker->number];
     member->objects += member->polled;
     worker->until_poll = __atomic_load_n(&member->poll, __ATOMIC_RELAXED);
-    if (crew->seed) {
-        gc__crew_step(worker);
-        worker->until_poll = 1 + gc__crew_random(crew) % 16;
-    }
+    bool later = crew->seed && gc__crew_random(crew) % 2; /* others work before this one shares, or after that */
+    if (!later) gc__crew_step(worker);
+    if (crew->seed) worker->until_poll = 1 + gc__crew_random(crew) % 16;
     member->polled = worker->until_poll;
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) {
         worker->until_poll = 1;
         return false;
     }
     if (__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) gc__crew_share(worker);
+    if (later) gc__crew_step(worker);
     return true;
 }
 
@@ -7537,8 +7554,10 @@ GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
     __atomic_store_n(&crew->next_unit, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&crew->stop, 0u, __ATOMIC_RELAXED);
     __atomic_store_n(&crew->turn, 0u, __ATOMIC_SEQ_CST);
-    for (unsigned i = 0; i < crew->count; i++)
+    for (unsigned i = 0; i < crew->count; i++) {
         crew->members[i].polled = crew->members[i].worker.until_poll = crew->seed ? 1 : GC__POLL;
+        crew->members[i].worker.alone = false;
+    }
     __atomic_store_n(&crew->began_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
     gc__crew_note_hunger(crew);
     gc__crew_unlock(crew);
@@ -7808,7 +7827,9 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
    Where several workers run, marking an object is an atomic OR, and the worker that set the bit scans the object. Copying
    is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which is
    the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
-   that looks for objects in a card would take a copy that is then taken back for an object. */
+   that looks for objects in a card would take a copy that is then taken back for an object.
+
+   A worker that is alone (gc__crew_note_alone) claims without locked instructions. */
 
 
 /* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
@@ -7826,7 +7847,8 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
 
 /* Marks the object; returns whether it had no mark yet. */
 GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
-    bool fresh = many ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
+    bool shared = many && !worker->alone;
+    bool fresh = shared ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
     if (fresh && many)
         worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
     else if (fresh)
@@ -7845,9 +7867,10 @@ GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
    another worker has copied it first; otherwise that which refers to this copy. */
-GC__INLINED uintptr_t gc__claim_copied(uintptr_t object, uintptr_t header, uintptr_t copy, bool many) {
+GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t object, uintptr_t header, uintptr_t copy,
+                                       bool many) {
     uintptr_t forward = copy | GC__FORWARD_TAG;
-    if (!many) {
+    if (!many || worker->alone) {
         gc__mark_set(copy);
         GC__WORD(object) = forward;
     } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,
@@ -7997,10 +8020,14 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
 /* The same where another worker may be replacing the first word, which was `header`: it is not read again. */
 GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
     GC__WORD(to) = header;
-    if (bytes == 16)
-        GC__WORD(to + 8) = GC__WORD(from + 8);
-    else
-        gc__copy_words(to + 8, from + 8, bytes - 8);
+    GC__WORD(to + 8) = GC__WORD(from + 8);
+    if (GC__UNLIKELY(bytes > 128)) {
+        memcpy((void *)(to + 16), (const void *)(from + 16), bytes - 16);
+        return;
+    }
+    size_t last = bytes - 16;
+    for (size_t i = 16; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
+    if (last) memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
 /* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
@@ -8025,7 +8052,6 @@ GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t ob
 GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr_t header, unsigned target, bool many) {
     gc_window *window = &worker->windows[target];
     size_t bytes = gc__object_bytes_as(object, header);
-    bool leaf = gc__header_is_leaf(header);
     if (GC__UNLIKELY(bytes > gc__window_room(window))) {
         if (many ? !gc__worker_window_many(worker, target, bytes) : !gc__worker_window(worker, target, bytes))
             return many ? 0 : gc__evacuation_failed(worker, object, target);
@@ -8037,10 +8063,10 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     else
         gc__copy_words(copy, object, bytes);
     if (GC_DEBUG >= 3 && many) gc__crew_step(worker);
-    uintptr_t forward = gc__claim_copied(object, header, copy, many);
+    uintptr_t forward = gc__claim_copied(worker, object, header, copy, many);
     if (many && GC__UNLIKELY(forward != (copy | GC__FORWARD_TAG))) return gc__copy_lost(worker, window, bytes, forward);
     if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
-    if (!leaf) gc__trace_push(worker, copy);
+    if (!gc__header_is_leaf(header)) gc__trace_push(worker, copy);
     return copy;
 }
 
@@ -8444,8 +8470,10 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
 /* The same where several workers run. False: the worker must stop, with what it holds. */
 GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     while (worker->top != worker->stack) {
-        if (GC__UNLIKELY(--worker->until_poll == 0) && !gc__crew_poll(worker)) return false;
-        if (worker->top == worker->stack) break; /* all of it was shared */
+        if (GC__UNLIKELY(--worker->until_poll == 0)) {
+            if (!gc__crew_poll(worker)) return false;
+            if (worker->top == worker->stack) break; /* all of it was shared */
+        }
         uintptr_t object = *--worker->top;
         if (object & GC__CONTINUED) {
             worker->top -= 2;
@@ -9139,6 +9167,7 @@ GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
         worker->live = member->live.words;
         member->poll = GC__POLL;
     }
+    __atomic_store_n(&crew->rests, false, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -9293,9 +9322,9 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
     }
 }
 
-/* Calls f for each condemned region, on any thread. */
+/* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
 GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
-    if (worker->crew) {
+    if (worker->crew && gc__condemned_first(worker->heap) == 2) {
         gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__crew_each(worker, units, gc__condemned_unit, &job);
@@ -12611,6 +12640,7 @@ GC__FN void gc__crew_leave(gc__worker *worker) {
         for (int g = 0; g < GC_GENERATIONS; g++) member->bytes += member->worker.copied_bytes[g];
         member->lost += member->worker.lost;
     }
+    __atomic_store_n(&crew->rests, true, __ATOMIC_RELAXED);
     worker->crew = NULL;
 }
 

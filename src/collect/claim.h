@@ -4,7 +4,9 @@
    Where several workers run, marking an object is an atomic OR, and the worker that set the bit scans the object. Copying
    is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which is
    the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
-   that looks for objects in a card would take a copy that is then taken back for an object. */
+   that looks for objects in a card would take a copy that is then taken back for an object.
+
+   A worker that is alone (gc__crew_note_alone) claims without locked instructions. */
 #pragma once
 
 #include "../heap/bits.h"
@@ -26,7 +28,8 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
 
 /* Marks the object; returns whether it had no mark yet. */
 GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
-    bool fresh = many ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
+    bool shared = many && !worker->alone;
+    bool fresh = shared ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
     if (fresh && many)
         worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
     else if (fresh)
@@ -45,9 +48,10 @@ GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
    another worker has copied it first; otherwise that which refers to this copy. */
-GC__INLINED uintptr_t gc__claim_copied(uintptr_t object, uintptr_t header, uintptr_t copy, bool many) {
+GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t object, uintptr_t header, uintptr_t copy,
+                                       bool many) {
     uintptr_t forward = copy | GC__FORWARD_TAG;
-    if (!many) {
+    if (!many || worker->alone) {
         gc__mark_set(copy);
         GC__WORD(object) = forward;
     } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,

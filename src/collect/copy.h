@@ -121,10 +121,14 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
 /* The same where another worker may be replacing the first word, which was `header`: it is not read again. */
 GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
     GC__WORD(to) = header;
-    if (bytes == 16)
-        GC__WORD(to + 8) = GC__WORD(from + 8);
-    else
-        gc__copy_words(to + 8, from + 8, bytes - 8);
+    GC__WORD(to + 8) = GC__WORD(from + 8);
+    if (GC__UNLIKELY(bytes > 128)) {
+        memcpy((void *)(to + 16), (const void *)(from + 16), bytes - 16);
+        return;
+    }
+    size_t last = bytes - 16;
+    for (size_t i = 16; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
+    if (last) memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
 /* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
@@ -149,7 +153,6 @@ GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t ob
 GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr_t header, unsigned target, bool many) {
     gc_window *window = &worker->windows[target];
     size_t bytes = gc__object_bytes_as(object, header);
-    bool leaf = gc__header_is_leaf(header);
     if (GC__UNLIKELY(bytes > gc__window_room(window))) {
         if (many ? !gc__worker_window_many(worker, target, bytes) : !gc__worker_window(worker, target, bytes))
             return many ? 0 : gc__evacuation_failed(worker, object, target);
@@ -161,10 +164,10 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     else
         gc__copy_words(copy, object, bytes);
     if (GC_DEBUG >= 3 && many) gc__crew_step(worker);
-    uintptr_t forward = gc__claim_copied(object, header, copy, many);
+    uintptr_t forward = gc__claim_copied(worker, object, header, copy, many);
     if (many && GC__UNLIKELY(forward != (copy | GC__FORWARD_TAG))) return gc__copy_lost(worker, window, bytes, forward);
     if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
-    if (!leaf) gc__trace_push(worker, copy);
+    if (!gc__header_is_leaf(header)) gc__trace_push(worker, copy);
     return copy;
 }
 

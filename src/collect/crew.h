@@ -73,6 +73,7 @@ typedef struct gc__crew {
     bool runs;               /* there is a trace to share in */
     bool remember_all;       /* that of workers which hold nothing that cards have led to */
     bool ending;             /* atomic, too */
+    bool rests;              /* atomic: no run is to come in the collection, so that polling for one is in vain */
     uint32_t stop;           /* atomic: the trace goes on with one worker */
     uint32_t hungry;         /* atomic: more members wait than pieces are shared */
     size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
@@ -190,7 +191,7 @@ GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
    A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
    which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
 GC__FN void gc__member_wait(gc__member *member, uint32_t woken, uint64_t until_ns) {
-    while (gc__os_now_ns() < until_ns) {
+    while (gc__os_now_ns() < until_ns && !__atomic_load_n(&member->crew->rests, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 16; i++) gc__cpu_pause();
         if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) != woken) return;
     }
@@ -326,6 +327,7 @@ GC__FN void gc__crew_give_host(gc__worker *worker) {
     gc__member *member = &crew->members[worker->number];
     if (!worker->number || !member->for_host_count) return;
     gc__crew_lock(crew);
+    worker->alone = false;
     for (; member->for_host_count; member->for_host_count--) {
         const gc__for_host *item = &member->for_host[member->for_host_count - 1];
         if (!gc__words_reserve(&crew->for_host, crew->for_host.count + 3)) {
@@ -377,15 +379,29 @@ GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
     memcpy(worker->stack, keeps, kept * sizeof *keeps);
 }
 
+/* A worker that has nothing to share is alone if no other one is busy and nothing is left to be found: what another one
+   could find, this one must share first. */
+GC__FN void gc__crew_note_alone(gc__worker *worker) {
+    gc__crew *crew = worker->crew;
+    if (worker->alone) return;
+    gc__crew_lock(crew);
+    worker->alone = crew->busy == 1 && !gc__crew_units_left(crew) && !crew->shared_count && !crew->for_host.count;
+    gc__crew_unlock(crew);
+}
+
 /* Shares work, if there is more than one entry, and calls a member for it. */
 GC__FN void gc__crew_share(gc__worker *worker) {
     gc__crew *crew = worker->crew;
-    if (worker->top - worker->stack < 2) return;
+    if (worker->top - worker->stack < 2) {
+        gc__crew_note_alone(worker);
+        return;
+    }
     gc__crew_lock(crew);
     if (crew->shared_count < GC__SHARED_PIECES && __atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) {
         gc__crew_fill(worker, &crew->shared[crew->shared_count]);
         if (crew->shared[crew->shared_count].count) {
             crew->shared_count++;
+            worker->alone = false;
             crew->members[worker->number].shared++;
             gc__crew_wake_one(crew);
             gc__crew_note_hunger(crew);
@@ -409,16 +425,16 @@ GC__OUT_OF_LINE bool gc__crew_poll(gc__worker *worker) {
     gc__member *member = &crew->members[worker->number];
     member->objects += member->polled;
     worker->until_poll = __atomic_load_n(&member->poll, __ATOMIC_RELAXED);
-    if (crew->seed) {
-        gc__crew_step(worker);
-        worker->until_poll = 1 + gc__crew_random(crew) % 16;
-    }
+    bool later = crew->seed && gc__crew_random(crew) % 2; /* others work before this one shares, or after that */
+    if (!later) gc__crew_step(worker);
+    if (crew->seed) worker->until_poll = 1 + gc__crew_random(crew) % 16;
     member->polled = worker->until_poll;
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) {
         worker->until_poll = 1;
         return false;
     }
     if (__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) gc__crew_share(worker);
+    if (later) gc__crew_step(worker);
     return true;
 }
 
@@ -451,8 +467,10 @@ GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
     __atomic_store_n(&crew->next_unit, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&crew->stop, 0u, __ATOMIC_RELAXED);
     __atomic_store_n(&crew->turn, 0u, __ATOMIC_SEQ_CST);
-    for (unsigned i = 0; i < crew->count; i++)
+    for (unsigned i = 0; i < crew->count; i++) {
         crew->members[i].polled = crew->members[i].worker.until_poll = crew->seed ? 1 : GC__POLL;
+        crew->members[i].worker.alone = false;
+    }
     __atomic_store_n(&crew->began_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
     gc__crew_note_hunger(crew);
     gc__crew_unlock(crew);

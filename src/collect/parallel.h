@@ -109,6 +109,7 @@ GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
         worker->live = member->live.words;
         member->poll = GC__POLL;
     }
+    __atomic_store_n(&crew->rests, false, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -263,9 +264,9 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
     }
 }
 
-/* Calls f for each condemned region, on any thread. */
+/* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
 GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
-    if (worker->crew) {
+    if (worker->crew && gc__condemned_first(worker->heap) == 2) {
         gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__crew_each(worker, units, gc__condemned_unit, &job);

@@ -393,8 +393,10 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
 /* The same where several workers run. False: the worker must stop, with what it holds. */
 GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     while (worker->top != worker->stack) {
-        if (GC__UNLIKELY(--worker->until_poll == 0) && !gc__crew_poll(worker)) return false;
-        if (worker->top == worker->stack) break; /* all of it was shared */
+        if (GC__UNLIKELY(--worker->until_poll == 0)) {
+            if (!gc__crew_poll(worker)) return false;
+            if (worker->top == worker->stack) break; /* all of it was shared */
+        }
         uintptr_t object = *--worker->top;
         if (object & GC__CONTINUED) {
             worker->top -= 2;

@@ -137,6 +137,7 @@ GC__FN void gc__crew_leave(gc__worker *worker) {
         for (int g = 0; g < GC_GENERATIONS; g++) member->bytes += member->worker.copied_bytes[g];
         member->lost += member->worker.lost;
     }
+    __atomic_store_n(&crew->rests, true, __ATOMIC_RELAXED);
     worker->crew = NULL;
 }
 

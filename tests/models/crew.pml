@@ -8,12 +8,15 @@
    EARLY         the run ends while one worker is busy
    LATE_BUSY     a worker that takes a piece is busy only some steps later
    NO_WAKE       the last worker to become idle does not wake the one that waits for the end
-   FORGETFUL     a waking word is cleared after the lock was released, so that a wake in between is lost */
+   FORGETFUL     a waking word is cleared after the lock was released, so that a wake in between is lost
+   A worker that is alone claims by a store. Faults of that:
+   STAYS_ALONE   a worker that was alone takes itself for alone after it has shared
+   ALONE_BUSY, ALONE_UNITS, ALONE_PIECES: it does not ask for other busy workers, for units, or for shared pieces */
 
 #ifndef WORKERS
 #define WORKERS 3
 #endif
-#define OBJECTS 4
+#define OBJECTS 5
 #define UNITS 2 /* of roots: references to objects 0 and 1 */
 
 byte word[OBJECTS];           /* 0, or the worker whose copy it is, + 1 */
@@ -21,11 +24,11 @@ byte copies[OBJECTS];         /* how many workers took theirs for the copy */
 byte held[WORKERS * OBJECTS]; /* references on the stacks */
 byte shared[OBJECTS], shared_count;
 byte busy = 1, next_unit;
-bool is_busy[WORKERS], asleep[WORKERS], woken[WORKERS];
+bool is_busy[WORKERS], asleep[WORKERS], woken[WORKERS], alone[WORKERS];
 bool ending, done;
 
 #define HELD(o) held[me * OBJECTS + (o)]
-#define HOLDS (HELD(0) + HELD(1) + HELD(2) + HELD(3))
+#define HOLDS (HELD(0) + HELD(1) + HELD(2) + HELD(3) + HELD(4))
 
 inline wake(number) {
     asleep[number] = false;
@@ -43,12 +46,28 @@ inline wake_one() {
 /* Which objects the references of `o` lead to. */
 inline push_children(o) {
     if
-    :: o == 0 -> HELD(1)++; HELD(2)++
-    :: o == 1 -> HELD(2)++
+    :: o == 0 -> HELD(4)++
+    :: o == 1 -> HELD(2)++; HELD(3)++; HELD(4)++
     :: o == 2 -> HELD(3)++
     :: else
     fi
 }
+
+#ifdef ALONE_BUSY
+#define NO_OTHER_IS_BUSY true
+#else
+#define NO_OTHER_IS_BUSY (busy == 1)
+#endif
+#ifdef ALONE_UNITS
+#define NO_UNITS true
+#else
+#define NO_UNITS (next_unit >= UNITS)
+#endif
+#ifdef ALONE_PIECES
+#define NO_PIECES true
+#else
+#define NO_PIECES (shared_count == 0)
+#endif
 
 inline become_busy() {
     is_busy[me] = true;
@@ -62,6 +81,7 @@ inline become_busy() {
     :: from(1) -> from(1)--; to(1)++ \
     :: from(2) -> from(2)--; to(2)++ \
     :: from(3) -> from(3)--; to(3)++ \
+    :: from(4) -> from(4)--; to(4)++ \
     fi
 #define SHARED(o) shared[o]
 #ifdef LOST_PIECE
@@ -93,7 +113,8 @@ work:
             :: HELD(0) -> object = 0
             :: !HELD(0) && HELD(1) -> object = 1
             :: !HELD(0) && !HELD(1) && HELD(2) -> object = 2
-            :: else -> object = 3
+            :: !HELD(0) && !HELD(1) && !HELD(2) && HELD(3) -> object = 3
+            :: else -> object = 4
             fi;
             HELD(object)--
         };
@@ -106,19 +127,22 @@ work:
 #else
             atomic {
                 if
-                :: word[object] == 0 -> word[object] = me + 1; copies[object]++; push_children(object)
+                :: word[object] == 0 || alone[me] -> word[object] = me + 1; copies[object]++; push_children(object)
                 :: else /* it is taken back */
                 fi
             }
 #endif
-        fi;
-        atomic { /* a look at what the crew needs */
+        fi
+    :: atomic { /* a look at what the crew needs */
             if
             :: HOLDS >= 2 && shared_count == 0 && (asleep[1] || asleep[WORKERS - 1]) ->
                 MOVE(HELD, SHARED);
                 shared_count++;
+#ifndef STAYS_ALONE
+                alone[me] = false;
+#endif
                 wake_one()
-            :: else
+            :: HOLDS == 1 && !alone[me] && NO_OTHER_IS_BUSY && NO_UNITS && NO_PIECES -> alone[me] = true
             fi
         }
     :: next_unit >= UNITS && HOLDS == 0 -> break
@@ -174,8 +198,8 @@ next:
     od;
     if
     :: me == 0 ->
-        assert(word[0] && word[1] && word[2] && word[3]);
-        assert(copies[0] == 1 && copies[1] == 1 && copies[2] == 1 && copies[3] == 1);
+        assert(word[0] && word[1] && word[2] && word[3] && word[4]);
+        assert(copies[0] == 1 && copies[1] == 1 && copies[2] == 1 && copies[3] == 1 && copies[4] == 1);
         byte i = 0;
         do
         :: i < WORKERS * OBJECTS -> assert(!held[i]); i++

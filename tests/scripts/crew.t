@@ -28,6 +28,10 @@ planted 'a copy that is found before it is claimed' \
     's/(copy_body\(copy, object, header, bytes\);\s*)(else)/$1$2/; s/if \(GC_DEBUG >= 3 && many\) gc__crew_step\(worker\);/if (many) { gc__mark_publish(copy); gc__crew_step(worker); }/'
 planted 'a card that is lost with the rest of an array' \
     's/piece->remember = gc__worker_remembers\(worker\);/piece->remember = false;/' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18'
+planted 'a worker that takes itself for alone after it has shared' \
+    's/worker->alone = false;\s*(crew->members\[worker->number\]\.shared\+\+)/$1/'
+planted 'a worker that takes itself for alone beside busy ones' \
+    's/worker->alone = crew->busy == 1 && /worker->alone = /'
 planted 'cards that are scanned as roots are' \
     's/gc__crew_remember\(worker, true\);\s*(if \(unit >= slots\))/$1/'
 planted 'mark bits of regions that nobody clears' \

@@ -31,7 +31,8 @@ errors() {
 is "$(errors crew.pml '-DWORKERS=2' safety)" 0 'two workers: each object is copied once, and none is left out'
 is "$(errors crew.pml '' safety)" 0 'three workers likewise'
 is "$(errors crew.pml '-DWORKERS=2' liveness)" 0 'and each run ends'
-for fault in UNCLAIMED LOST_PIECE EARLY LATE_BUSY NO_WAKE FORGETFUL; do
+for fault in UNCLAIMED LOST_PIECE EARLY LATE_BUSY NO_WAKE FORGETFUL \
+    STAYS_ALONE ALONE_BUSY ALONE_UNITS ALONE_PIECES; do
     is "$(errors crew.pml "-D$fault" safety)" 1 "three workers, $fault: an error is found"
 done
 

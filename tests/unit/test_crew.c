@@ -298,8 +298,74 @@ static void handles(void) {
         for (unsigned k = 0; k < KINDS; k++) gc_handle_destroy(heap, all[k][i]);
 }
 
+/* Lists that run into each other, from many roots, so that a worker often has one reference only, and others come to the same
+   object at the same time; some objects have a trace function, and some lead to two others. The model is which number refers to
+   which. */
+#define AT_A_TIME 64 /* roots that one worker takes at a time: the next one takes the same */
+#define LINKS 3000
+#define HEADS 700
+static node *heads[HEADS];
+static unsigned next_of[LINKS], other_of[LINKS], head_of[HEADS];
+
+static void link_trace(void *object, gc_visitor *visitor) { gc_visit(visitor, &((node *)object)->left, 2, 0); }
+static const gc_type link_type = GC_TYPE_TRACED(node, link_trace);
+
+static void lists_make(vector *all) {
+    GC_ROOTS(gc, all);
+    for (unsigned i = 0; i < LINKS; i++) {
+        node *n = i % 16 ? new_node(i) : gc_new(gc, &link_type);
+        n->value = i;
+        next_of[i] = i ? i - 1 - (unsigned)(random_bits() % (i < 30 ? i : 30)) : 0;
+        other_of[i] = i % 11 || !i ? 0 : (unsigned)(random_bits() % i);
+        if (i) n->left = all->items[next_of[i]];
+        if (other_of[i]) n->right = all->items[other_of[i]];
+        gc_store(gc, &all->items[i], n);
+    }
+    for (unsigned h = 0; h < HEADS; h++) {
+        head_of[h] = h & AT_A_TIME ? head_of[h - AT_A_TIME] : (unsigned)(random_bits() % LINKS);
+        heads[h] = all->items[head_of[h]];
+    }
+}
+
+static bool lists_are_whole(void) {
+    static const node *seen[LINKS], *waiting[2 * LINKS + HEADS];
+    static unsigned numbers[2 * LINKS + HEADS];
+    size_t count = 0;
+    memset(seen, 0, sizeof seen);
+    for (; count < HEADS; count++) waiting[count] = heads[count], numbers[count] = head_of[count];
+    while (count) {
+        const node *n = waiting[--count];
+        unsigned i = numbers[count];
+        if (!n || n->value != i || (seen[i] && seen[i] != n)) return false;
+        if (seen[i]) continue;
+        seen[i] = n;
+        if (i) waiting[count] = n->left, numbers[count++] = next_of[i];
+        if (other_of[i]) waiting[count] = n->right, numbers[count++] = other_of[i];
+    }
+    return true;
+}
+
+static void lists(void) {
+    vector *all = NULL;
+    GC_ROOTS(gc, all);
+    bool whole = true;
+    gc_roots_add(heap, heads, HEADS, 0);
+    for (int k = 0; k < 4 && whole; k++) {
+        all = new_vector(LINKS);
+        lists_make(all);
+        all = NULL;
+        for (int i = 0; i < 4 && whole; i++) {
+            gc_collect(heap, i % 3, i >= 2 ? GC_COLLECT_COMPACTING : GC_COLLECT_BLOCKING);
+            whole = lists_are_whole();
+        }
+    }
+    ok(whole, "%u threads, order %u: lists that run into each other", threads, order);
+    gc_roots_remove(heap, heads);
+}
+
 static void shapes(void) {
-    static void (*const each[])(void) = {a_graph, a_tree, a_list, an_array, ends_of_arrays, handles, trace_functions};
+    static void (*const each[])(void) = {a_graph, a_tree,  a_list,          an_array, ends_of_arrays,
+                                         lists,   handles, trace_functions};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         begin_crew((gc_options){0});
         each[i]();
