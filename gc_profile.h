@@ -2034,9 +2034,10 @@ GC__FN bool gc__profile_unite(gc__profile *profile) {
 }
 
 /* X(array): all arrays of a profile. */
-#define GC__PROFILE_ARRAYS(X) \
-    X(texts) X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(sites) X(amounts) X(marks) X(entries) \
-    X(collections) X(threads) X(heaps)
+#define GC__PROFILE_ARRAYS(X)                                                                                        \
+    X(texts)                                                                                                         \
+    X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(sites) X(amounts) X(marks) X(entries) X(collections) \
+        X(threads) X(heaps)
 #define GC__PROFILE_INDEXES(X) X(text_index) X(frame_index) X(stack_index) X(type_index) X(site_index) X(entry_index)
 
 GC__FN void gc__profile_free(gc__profile *profile) {
@@ -2498,7 +2499,8 @@ GC__FN void gc__tracked_sum_lists(gc__profile *profile, const gc__tracked_list *
 GC__FN bool gc__tracked_sum(gc__profiling *all) {
     gc__profile *profile = &all->profile;
     profile->entries_count = 0;
-    if (!gc__profile_reserve(&profile->entries, profile->sites_count, &profile->entries_capacity, sizeof *profile->entries))
+    if (!gc__profile_reserve(&profile->entries, profile->sites_count, &profile->entries_capacity,
+                             sizeof *profile->entries))
         return false;
     profile->entries_count = profile->sites_count;
     for (size_t i = 0; i < profile->entries_count; i++) {
@@ -4476,7 +4478,8 @@ GC__FN void gc__pb_put_sample(gc__pb_writer *writer, const gc__profile_entry *en
     gc__pb message, list;
     message.used = list.used = 0;
     if (!entry->stack) gc__pb_raw(&list, 1);
-    for (uint32_t at = entry->stack, left = GC__PROFILE_DEPTH_MAX; at && left; at = gc__stack_caller(profile, at), left--)
+    for (uint32_t at = entry->stack, left = GC__PROFILE_DEPTH_MAX; at && left;
+         at = gc__stack_caller(profile, at), left--)
         gc__pb_raw(&list, gc__stack_frame_number(profile, at) + 1);
     gc__pb_message(&message, 1, &list);
     list.used = 0;
@@ -4528,7 +4531,11 @@ GC__FN void gc__write_pprof(const gc__profile *profile, gc__output *output) {
 #define GC__NETTRACE_BLOCK_BYTES ((size_t)1 << 15) /* of a block, after which a new one begins */
 #define GC__NETTRACE_PAYLOAD_BYTES 8192            /* of an event at most; readers have 16 bits for that */
 
-typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN, GC__NETTRACE_OWN } gc__nettrace_provider;
+typedef enum gc__nettrace_provider {
+    GC__NETTRACE_RUNTIME,
+    GC__NETTRACE_RUNDOWN,
+    GC__NETTRACE_OWN
+} gc__nettrace_provider;
 
 /* The events of the CLR that are written, and one of our own, a text. X(NAME, provider, id, version, level, keywords). */
 #define GC__NETTRACE_EVENTS(X)                                          \
@@ -4699,7 +4706,8 @@ GC__FN void gc__net_event(gc__nettrace *self, gc__nettrace_event event, uint64_t
 /* The beginning of a file. */
 
 GC__FN const char *gc__net_provider_name(gc__nettrace_provider provider) {
-    static const char *const names[] = {"Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown", "gc.h"};
+    static const char *const names[] = {"Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown",
+                                        "gc.h"};
     return names[provider];
 }
 
@@ -5112,8 +5120,9 @@ GC__FN void gc__net_put_summary(gc__nettrace *self) {
     for (size_t i = 0; i < profile->entries_count; i++) gc__net_add_stack(self, profile->entries[i].stack);
     gc__net_stacks_end(self);
     self->thread = profile->process;
-    gc__net_text(&self->payload, "ticks have the sums of their type and stack: for each event when it came, start the profile "
-                                 "with a .nettrace file");
+    gc__net_text(&self->payload,
+                 "ticks have the sums of their type and stack: for each event when it came, start the profile "
+                 "with a .nettrace file");
     gc__net_event(self, GC__NETTRACE_NOTE, profile->end_ns);
     for (size_t i = 0; i < profile->entries_count; i++) {
         const gc__profile_entry *entry = &profile->entries[i];

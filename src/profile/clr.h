@@ -339,8 +339,9 @@ GC__FN void gc__net_put_summary(gc__nettrace *self) {
     for (size_t i = 0; i < profile->entries_count; i++) gc__net_add_stack(self, profile->entries[i].stack);
     gc__net_stacks_end(self);
     self->thread = profile->process;
-    gc__net_text(&self->payload, "ticks have the sums of their type and stack: for each event when it came, start the profile "
-                                 "with a .nettrace file");
+    gc__net_text(&self->payload,
+                 "ticks have the sums of their type and stack: for each event when it came, start the profile "
+                 "with a .nettrace file");
     gc__net_event(self, GC__NETTRACE_NOTE, profile->end_ns);
     for (size_t i = 0; i < profile->entries_count; i++) {
         const gc__profile_entry *entry = &profile->entries[i];

@@ -90,7 +90,8 @@ GC__FN void gc__tracked_sum_lists(gc__profile *profile, const gc__tracked_list *
 GC__FN bool gc__tracked_sum(gc__profiling *all) {
     gc__profile *profile = &all->profile;
     profile->entries_count = 0;
-    if (!gc__profile_reserve(&profile->entries, profile->sites_count, &profile->entries_capacity, sizeof *profile->entries))
+    if (!gc__profile_reserve(&profile->entries, profile->sites_count, &profile->entries_capacity,
+                             sizeof *profile->entries))
         return false;
     profile->entries_count = profile->sites_count;
     for (size_t i = 0; i < profile->entries_count; i++) {

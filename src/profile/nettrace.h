@@ -13,7 +13,11 @@
 #define GC__NETTRACE_BLOCK_BYTES ((size_t)1 << 15) /* of a block, after which a new one begins */
 #define GC__NETTRACE_PAYLOAD_BYTES 8192            /* of an event at most; readers have 16 bits for that */
 
-typedef enum gc__nettrace_provider { GC__NETTRACE_RUNTIME, GC__NETTRACE_RUNDOWN, GC__NETTRACE_OWN } gc__nettrace_provider;
+typedef enum gc__nettrace_provider {
+    GC__NETTRACE_RUNTIME,
+    GC__NETTRACE_RUNDOWN,
+    GC__NETTRACE_OWN
+} gc__nettrace_provider;
 
 /* The events of the CLR that are written, and one of our own, a text. X(NAME, provider, id, version, level, keywords). */
 #define GC__NETTRACE_EVENTS(X)                                          \
@@ -184,7 +188,8 @@ GC__FN void gc__net_event(gc__nettrace *self, gc__nettrace_event event, uint64_t
 /* The beginning of a file. */
 
 GC__FN const char *gc__net_provider_name(gc__nettrace_provider provider) {
-    static const char *const names[] = {"Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown", "gc.h"};
+    static const char *const names[] = {"Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown",
+                                        "gc.h"};
     return names[provider];
 }
 

@@ -255,7 +255,8 @@ GC__FN void gc__pb_put_sample(gc__pb_writer *writer, const gc__profile_entry *en
     gc__pb message, list;
     message.used = list.used = 0;
     if (!entry->stack) gc__pb_raw(&list, 1);
-    for (uint32_t at = entry->stack, left = GC__PROFILE_DEPTH_MAX; at && left; at = gc__stack_caller(profile, at), left--)
+    for (uint32_t at = entry->stack, left = GC__PROFILE_DEPTH_MAX; at && left;
+         at = gc__stack_caller(profile, at), left--)
         gc__pb_raw(&list, gc__stack_frame_number(profile, at) + 1);
     gc__pb_message(&message, 1, &list);
     list.used = 0;

@@ -268,9 +268,10 @@ GC__FN bool gc__profile_unite(gc__profile *profile) {
 }
 
 /* X(array): all arrays of a profile. */
-#define GC__PROFILE_ARRAYS(X) \
-    X(texts) X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(sites) X(amounts) X(marks) X(entries) \
-    X(collections) X(threads) X(heaps)
+#define GC__PROFILE_ARRAYS(X)                                                                                        \
+    X(texts)                                                                                                         \
+    X(frames) X(stacks) X(types) X(modules) X(codes) X(lines) X(sites) X(amounts) X(marks) X(entries) X(collections) \
+        X(threads) X(heaps)
 #define GC__PROFILE_INDEXES(X) X(text_index) X(frame_index) X(stack_index) X(type_index) X(site_index) X(entry_index)
 
 GC__FN void gc__profile_free(gc__profile *profile) {

@@ -123,6 +123,14 @@ if command -v node > /dev/null && [ -n "$chromium" ] && [ -d "$packages/node_mod
 else
     skip "pages in a browser" "chromium or puppeteer-core is not installed (tools/setup profile)"
 fi
+pprof=$(command -v "$packages/pprof" || command -v pprof)
+if [ -n "$pprof" ]; then
+    lines() { HOME=$dir timeout 120 "$pprof" -symbolize=force "$@" -alloc_space "$dir/leak.pb" 2>&1; }
+    matches "$(lines -list handle_request)" '^ +[0-9].* answer \*reply = gc_new' "pprof lists the source with what each line allocates"
+    matches "$(lines -top -lines)" 'gc_new_array .*/gc\.h:[0-9]+ \(inline\)' "and shows inlined functions"
+else
+    skip "lines and inlined functions in pprof" "pprof is not installed (tools/setup profile)"
+fi
 trace_processor=$(command -v trace_processor_shell || command -v trace_processor)
 if [ -n "$trace_processor" ]; then
     echo "select count(*) as n from slice where name like 'GC %'" > "$dir/query"
