@@ -672,9 +672,10 @@ typedef struct gc_options {
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; nothing is
-       compacted then but near the limit. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit,
-       whose host must set barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and
-       OLD do not do. Objects with trace functions are looked at in the last pause.
+       compacted then. That takes room: with less than 1.7 times what lives, full collections stop the program. Best with the
+       barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set barrier_changed, young collections
+       take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. Objects with trace functions are looked at
+       in the last pause.
        A warning says what stands against it. */
     gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
@@ -3466,6 +3467,10 @@ GC_API const char *gc_last_message(void) { return gc__last_message; }
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
+/* Adds to a counter that threads add to without the lock. */
+GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
+GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
+
 #define GC__WORDS_FIRST_BYTES ((size_t)1 << 16) /* what a list takes at first */
 
 typedef struct gc__words {
@@ -4816,6 +4821,13 @@ GC__FN void gc__arena_release(gc__region *region) {
 
 typedef struct gc__profiler gc__profiler;
 
+/* Holes in lists by size, four for each power of two, linked by their second words. The first word is a filler's. */
+typedef struct gc__holes {
+    gc_word first[GC__HOLE_LISTS];
+    uint64_t listed[2]; /* bits of the lists that are not empty */
+    size_t bytes;       /* atomic */
+} gc__holes;
+
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
 struct gc_heap {
@@ -4830,8 +4842,9 @@ struct gc_heap {
     gc_window fixed;               /* where objects that never move are allocated; each has a mark bit at once */
     gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
     size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
-    gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
-    uint64_t holes_listed[2];      /* bits of the lists that are not empty */
+    gc__holes holes;               /* for mutators */
+    gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
+    gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
@@ -5646,10 +5659,10 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
 
 
-#define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_LISTED ((size_t)48) /* or until they are filled, if so many are left that they are listed */
 
-/* The holes of a heap for mutators are in lists by size, four for each power of two, linked by their second words. A hole
-   that is taken is as small as possible; what a window leaves of it is listed again. */
+/* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
     unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
@@ -5657,17 +5670,13 @@ GC__FN unsigned gc__hole_class(size_t bytes) {
 }
 
 /* Adds a filler to the lists, unless it is too small for that. */
-GC__FN void gc__hole_list(gc_heap *heap, uintptr_t at, size_t bytes) {
+GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
     unsigned list = gc__hole_class(bytes);
-    GC__WORD(at + 8) = heap->holes[list];
-    heap->holes[list] = at;
-    heap->holes_listed[list / 64] |= (uint64_t)1 << list % 64;
-}
-
-GC__FN void gc__holes_forget(gc_heap *heap) {
-    memset(heap->holes, 0, sizeof heap->holes);
-    memset(heap->holes_listed, 0, sizeof heap->holes_listed);
+    GC__WORD(at + 8) = holes->first[list];
+    holes->first[list] = at;
+    holes->listed[list / 64] |= (uint64_t)1 << list % 64;
+    gc__count(&holes->bytes, bytes);
 }
 
 /* Makes a region linear by writing a filler into each of its holes, and lists them, those with low addresses first. */
@@ -5677,7 +5686,7 @@ GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
         uintptr_t object = gc__mark_previous(region->base, at - 8);
         uintptr_t hole = object ? object + gc__object_bytes(object) : region->base;
         gc__filler_write(hole, at - hole);
-        gc__hole_list(heap, hole, at - hole);
+        gc__hole_list(&heap->holes, hole, at - hole);
         at = object ? object : region->base;
     }
     region->top = region->dirty_end = end;
@@ -5688,9 +5697,9 @@ GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
 }
 
 /* The first list that is not empty, from `list` on; GC__HOLE_LISTS if there is none. */
-GC__FN unsigned gc__holes_from(const gc_heap *heap, unsigned list) {
+GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
-        uint64_t listed = heap->holes_listed[word];
+        uint64_t listed = holes->listed[word];
         if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
         if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
     }
@@ -5700,26 +5709,27 @@ GC__FN unsigned gc__holes_from(const gc_heap *heap, unsigned list) {
 #define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
 
 /* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
-GC__FN uintptr_t gc__hole_take(gc_heap *heap, size_t bytes) {
+GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) bytes = GC__HOLE_BYTES_MIN_MUTATOR;
     unsigned list = gc__hole_class(bytes);
-    gc_word *link = &heap->holes[list];
+    gc_word *link = &holes->first[list];
     for (int tries = GC__HOLE_TRIES; *link && gc__filler_bytes(*link) < bytes; link = &GC__WORD(*link + 8))
         if (--tries == 0) break;
     if (!*link || gc__filler_bytes(*link) < bytes) {
-        list = gc__holes_from(heap, list + 1);
+        list = gc__holes_from(holes, list + 1);
         if (list == GC__HOLE_LISTS) return 0;
-        link = &heap->holes[list];
+        link = &holes->first[list];
     }
     uintptr_t hole = *link;
     *link = GC__WORD(hole + 8);
-    if (!heap->holes[list]) heap->holes_listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    gc__count(&holes->bytes, 0 - gc__filler_bytes(hole));
     return hole;
 }
 
 /* A hole of at least `bytes` for mutators, or NULL. Regions are formatted when the lists have none. */
 GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    while ((*from = gc__hole_take(heap, bytes)) == 0) {
+    while ((*from = gc__hole_take(&heap->holes, bytes)) == 0) {
         gc__region *region = heap->recycled;
         if (!region) return NULL;
         heap->recycled = region->next;
@@ -5735,14 +5745,13 @@ GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *fro
 /* Lists what a window has left of its hole, in which a filler was written. */
 GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
     region->taken_bytes -= end - from;
-    gc__hole_list(heap, from, end - from);
+    gc__hole_list(&heap->holes, from, end - from);
 }
 
-/* The next hole of at least `bytes` in a region whose mark bits are its objects, from region->hole on. Sizes are looked
+/* The next hole of at least so many bytes in a region whose mark bits are its objects, from region->hole on. Sizes are looked
    up only where two marks are far enough apart. */
-GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *limit) {
+GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
-    size_t least = bytes > GC__HOLE_BYTES_MIN ? bytes : GC__HOLE_BYTES_MIN;
     while (at < end) {
         bool object = gc__mark_get(at);
         uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
@@ -5756,6 +5765,31 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
     }
     return 0;
 }
+
+/* Lists a hole of a region by marks, for promotion. */
+GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
+    if (end - from < GC__HOLE_BYTES_LISTED) return;
+    gc__filler_write(from, end - from);
+    gc__hole_list(&heap->old_holes, from, end - from);
+    if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
+}
+
+/* Lists the holes of the next region of generation 2. False: there is none. */
+GC__FN bool gc__holes_list_next(gc_heap *heap) {
+    gc__region *region = heap->old_unlisted;
+    uintptr_t from, end;
+    if (!region) return false;
+    __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
+    if (region->kind != GC__SMALL || region->linear || region->fixed) return true;
+    while ((from = gc__hole_by_marks(region, GC__HOLE_BYTES_LISTED, &end)) != 0)
+        gc__hole_list_old(heap, region, from, end);
+    return true;
+}
+
+GC__FN void gc__old_holes_forget(gc_heap *heap) {
+    memset(&heap->old_holes, 0, sizeof heap->old_holes);
+    heap->old_unlisted = NULL;
+}
 /* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
    collector has one for each generation that it copies to.
 
@@ -5768,10 +5802,6 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
 
 
 #define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
-
-/* Adds to a counter that threads add to without the lock. */
-GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
-GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
 
 GC__FN size_t gc__window_room(const gc_window *window) { return (size_t)(window->limit - window->next); }
 GC__FN size_t gc__span_room(const gc_window *window) { return (size_t)(window->end - window->next); }
@@ -6558,7 +6588,9 @@ typedef struct gc__pace {
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    bool fills_holes; /* more than a fifth of generation 2 is holes, and no full collection will evacuate its regions */
+    bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
+    unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
+    unsigned stops_next; /* how many that are the next time */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
@@ -6637,6 +6669,11 @@ typedef struct gc__collector {
     bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
+
+/* Heaps that are marked beside mutators keep to a goal for pauses, unless they have no room for that. */
+GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
+    return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->stops;
+}
 
 /* The generation up to which roots are looked at. A marking begins with all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
@@ -7028,6 +7065,7 @@ typedef struct gc__worker {
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until it looks at what the crew needs */
     bool alone;                           /* no other worker has anything, or finds anything until this one shares it */
+    unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
     size_t *live;                         /* bytes that it has marked, by region */
     uint64_t lost;                        /* copies that another worker had made first */
@@ -7905,15 +7943,31 @@ GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
 /* Copying survivors. */
 
 
+#define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
+#define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
+
+/* Whether what is promoted goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
+   own. */
+GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
+    const gc_heap *heap = worker->heap;
+    bool young = heap->collection.generation < 2 || heap->marking;
+    return generation == 2 && heap->pace->fills_holes && young && !worker->crew;
+}
+
 /* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its free end must not be
    counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
-    const gc__region *region = worker->windows[generation].region;
+    gc__region *region = worker->windows[generation].region;
     uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
+    uintptr_t end = (uintptr_t)worker->windows[generation].end;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
     if (GC__UNLIKELY(worker->heap->marking) && generation == 2 && bytes)
         gc__shade_born(gc__region_of(from), from, to, bytes);
     worker->copied_bytes[generation] += bytes;
+    if (region && gc__worker_lists_holes(worker, generation)) {
+        gc__hole_list_old(worker->heap, region, to, end);
+        region->hole = gc__region_end(region);
+    }
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
 }
 
@@ -7929,18 +7983,40 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
     if (region->kind != GC__SMALL || region->linear) return false;
-    if (region->fixed && worker->heap->options.stress) return false; /* the copy could not move any more, as it should */
+    if (region->fixed && worker->heap->options.stress)
+        return false; /* the copy could not move any more, as it should */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
-    uintptr_t from = gc__hole_by_marks(region, bytes, &end);
+    uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);
     if (!from) return false;
     gc__window_set(&worker->windows[generation], region, from, end);
     worker->windows[generation].limit = (char *)end;
     return true;
 }
 
+/* Lists the holes of another region, to which the marker has not come yet: in few regions in a pause, unless free ones are
+   scarce. False: no. */
+GC__FN bool gc__worker_list_more(gc__worker *worker) {
+    gc_heap *heap = worker->heap;
+    size_t scarce = gc__evacuation_reserve(heap) + GC__REGIONS_SCARCE;
+    if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > scarce) return false;
+    return gc__holes_list_next(heap);
+}
+
+/* Opens the window of generation 2 in the smallest listed hole that suffices. */
+GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
+    uintptr_t hole;
+    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0)
+        if (!gc__worker_list_more(worker)) return false;
+    gc_window *window = &worker->windows[2];
+    gc__window_set(window, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+    window->limit = window->end;
+    return true;
+}
+
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
+    if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, bytes);
     for (; *cursor; *cursor = (*cursor)->next)
         if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
     return false;
@@ -9531,8 +9607,8 @@ typedef struct gc__space {
     size_t live[101], regions[101];
     size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
     size_t staying_gaps;           /* of those holes, no more than the objects between them */
-    size_t wanted; /* bytes of what should be evacuated */
-    size_t young;  /* the part of all of them that goes to generation 1 */
+    size_t wanted;                 /* bytes of what should be evacuated */
+    size_t young;                  /* the part of all of them that goes to generation 1 */
 } gc__space;
 
 /* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
@@ -9578,7 +9654,7 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
 /* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
    holes that are too small. */
 GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
-    size_t bytes = 0;
+    size_t bytes = heap->old_holes.bytes / 2;
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (region->kind == GC__SMALL && !region->linear)
@@ -9613,9 +9689,10 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
 }
 
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
-   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. */
+   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
+   for pauses keeps them for promotion: young collections would have to look at them all. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
-    if (heap->cycle->room_for > GC_LARGE_BYTES) return;
+    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
     if (heap->cycle->studded) freed = gc__min(freed, gc__bytes_to_goal(heap));
@@ -9773,7 +9850,8 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
-    gc__holes_forget(heap);
+    memset(&heap->holes, 0, sizeof heap->holes);
+    if (generation == 2) gc__old_holes_forget(heap);
     return condemned;
 }
 /* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
@@ -9948,14 +10026,21 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
+/* The same, of a heap that is marked beside mutators: half of what is left to the limit is for what they allocate meanwhile. */
+GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
+    size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
+    return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
+}
+
 /* After a full collection: what the heap should hold at most until the next one has ended. */
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     if (!nursery) nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
-    heap->pace->full_threshold = live_bytes + growth;
+    heap->pace->full_threshold = live_bytes + gc__growth_beside(heap, live_bytes);
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
+    if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
     heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
@@ -9971,7 +10056,8 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
-    size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t holes = used - gc__min(used, old + spent);
     size_t growth = heap->pace->full_threshold - live, begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
     bool grows = heap->pace->nursery_grows != 0;
@@ -10008,24 +10094,24 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     return gc__pace_young(heap);
 }
 
-/* Heaps that keep to a goal for pauses. */
-GC__FN bool gc__pace_has_goal(const gc_heap *heap) { return heap->options.concurrent == GC_CONCURRENT_ON; }
 GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
     return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
 }
 
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
+#define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
     size_t condemned = cycle->condemned_bytes[0] + cycle->condemned_bytes[1], survived = 0;
-    if (generation == 2 || !gc__pace_has_goal(heap) || condemned < GC__NURSERY_LEAST) return;
+    if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
     size_t percent = survived / (condemned / 100 + 1);
-    heap->pace->tenures_at_once = percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
+    heap->pace->tenures_at_once =
+        percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
 /* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
@@ -10033,14 +10119,17 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
-    if (!gc__pace_has_goal(heap)) return SIZE_MAX;
+    if (!gc__has_pause_goal(heap)) return SIZE_MAX;
+    if (condemned < GC__NURSERY_LEAST)
+        pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
     if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
     }
-    if (!pace->young_ns_per_mib) return SIZE_MAX;
+    if (!pace->young_ns_per_mib) return gc__max(heap->limit_bytes / GC__NURSERY_PART, GC__NURSERY_LEAST);
     size_t bytes = (size_t)((gc__pace_goal_ns(heap) / 4 * 3 << 20) / pace->young_ns_per_mib);
-    return gc__max(pace->tenures_at_once ? bytes : bytes / 3, GC__NURSERY_LEAST);
+    size_t most = gc__min(pace->tenures_at_once ? bytes : bytes / 3, heap->limit_bytes / GC__NURSERY_PART);
+    return gc__max(most, GC__NURSERY_LEAST);
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
@@ -10108,14 +10197,14 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
     if (gc__pace_is_all_young(heap)) return gc__growth_of(heap, heap->full_bytes);
-    return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
+    return gc__min(nursery, gc__max(gc__max(gc__bytes_to_goal(heap), nursery / 4), GC__NURSERY_LEAST));
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
-    if (gc__pace_has_goal(heap)) return; /* the pause would grow with it */
+    if (gc__has_pause_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
@@ -10138,6 +10227,26 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     }
 }
 
+#define GC__STOPS_FIRST 4
+#define GC__STOPS_MOST 64
+
+/* After a full collection: if a heap that is marked beside mutators has met its limit all the same, some full collections stop
+   the program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. */
+GC__FN void gc__pace_room(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    bool was_young =
+        heap->cycle->condemned_bytes[0] > heap->full_bytes / 2; /* as after a stop, where mutators fill holes */
+    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
+    if (pace->stops) {
+        pace->stops--;
+    } else if (heap->collection.reason == GC_REASON_LIMIT && !was_young) {
+        pace->stops = pace->stops_next > GC__STOPS_FIRST ? pace->stops_next : GC__STOPS_FIRST;
+        pace->stops_next = pace->stops < GC__STOPS_MOST ? 2 * pace->stops : GC__STOPS_MOST;
+    } else if (heap->cycle->marking == GC__MARKING_FINISH) {
+        pace->stops_next /= 2;
+    }
+}
+
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
@@ -10152,10 +10261,12 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
+        gc__pace_room(heap);
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        bool fills = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
+        bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
         if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;
         heap->pace->fills_holes = fills;
+        heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);
@@ -12238,12 +12349,13 @@ GC__FN const char *gc__marking_obstacle(const gc_options *options) {
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
     if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
-    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is stored";
+    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
+           "stored";
 }
 
 /* The barrier may have been switched since the heap was created. */
 GC__FN bool gc__marking_is_on(const gc_heap *heap) {
-    if (heap->options.concurrent != GC_CONCURRENT_ON || heap->marker->refused) return false;
+    if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
     return !gc__marking_obstacle(&heap->options);
 }
 
@@ -12294,6 +12406,15 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     return GC__MARKING_NONE;
 }
 #else
+/* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
+   to do. */
+GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
+    if (!heap->marking) return gc__holes_list_next(heap);
+    bool more = gc__marker_work(heap, steps);
+    if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
+    return more;
+}
+
 GC__FN void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
@@ -12302,8 +12423,7 @@ GC__FN void gc__marker_thread(void *context) {
         bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
-            more = gc__marker_work(heap, GC__MARKING_STEPS);
-            if (!more && heap->marking) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+            more = gc__marker_turn(heap, GC__MARKING_STEPS);
             gc__lock_release(&marker->lock);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
@@ -12322,12 +12442,13 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (heap->marking) __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+    if (heap->marking)
+        __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
     __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
-    if (!heap->marking) return;
+    if (!heap->marking && !heap->old_unlisted) return;
     gc__os_wake(&marker->wanted);
     gc__os_wake(&marker->turn);
 }
@@ -12340,8 +12461,9 @@ GC__FN void gc__marking_hire(gc_heap *heap) {
     marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
     if (marker->has_thread) return;
     marker->refused = true;
-    gc__warn(&heap->options, "the system gives no thread to mark objects beside the program, so full collections stop it "
-                             "for as long as they take: raise `ulimit -u`");
+    gc__warn(&heap->options,
+             "the system gives no thread to mark objects beside the program, so full collections stop it "
+             "for as long as they take: raise `ulimit -u`");
 }
 
 /* Ends the thread, and the cycle. The heap is being destroyed. */
@@ -12363,9 +12485,9 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */
 GC__FN void gc__marking_take_turn(gc_heap *heap) {
-    if (!heap->options.test_marker_steps || !heap->marking) return;
+    if (!heap->options.test_marker_steps) return;
     gc__lock_take(&heap->marker->lock);
-    if (!gc__marker_work(heap, heap->options.test_marker_steps)) heap->marker->done = true;
+    gc__marker_turn(heap, heap->options.test_marker_steps);
     gc__lock_release(&heap->marker->lock);
 }
 
@@ -12388,6 +12510,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
     gc__phase_note(heap, GC_PHASE_REMARK);
+    gc__old_holes_forget(heap);
     gc__marker_finish(heap);
     for (const gc__region *region = condemned; region; region = region->next)
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
@@ -12407,17 +12530,36 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     return condemned;
 }
 
-/* How much generation 2 may grow while it is marked: as much as last time, and half of that. */
-GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    size_t grown = heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
-    return gc__min(gc__max(grown, growth / 8), growth / 2);
+/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_growth(const gc_heap *heap) {
+    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* Whether the heap has grown further than by its due while the marker works, by so many parts of that of eight. */
-GC__FN bool gc__marking_is_late(const gc_heap *heap, size_t eighths) {
+/* How much it may grow meanwhile. */
+GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 * eighths;
+    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
+}
+
+/* Whether what is left to the limit may not suffice for so many parts of that growth of four: free regions, and most of the
+   listed holes. */
+GC__FN bool gc__marking_is_short(const gc_heap *heap, size_t quarters) {
+    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve(heap);
+    size_t room = ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+    bool known = !__atomic_load_n(&heap->old_unlisted, __ATOMIC_RELAXED);
+    return known && room < gc__marking_growth(heap) / 4 * quarters;
+}
+
+/* Whether the heap has grown further than by its due while the marker works. */
+GC__FN bool gc__marking_is_late(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 || gc__marking_is_short(heap, 2);
+}
+
+/* Whether it has grown by twice its due. */
+GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth;
 }
 
 /* A mutator that allocates faster than the marker works does a part of that, for at most as long as a pause, before it
@@ -12428,8 +12570,7 @@ GC__FN void gc__marking_help(gc_heap *heap) {
     bool more = true;
     while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
         gc__lock_take(&marker->lock);
-        more = gc__marker_work(heap, GC__MARKING_STEPS);
-        if (!more) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+        more = gc__marker_turn(heap, GC__MARKING_STEPS);
         gc__lock_release(&marker->lock);
     }
     heap->pauses->help_ns += gc__os_now_ns() - start;
@@ -12446,8 +12587,8 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     const gc__marker *marker = heap->marker;
     bool wanted = *generation == 2;
     if (heap->marking) {
-        if (gc__marking_is_late(heap, 1) && !heap->options.test_marker_steps) gc__marking_help(heap);
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_late(heap, 8);
+        if (gc__marking_is_late(heap) && !heap->options.test_marker_steps) gc__marking_help(heap);
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
         bool works = marker->has_thread || heap->options.test_marker_steps;
         bool spoilt = gc__marker_is_spoilt(heap);
         *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
@@ -12456,7 +12597,9 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    bool is_short = old >= heap->pace->full_live_bytes + growth / 16 && gc__marking_is_short(heap, 4);
+    if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
         heap->pauses->no_use = true;
         *generation = 2;
@@ -13055,7 +13198,9 @@ enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
-        if (heap->fixed_search->fixed && (from = gc__hole_by_marks(heap->fixed_search, bytes, &end)) != 0) break;
+        if (heap->fixed_search->fixed &&
+            (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
+            break;
     gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
     if (!region) return false;
     if (!from) {
@@ -13365,7 +13510,8 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
+                                                    bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
@@ -13413,6 +13559,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
    moves there may be another thread's, which has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
+    if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;

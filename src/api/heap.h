@@ -123,9 +123,10 @@ typedef struct gc_options {
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; nothing is
-       compacted then but near the limit. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit,
-       whose host must set barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and
-       OLD do not do. Objects with trace functions are looked at in the last pause.
+       compacted then. That takes room: with less than 1.7 times what lives, full collections stop the program. Best with the
+       barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set barrier_changed, young collections
+       take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. Objects with trace functions are looked at
+       in the last pause.
        A warning says what stands against it. */
     gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */

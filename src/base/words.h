@@ -6,6 +6,10 @@
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
+/* Adds to a counter that threads add to without the lock. */
+GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
+GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
+
 #define GC__WORDS_FIRST_BYTES ((size_t)1 << 16) /* what a list takes at first */
 
 typedef struct gc__words {

@@ -17,7 +17,9 @@ typedef struct gc__pace {
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    bool fills_holes; /* more than a fifth of generation 2 is holes, and no full collection will evacuate its regions */
+    bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
+    unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
+    unsigned stops_next; /* how many that are the next time */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
@@ -96,6 +98,11 @@ typedef struct gc__collector {
     bool crew_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
+
+/* Heaps that are marked beside mutators keep to a goal for pauses, unless they have no room for that. */
+GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
+    return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->stops;
+}
 
 /* The generation up to which roots are looked at. A marking begins with all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {

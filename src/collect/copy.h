@@ -6,15 +6,31 @@
 #include "crew.h"
 #include "shade.h"
 
+#define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
+#define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
+
+/* Whether what is promoted goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
+   own. */
+GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
+    const gc_heap *heap = worker->heap;
+    bool young = heap->collection.generation < 2 || heap->marking;
+    return generation == 2 && heap->pace->fills_holes && young && !worker->crew;
+}
+
 /* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its free end must not be
    counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
-    const gc__region *region = worker->windows[generation].region;
+    gc__region *region = worker->windows[generation].region;
     uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
+    uintptr_t end = (uintptr_t)worker->windows[generation].end;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
     if (GC__UNLIKELY(worker->heap->marking) && generation == 2 && bytes)
         gc__shade_born(gc__region_of(from), from, to, bytes);
     worker->copied_bytes[generation] += bytes;
+    if (region && gc__worker_lists_holes(worker, generation)) {
+        gc__hole_list_old(worker->heap, region, to, end);
+        region->hole = gc__region_end(region);
+    }
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
 }
 
@@ -30,18 +46,40 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
     if (region->kind != GC__SMALL || region->linear) return false;
-    if (region->fixed && worker->heap->options.stress) return false; /* the copy could not move any more, as it should */
+    if (region->fixed && worker->heap->options.stress)
+        return false; /* the copy could not move any more, as it should */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
-    uintptr_t from = gc__hole_by_marks(region, bytes, &end);
+    uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);
     if (!from) return false;
     gc__window_set(&worker->windows[generation], region, from, end);
     worker->windows[generation].limit = (char *)end;
     return true;
 }
 
+/* Lists the holes of another region, to which the marker has not come yet: in few regions in a pause, unless free ones are
+   scarce. False: no. */
+GC__FN bool gc__worker_list_more(gc__worker *worker) {
+    gc_heap *heap = worker->heap;
+    size_t scarce = gc__evacuation_reserve(heap) + GC__REGIONS_SCARCE;
+    if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > scarce) return false;
+    return gc__holes_list_next(heap);
+}
+
+/* Opens the window of generation 2 in the smallest listed hole that suffices. */
+GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
+    uintptr_t hole;
+    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0)
+        if (!gc__worker_list_more(worker)) return false;
+    gc_window *window = &worker->windows[2];
+    gc__window_set(window, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+    window->limit = window->end;
+    return true;
+}
+
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
+    if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, bytes);
     for (; *cursor; *cursor = (*cursor)->next)
         if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
     return false;

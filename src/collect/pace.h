@@ -1,7 +1,6 @@
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 #pragma once
 
-#include "../heap/window.h"
 #include "crew.h"
 #include "plan.h"
 #include "external.h"
@@ -32,14 +31,21 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
+/* The same, of a heap that is marked beside mutators: half of what is left to the limit is for what they allocate meanwhile. */
+GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
+    size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
+    return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
+}
+
 /* After a full collection: what the heap should hold at most until the next one has ended. */
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     if (!nursery) nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
-    heap->pace->full_threshold = live_bytes + growth;
+    heap->pace->full_threshold = live_bytes + gc__growth_beside(heap, live_bytes);
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
+    if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
     heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
@@ -55,7 +61,8 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
-    size_t used = gc__bytes_in_use(heap), holes = used - gc__min(used, old + spent);
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t holes = used - gc__min(used, old + spent);
     size_t growth = heap->pace->full_threshold - live, begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
     bool grows = heap->pace->nursery_grows != 0;
@@ -92,24 +99,24 @@ GC__FN int gc__pace_generation(const gc_heap *heap) {
     return gc__pace_young(heap);
 }
 
-/* Heaps that keep to a goal for pauses. */
-GC__FN bool gc__pace_has_goal(const gc_heap *heap) { return heap->options.concurrent == GC_CONCURRENT_ON; }
 GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
     return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
 }
 
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
+#define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
     size_t condemned = cycle->condemned_bytes[0] + cycle->condemned_bytes[1], survived = 0;
-    if (generation == 2 || !gc__pace_has_goal(heap) || condemned < GC__NURSERY_LEAST) return;
+    if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
     size_t percent = survived / (condemned / 100 + 1);
-    heap->pace->tenures_at_once = percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
+    heap->pace->tenures_at_once =
+        percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
 /* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
@@ -117,14 +124,17 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
-    if (!gc__pace_has_goal(heap)) return SIZE_MAX;
+    if (!gc__has_pause_goal(heap)) return SIZE_MAX;
+    if (condemned < GC__NURSERY_LEAST)
+        pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
     if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
     }
-    if (!pace->young_ns_per_mib) return SIZE_MAX;
+    if (!pace->young_ns_per_mib) return gc__max(heap->limit_bytes / GC__NURSERY_PART, GC__NURSERY_LEAST);
     size_t bytes = (size_t)((gc__pace_goal_ns(heap) / 4 * 3 << 20) / pace->young_ns_per_mib);
-    return gc__max(pace->tenures_at_once ? bytes : bytes / 3, GC__NURSERY_LEAST);
+    size_t most = gc__min(pace->tenures_at_once ? bytes : bytes / 3, heap->limit_bytes / GC__NURSERY_PART);
+    return gc__max(most, GC__NURSERY_LEAST);
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
@@ -192,14 +202,14 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes;
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
     if (gc__pace_is_all_young(heap)) return gc__growth_of(heap, heap->full_bytes);
-    return gc__min(nursery, gc__max(gc__bytes_to_goal(heap), nursery / 4));
+    return gc__min(nursery, gc__max(gc__max(gc__bytes_to_goal(heap), nursery / 4), GC__NURSERY_LEAST));
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
 GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
-    if (gc__pace_has_goal(heap)) return; /* the pause would grow with it */
+    if (gc__has_pause_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
@@ -222,6 +232,26 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     }
 }
 
+#define GC__STOPS_FIRST 4
+#define GC__STOPS_MOST 64
+
+/* After a full collection: if a heap that is marked beside mutators has met its limit all the same, some full collections stop
+   the program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. */
+GC__FN void gc__pace_room(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    bool was_young =
+        heap->cycle->condemned_bytes[0] > heap->full_bytes / 2; /* as after a stop, where mutators fill holes */
+    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
+    if (pace->stops) {
+        pace->stops--;
+    } else if (heap->collection.reason == GC_REASON_LIMIT && !was_young) {
+        pace->stops = pace->stops_next > GC__STOPS_FIRST ? pace->stops_next : GC__STOPS_FIRST;
+        pace->stops_next = pace->stops < GC__STOPS_MOST ? 2 * pace->stops : GC__STOPS_MOST;
+    } else if (heap->cycle->marking == GC__MARKING_FINISH) {
+        pace->stops_next /= 2;
+    }
+}
+
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
@@ -236,10 +266,12 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
+        gc__pace_room(heap);
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        bool fills = heap->options.concurrent == GC_CONCURRENT_ON && gc__is_fragmented(heap);
+        bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
         if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;
         heap->pace->fills_holes = fills;
+        heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     gc__external_settle(heap);

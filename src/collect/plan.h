@@ -128,8 +128,8 @@ typedef struct gc__space {
     size_t live[101], regions[101];
     size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
     size_t staying_gaps;           /* of those holes, no more than the objects between them */
-    size_t wanted; /* bytes of what should be evacuated */
-    size_t young;  /* the part of all of them that goes to generation 1 */
+    size_t wanted;                 /* bytes of what should be evacuated */
+    size_t young;                  /* the part of all of them that goes to generation 1 */
 } gc__space;
 
 /* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
@@ -175,7 +175,7 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
 /* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
    holes that are too small. */
 GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
-    size_t bytes = 0;
+    size_t bytes = heap->old_holes.bytes / 2;
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (region->kind == GC__SMALL && !region->linear)
@@ -210,9 +210,10 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
 }
 
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
-   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. */
+   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
+   for pauses keeps them for promotion: young collections would have to look at them all. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
-    if (heap->cycle->room_for > GC_LARGE_BYTES) return;
+    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
     if (heap->cycle->studded) freed = gc__min(freed, gc__bytes_to_goal(heap));
@@ -370,6 +371,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
-    gc__holes_forget(heap);
+    memset(&heap->holes, 0, sizeof heap->holes);
+    if (generation == 2) gc__old_holes_forget(heap);
     return condemned;
 }

@@ -58,6 +58,7 @@ typedef struct gc__worker {
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until it looks at what the crew needs */
     bool alone;                           /* no other worker has anything, or finds anything until this one shares it */
+    unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
     size_t *live;                         /* bytes that it has marked, by region */
     uint64_t lost;                        /* copies that another worker had made first */

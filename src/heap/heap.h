@@ -17,6 +17,13 @@
 
 typedef struct gc__profiler gc__profiler;
 
+/* Holes in lists by size, four for each power of two, linked by their second words. The first word is a filler's. */
+typedef struct gc__holes {
+    gc_word first[GC__HOLE_LISTS];
+    uint64_t listed[2]; /* bits of the lists that are not empty */
+    size_t bytes;       /* atomic */
+} gc__holes;
+
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
 struct gc_heap {
@@ -31,8 +38,9 @@ struct gc_heap {
     gc_window fixed;               /* where objects that never move are allocated; each has a mark bit at once */
     gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
     size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
-    gc_word holes[GC__HOLE_LISTS]; /* lists of holes for mutators, by size */
-    uint64_t holes_listed[2];      /* bits of the lists that are not empty */
+    gc__holes holes;               /* for mutators */
+    gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
+    gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */

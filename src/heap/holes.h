@@ -6,10 +6,10 @@
 #include "object.h"
 #include "heap.h"
 
-#define GC__HOLE_BYTES_MIN ((size_t)256) /* for promotion: smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
+#define GC__HOLE_BYTES_LISTED ((size_t)48) /* or until they are filled, if so many are left that they are listed */
 
-/* The holes of a heap for mutators are in lists by size, four for each power of two, linked by their second words. A hole
-   that is taken is as small as possible; what a window leaves of it is listed again. */
+/* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
     unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
@@ -17,17 +17,13 @@ GC__FN unsigned gc__hole_class(size_t bytes) {
 }
 
 /* Adds a filler to the lists, unless it is too small for that. */
-GC__FN void gc__hole_list(gc_heap *heap, uintptr_t at, size_t bytes) {
+GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
     unsigned list = gc__hole_class(bytes);
-    GC__WORD(at + 8) = heap->holes[list];
-    heap->holes[list] = at;
-    heap->holes_listed[list / 64] |= (uint64_t)1 << list % 64;
-}
-
-GC__FN void gc__holes_forget(gc_heap *heap) {
-    memset(heap->holes, 0, sizeof heap->holes);
-    memset(heap->holes_listed, 0, sizeof heap->holes_listed);
+    GC__WORD(at + 8) = holes->first[list];
+    holes->first[list] = at;
+    holes->listed[list / 64] |= (uint64_t)1 << list % 64;
+    gc__count(&holes->bytes, bytes);
 }
 
 /* Makes a region linear by writing a filler into each of its holes, and lists them, those with low addresses first. */
@@ -37,7 +33,7 @@ GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
         uintptr_t object = gc__mark_previous(region->base, at - 8);
         uintptr_t hole = object ? object + gc__object_bytes(object) : region->base;
         gc__filler_write(hole, at - hole);
-        gc__hole_list(heap, hole, at - hole);
+        gc__hole_list(&heap->holes, hole, at - hole);
         at = object ? object : region->base;
     }
     region->top = region->dirty_end = end;
@@ -48,9 +44,9 @@ GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
 }
 
 /* The first list that is not empty, from `list` on; GC__HOLE_LISTS if there is none. */
-GC__FN unsigned gc__holes_from(const gc_heap *heap, unsigned list) {
+GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
-        uint64_t listed = heap->holes_listed[word];
+        uint64_t listed = holes->listed[word];
         if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
         if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
     }
@@ -60,26 +56,27 @@ GC__FN unsigned gc__holes_from(const gc_heap *heap, unsigned list) {
 #define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
 
 /* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
-GC__FN uintptr_t gc__hole_take(gc_heap *heap, size_t bytes) {
+GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) bytes = GC__HOLE_BYTES_MIN_MUTATOR;
     unsigned list = gc__hole_class(bytes);
-    gc_word *link = &heap->holes[list];
+    gc_word *link = &holes->first[list];
     for (int tries = GC__HOLE_TRIES; *link && gc__filler_bytes(*link) < bytes; link = &GC__WORD(*link + 8))
         if (--tries == 0) break;
     if (!*link || gc__filler_bytes(*link) < bytes) {
-        list = gc__holes_from(heap, list + 1);
+        list = gc__holes_from(holes, list + 1);
         if (list == GC__HOLE_LISTS) return 0;
-        link = &heap->holes[list];
+        link = &holes->first[list];
     }
     uintptr_t hole = *link;
     *link = GC__WORD(hole + 8);
-    if (!heap->holes[list]) heap->holes_listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    gc__count(&holes->bytes, 0 - gc__filler_bytes(hole));
     return hole;
 }
 
 /* A hole of at least `bytes` for mutators, or NULL. Regions are formatted when the lists have none. */
 GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    while ((*from = gc__hole_take(heap, bytes)) == 0) {
+    while ((*from = gc__hole_take(&heap->holes, bytes)) == 0) {
         gc__region *region = heap->recycled;
         if (!region) return NULL;
         heap->recycled = region->next;
@@ -95,14 +92,13 @@ GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *fro
 /* Lists what a window has left of its hole, in which a filler was written. */
 GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
     region->taken_bytes -= end - from;
-    gc__hole_list(heap, from, end - from);
+    gc__hole_list(&heap->holes, from, end - from);
 }
 
-/* The next hole of at least `bytes` in a region whose mark bits are its objects, from region->hole on. Sizes are looked
+/* The next hole of at least so many bytes in a region whose mark bits are its objects, from region->hole on. Sizes are looked
    up only where two marks are far enough apart. */
-GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *limit) {
+GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
-    size_t least = bytes > GC__HOLE_BYTES_MIN ? bytes : GC__HOLE_BYTES_MIN;
     while (at < end) {
         bool object = gc__mark_get(at);
         uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
@@ -115,4 +111,29 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t bytes, uintptr_t *
         }
     }
     return 0;
+}
+
+/* Lists a hole of a region by marks, for promotion. */
+GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
+    if (end - from < GC__HOLE_BYTES_LISTED) return;
+    gc__filler_write(from, end - from);
+    gc__hole_list(&heap->old_holes, from, end - from);
+    if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
+}
+
+/* Lists the holes of the next region of generation 2. False: there is none. */
+GC__FN bool gc__holes_list_next(gc_heap *heap) {
+    gc__region *region = heap->old_unlisted;
+    uintptr_t from, end;
+    if (!region) return false;
+    __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
+    if (region->kind != GC__SMALL || region->linear || region->fixed) return true;
+    while ((from = gc__hole_by_marks(region, GC__HOLE_BYTES_LISTED, &end)) != 0)
+        gc__hole_list_old(heap, region, from, end);
+    return true;
+}
+
+GC__FN void gc__old_holes_forget(gc_heap *heap) {
+    memset(&heap->old_holes, 0, sizeof heap->old_holes);
+    heap->old_unlisted = NULL;
 }

@@ -14,10 +14,6 @@
 
 #define GC__WINDOW_BYTES (GC_LARGE_BYTES < 16384 ? GC_LARGE_BYTES : (size_t)16384)
 
-/* Adds to a counter that threads add to without the lock. */
-GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
-GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
-
 GC__FN size_t gc__window_room(const gc_window *window) { return (size_t)(window->limit - window->next); }
 GC__FN size_t gc__span_room(const gc_window *window) { return (size_t)(window->end - window->next); }
 

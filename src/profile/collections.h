@@ -3,7 +3,6 @@
 
 #include "../handles/finalizers.h"
 #include "../collect/collector.h"
-#include "../heap/window.h"
 #include "sample.h"
 
 GC__FN void gc__space_note(const gc_heap *heap, gc__profile_space *space) {

@@ -38,7 +38,9 @@ enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
-        if (heap->fixed_search->fixed && (from = gc__hole_by_marks(heap->fixed_search, bytes, &end)) != 0) break;
+        if (heap->fixed_search->fixed &&
+            (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
+            break;
     gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
     if (!region) return false;
     if (!from) {
@@ -348,7 +350,8 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
+                                                    bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
@@ -396,6 +399,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
    moves there may be another thread's, which has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
+    if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;

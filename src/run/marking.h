@@ -23,12 +23,13 @@ GC__FN const char *gc__marking_obstacle(const gc_options *options) {
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
     if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
-    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is stored";
+    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
+           "stored";
 }
 
 /* The barrier may have been switched since the heap was created. */
 GC__FN bool gc__marking_is_on(const gc_heap *heap) {
-    if (heap->options.concurrent != GC_CONCURRENT_ON || heap->marker->refused) return false;
+    if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
     return !gc__marking_obstacle(&heap->options);
 }
 
@@ -79,6 +80,15 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     return GC__MARKING_NONE;
 }
 #else
+/* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
+   to do. */
+GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
+    if (!heap->marking) return gc__holes_list_next(heap);
+    bool more = gc__marker_work(heap, steps);
+    if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
+    return more;
+}
+
 GC__FN void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
@@ -87,8 +97,7 @@ GC__FN void gc__marker_thread(void *context) {
         bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
-            more = gc__marker_work(heap, GC__MARKING_STEPS);
-            if (!more && heap->marking) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+            more = gc__marker_turn(heap, GC__MARKING_STEPS);
             gc__lock_release(&marker->lock);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
@@ -107,12 +116,13 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (heap->marking) __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+    if (heap->marking)
+        __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
     __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
-    if (!heap->marking) return;
+    if (!heap->marking && !heap->old_unlisted) return;
     gc__os_wake(&marker->wanted);
     gc__os_wake(&marker->turn);
 }
@@ -125,8 +135,9 @@ GC__FN void gc__marking_hire(gc_heap *heap) {
     marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
     if (marker->has_thread) return;
     marker->refused = true;
-    gc__warn(&heap->options, "the system gives no thread to mark objects beside the program, so full collections stop it "
-                             "for as long as they take: raise `ulimit -u`");
+    gc__warn(&heap->options,
+             "the system gives no thread to mark objects beside the program, so full collections stop it "
+             "for as long as they take: raise `ulimit -u`");
 }
 
 /* Ends the thread, and the cycle. The heap is being destroyed. */
@@ -148,9 +159,9 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */
 GC__FN void gc__marking_take_turn(gc_heap *heap) {
-    if (!heap->options.test_marker_steps || !heap->marking) return;
+    if (!heap->options.test_marker_steps) return;
     gc__lock_take(&heap->marker->lock);
-    if (!gc__marker_work(heap, heap->options.test_marker_steps)) heap->marker->done = true;
+    gc__marker_turn(heap, heap->options.test_marker_steps);
     gc__lock_release(&heap->marker->lock);
 }
 
@@ -173,6 +184,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
     gc__phase_note(heap, GC_PHASE_REMARK);
+    gc__old_holes_forget(heap);
     gc__marker_finish(heap);
     for (const gc__region *region = condemned; region; region = region->next)
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
@@ -192,17 +204,36 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     return condemned;
 }
 
-/* How much generation 2 may grow while it is marked: as much as last time, and half of that. */
-GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    size_t grown = heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
-    return gc__min(gc__max(grown, growth / 8), growth / 2);
+/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_growth(const gc_heap *heap) {
+    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* Whether the heap has grown further than by its due while the marker works, by so many parts of that of eight. */
-GC__FN bool gc__marking_is_late(const gc_heap *heap, size_t eighths) {
+/* How much it may grow meanwhile. */
+GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 * eighths;
+    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
+}
+
+/* Whether what is left to the limit may not suffice for so many parts of that growth of four: free regions, and most of the
+   listed holes. */
+GC__FN bool gc__marking_is_short(const gc_heap *heap, size_t quarters) {
+    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve(heap);
+    size_t room = ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+    bool known = !__atomic_load_n(&heap->old_unlisted, __ATOMIC_RELAXED);
+    return known && room < gc__marking_growth(heap) / 4 * quarters;
+}
+
+/* Whether the heap has grown further than by its due while the marker works. */
+GC__FN bool gc__marking_is_late(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 || gc__marking_is_short(heap, 2);
+}
+
+/* Whether it has grown by twice its due. */
+GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth;
 }
 
 /* A mutator that allocates faster than the marker works does a part of that, for at most as long as a pause, before it
@@ -213,8 +244,7 @@ GC__FN void gc__marking_help(gc_heap *heap) {
     bool more = true;
     while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
         gc__lock_take(&marker->lock);
-        more = gc__marker_work(heap, GC__MARKING_STEPS);
-        if (!more) __atomic_store_n(&marker->done, true, __ATOMIC_RELEASE);
+        more = gc__marker_turn(heap, GC__MARKING_STEPS);
         gc__lock_release(&marker->lock);
     }
     heap->pauses->help_ns += gc__os_now_ns() - start;
@@ -231,8 +261,8 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     const gc__marker *marker = heap->marker;
     bool wanted = *generation == 2;
     if (heap->marking) {
-        if (gc__marking_is_late(heap, 1) && !heap->options.test_marker_steps) gc__marking_help(heap);
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_late(heap, 8);
+        if (gc__marking_is_late(heap) && !heap->options.test_marker_steps) gc__marking_help(heap);
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
         bool works = marker->has_thread || heap->options.test_marker_steps;
         bool spoilt = gc__marker_is_spoilt(heap);
         *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
@@ -241,7 +271,9 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    if (!wanted && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
+    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    bool is_short = old >= heap->pace->full_live_bytes + growth / 16 && gc__marking_is_short(heap, 4);
+    if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
         heap->pauses->no_use = true;
         *generation = 2;

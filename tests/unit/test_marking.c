@@ -39,6 +39,8 @@ static size_t count_marked(void) {
     return count;
 }
 
+#include "holes.h"
+
 /* An old list, of which the marker finds only a node at each step; and an old vector, which it has scanned. */
 #define LENGTH 2000
 static vector *scanned;
@@ -783,6 +785,11 @@ int main(void) {
         run(tests[i], scarce);
         run(tests[i], crew);
     }
+    run(holes_are_filled, tested);
+    run(holes_are_filled, scarce);
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 14 << 20});
+    keeps_to_the_limit();
+    end();
     gc_options emitting = TESTED;
     emitting.barrier_changed = on_change;
     run(emitted_code, emitting);

@@ -1,0 +1,97 @@
+/* For test_marking.c: what a heap that is marked beside mutators does with the holes that are left. */
+#pragma once
+
+#include "../fixture.h"
+
+#define HELD 6000 /* objects of 24 to 216 bytes */
+
+static void hold_one(vector *held, size_t at) {
+    GC_ROOTS(gc, held);
+    size_t length = 8 + random_bits() % 25 * 8;
+    bytes *b = new_bytes(length);
+    if (!b) exit(3);
+    memset(b->items, (int)(at & 255), length);
+    gc_store(gc, &held->items[at], b);
+}
+
+static bool are_whole(const vector *held) {
+    for (size_t at = 0; at < held->header.length; at++) {
+        const bytes *b = held->items[at];
+        for (size_t i = 0; b && i < b->header.length; i++)
+            if (b->items[i] != (at & 255)) return false;
+    }
+    return true;
+}
+
+static size_t old_regions(void) {
+    size_t count = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) count++;
+    return count;
+}
+
+/* A cycle that leaves holes between old objects; they are listed as the marker would. */
+static vector *leave_holes(void) {
+    vector *held = NULL;
+    GC_ROOTS(gc, held);
+    held = new_vector(HELD);
+    for (size_t at = 0; at < HELD; at++) hold_one(held, at);
+    full();
+    full();
+    for (size_t at = 0; at < HELD; at++)
+        if (random_bits() % 5 < 2) gc_store(gc, &held->items[at], NULL);
+    begin_marking();
+    mark_all();
+    finish();
+    return held;
+}
+
+static void holes_are_filled(void) {
+    vector *held = NULL;
+    bytes *array = NULL;
+    GC_ROOTS(gc, held, array);
+    held = leave_holes();
+    ok(heap->pace->fills_holes, "holes between old objects are to be filled");
+    while (gc__marker_turn(heap, 1)) continue;
+    size_t listed = heap->old_holes.bytes, before = old_regions(), filled = 0;
+    ok(listed > HELD * 20, "the marker lists them: %zu bytes", listed);
+    for (size_t at = 0; at < HELD && filled < listed / 2; at++) {
+        if (held->items[at]) continue;
+        hold_one(held, at);
+        filled += ((bytes *)held->items[at])->header.length + 16;
+    }
+    array = held->items[0] ? held->items[0] : held->items[1];
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    ok(listed - heap->old_holes.bytes >= filled, "what is promoted takes them: %zu of %zu bytes, for %zu",
+       listed - heap->old_holes.bytes, listed, filled);
+    ok(old_regions() <= before + 1, "and no regions: %zu, and %zu before", old_regions(), before);
+    ok(are_whole(held), "no object is written over");
+    ok(gc_heap_verify(heap), "and all is in order");
+    array = NULL;
+    for (size_t at = 0; at < HELD && !array; at++)
+        if (held->items[at] && gc_object_generation(held->items[at]) == 2) array = held->items[at];
+    ok(!gc_array_grow(gc, array, array->header.length + 64),
+       "an old array does not grow into a hole that may be in a list");
+    full();
+    ok(!heap->old_holes.bytes && are_whole(held), "a full collection forgets the lists");
+}
+
+/* With a limit of twice what lives, no collection stops the program for all of its marking, though half of the objects that are
+   made survive. */
+static void keeps_to_the_limit(void) {
+    enum { MANY = 40000 };
+    vector *held = NULL;
+    GC_ROOTS(gc, held);
+    held = new_vector(MANY);
+    for (size_t at = 0; at < MANY; at++) hold_one(held, at);
+    for (size_t i = 0; i < 12 * MANY; i++) {
+        hold_one(held, random_bits() % MANY);
+        if (i % 16 == 0) gc__marking_take_turn(heap);
+    }
+    gc_stats s = stats();
+    is(s.concurrent_lost, 0, "no cycle is lost at a limit of twice what lives");
+    is(s.collections[2], s.concurrent_finished, "each full collection ends a cycle: %llu",
+       (unsigned long long)s.concurrent_finished);
+    ok(s.concurrent_finished >= 3, "there are several");
+    ok(are_whole(held), "no object is lost");
+}
