@@ -6873,7 +6873,8 @@ typedef struct gc__stack_scan {
 } gc__stack_scan;
 
 GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
-    if (GC_HAS_VALUES || gc__in_arena(word)) gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
+    if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__slot_decode(word, true))))
+        gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
 
 /* The scan reads whole stack frames, redzones included, which AddressSanitizer would report; and frames of a thread in
