@@ -116,13 +116,14 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
+    bool is_needed = heap->marking || heap->old_unlisted;
     if (heap->marking)
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
     __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
-    if (!heap->marking && !heap->old_unlisted) return;
+    if (!is_needed) return;
     gc__os_wake(&marker->wanted);
     gc__os_wake(&marker->turn);
 }
