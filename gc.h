@@ -5599,7 +5599,7 @@ GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
 
 /* Sets the mark bits of a linear region's objects between indexed_end and top, so that they are found by address. */
 GC__FN void gc__region_index(gc__region *region) {
-    if (!region->linear) return;
+    if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
     uintptr_t at = region->indexed_end;
     while (at < region->top) {
@@ -9383,6 +9383,16 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
     for (size_t i = 0; i < units; i++) job(context, i);
 }
 
+/* The same outside of a collection's trace. Heap lock held. */
+GC__FN void gc__crew_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
+    gc__crew *crew = heap->collector->crew;
+    gc__worker alone = {0}, *worker = crew ? &crew->members[0].worker : &alone;
+    struct gc__crew *before = worker->crew;
+    worker->crew = crew && !crew->runs && gc__min(crew->count, crew->most) > 1 ? crew : NULL;
+    gc__crew_each(worker, units, job, context);
+    worker->crew = before;
+}
+
 #define GC__UNIT_REGIONS 64
 
 typedef struct gc__condemned_job {
@@ -10561,7 +10571,16 @@ typedef struct gc__verifier {
     uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
+    bool *unsound; /* several threads verify: faults are noted there, for one thread to find again and report */
+    bool *traced;  /* likewise that there are trace functions to be called */
+    bool rest;     /* only these are */
 } gc__verifier;
+
+/* Whether a fault is only noted. */
+GC__FN bool gc__verify_notes(const gc__verifier *verifier) {
+    if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
+    return verifier->unsound != NULL;
+}
 
 /* The name of the object's field at an offset, or of an element's if that is there; *length is that of the name. NULL: its type
    has none for it. */
@@ -10712,13 +10731,14 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
+    if (fault && gc__verify_notes(verifier)) return;
     if (fault) gc__verify_fault(verifier, slot, ref, fault);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__is_remembered(verifier->heap, place)) return;
+    if (gc__is_remembered(verifier->heap, place) || gc__verify_notes(verifier)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -10758,6 +10778,7 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     const gc_type **sound = &verifier->sound_types[((uintptr_t)type >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
     if (type == *sound) return true;
     const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
+    if (fault && gc__verify_notes(verifier)) return false;
     if (fault)
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
@@ -10772,8 +10793,13 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
 
 GC__FN bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
-    verifier->objects++;
+    verifier->objects += !verifier->rest;
     verifier->holder = object;
+#if !GC_HAS_MODEL
+    bool traced = gc__object_type(object)->trace != NULL;
+    if (traced && verifier->traced) __atomic_store_n(verifier->traced, true, __ATOMIC_RELAXED);
+    if (traced ? verifier->traced != NULL : verifier->rest) return true;
+#endif
     gc__object_visit_entries(object, &verifier->visitor);
     return true;
 }
@@ -10783,12 +10809,14 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
     if (region->base < gc__tables.lowest || end > gc__tables.highest ||
-        (young && (region->base < gc__tables.low || end > gc__tables.high)))
+        (young && (region->base < gc__tables.low || end > gc__tables.high))) {
+        if (gc__verify_notes(verifier)) return;
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
                   "a fault of the collector, please report it",
                   verifier->when, (unsigned long long)verifier->heap->collection.number, (void *)region->base,
                   region->generation);
+    }
     gc__region_walk(region, gc__verify_header, verifier);
 }
 
@@ -10797,6 +10825,52 @@ GC__FN void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t coun
     (void)visitor;
     if (flags & GC_SLOT_ACTIVE)
         gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+}
+
+/* What several threads verify: of each region the headers first, and then the slots. */
+typedef struct gc__verify_job {
+    const gc__verifier *verifier;
+    gc__words regions;
+    bool slots, unsound, traced; /* the last two are atomic */
+    size_t objects;              /* atomic */
+} gc__verify_job;
+
+GC__FN void gc__verify_unit(void *context, size_t unit) {
+    gc__verify_job *job = (gc__verify_job *)context;
+    gc__region *region = (gc__region *)job->regions.words[unit];
+    gc__verifier verifier = *job->verifier;
+    if (__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) return;
+    verifier.unsound = &job->unsound;
+    verifier.traced = &job->traced;
+    if (job->slots) {
+        gc__region_walk(region, gc__verify_object, &verifier);
+        __atomic_fetch_add(&job->objects, verifier.objects, __ATOMIC_RELAXED);
+        return;
+    }
+    gc__verify_region(&verifier, region);
+    if (!__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) gc__region_index(region);
+}
+
+/* Verifies the regions on all threads of the crew, but for what trace functions would report. False: something is wrong, or
+   there is no memory for the list. */
+GC__FN bool gc__verify_shared(gc__verifier *verifier) {
+    gc_heap *heap = verifier->heap;
+    gc__verify_job job;
+    memset(&job, 0, sizeof job);
+    job.verifier = verifier;
+    bool sound = heap->collector->crew != NULL;
+    for (int g = 0; sound && g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; sound && region; region = region->next)
+            sound = gc__words_push(&job.regions, (uintptr_t)region);
+    for (int pass = 0; pass < 2 && sound; pass++) {
+        job.slots = pass;
+        gc__crew_each_of(heap, job.regions.count, gc__verify_unit, &job);
+        sound = !job.unsound;
+    }
+    gc__words_free(&job.regions);
+    verifier->objects = sound ? job.objects : 0;
+    verifier->rest = sound;
+    return sound && !job.traced;
 }
 
 static uint64_t gc__verifications; /* that found no fault, in all heaps; atomic */
@@ -10812,9 +10886,10 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__remembered_sort(heap);
     gc_visitor active = {gc__verify_visit_active};
     gc__roots_visit(heap, &active);
-    for (int g = 0; g < GC_GENERATIONS; g++)
+    bool shared = gc__verify_shared(&verifier);
+    for (int g = 0; !verifier.rest && g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) gc__verify_region(&verifier, region);
-    for (int g = 0; g < GC_GENERATIONS; g++)
+    for (int g = 0; !shared && g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
             gc__region_walk(region, gc__verify_object, &verifier);
     verifier.holder = 0;
@@ -12713,6 +12788,8 @@ GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
     snprintf(name, sizeof name, "gc worker %u", number % 100);
     member->crew = crew;
     member->number = number;
+    member->worker.crew = crew;
+    member->worker.number = number;
     gc__crew_lock(crew);
     crew->asleep |= 1u << number;
     gc__lock_release(&crew->lock);

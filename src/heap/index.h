@@ -6,7 +6,7 @@
 
 /* Sets the mark bits of a linear region's objects between indexed_end and top, so that they are found by address. */
 GC__FN void gc__region_index(gc__region *region) {
-    if (!region->linear) return;
+    if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
     uintptr_t at = region->indexed_end;
     while (at < region->top) {

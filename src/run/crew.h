@@ -65,6 +65,8 @@ GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
     snprintf(name, sizeof name, "gc worker %u", number % 100);
     member->crew = crew;
     member->number = number;
+    member->worker.crew = crew;
+    member->worker.number = number;
     gc__crew_lock(crew);
     crew->asleep |= 1u << number;
     gc__lock_release(&crew->lock);

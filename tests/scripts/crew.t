@@ -4,13 +4,19 @@ cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# planted NAME CODE [FLAGS [HEADER]]: CODE is perl that changes the text in $_, of gc.h or another header; the test must notice
-planted() {
+# fails TEST FLAGS: the test, compiled with the headers in $folder, does not pass
+fails() {
     # shellcheck disable=SC2086 # words of flags
+    ${CC:-cc} -std=c11 -pthread -O1 -g0 -w -DGC_DEBUG=3 ${2:-} -I"$folder" tests/unit/gc.c "tests/unit/$1.c" -o "$folder/test" &&
+        ! timeout 60 "$folder/test" > "$folder/log" 2>&1
+}
+
+# planted NAME CODE [FLAGS [HEADER [TEST]]]: CODE is perl that changes the text in $_, of gc.h or another header; the test must
+# notice
+planted() {
     cp gc*.h "$folder"
     CODE=$2 perl -0777 -i -pe 'my $was = $_; eval $ENV{CODE}; die $@ if $@; die "nothing to change\n" if $_ eq $was' "$folder/${4:-gc.h}" &&
-        ${CC:-cc} -std=c11 -pthread -O1 -g0 -w -DGC_DEBUG=3 ${3:-} -I"$folder" tests/unit/gc.c tests/unit/test_crew.c -o "$folder/test" &&
-        ! timeout 60 "$folder/test" > "$folder/log" 2>&1
+        fails "${5:-test_crew}" "${3:-}"
     ok $? "$1"
 }
 
@@ -38,4 +44,14 @@ planted 'mark bits of regions that nobody clears' \
     's/gc__min\(from \+ GC__UNIT_REGIONS, gc__regions_used\(\)\)/from + GC__UNIT_REGIONS - 60/'
 planted 'handles that nobody looks at' \
     's/(from = unit % each \* GC__UNIT_CLUMPS;\s*gc__clumps_of\(all, segment, from, from \+ GC__UNIT_CLUMPS)/$1 - 8/' '' gc_handles.h
+
+# Several threads verify, and find what one finds.
+export GC_TEST_COLLECTORS=5 GC_COLLECTOR_THREADS=3
+cp gc*.h "$folder"
+! fails test_verify ''
+ok $? 'three threads find each fault that test_verify makes'
+planted 'a fault that one of several threads finds and does not tell' \
+    's/if \(verifier->unsound\) __atomic_store_n\(verifier->unsound, true, __ATOMIC_RELAXED\);//' '' gc.h test_verify
+planted 'objects with trace functions that nobody verifies' \
+    's/return sound && !job\.traced;/return sound;/' '' gc.h test_verify
 finish
