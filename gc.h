@@ -7639,6 +7639,7 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
 typedef struct gc__remembered {
     uintptr_t *slots; /* NULL until they are first remembered */
     size_t count;     /* goes on growing when the list is full; atomic */
+    size_t most;      /* the most that were ever in the list: they take memory */
     size_t found;     /* that the last collection has scanned */
     unsigned few;     /* collections in a row that found few, and few cards */
     bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
@@ -7666,12 +7667,13 @@ GC__FN void gc__remembered_forget(gc_heap *heap) {
     if (!heap->remembered->slots) return;
     heap->remembered->found = gc__remembered_count(heap);
     heap->remembered->count = 0;
+    heap->remembered->most = gc__max(heap->remembered->most, heap->remembered->found);
     heap->pause.remembered_slots = heap->remembered->found;
     heap->stats.remembered_slots += heap->remembered->found;
 }
 
 GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
-    return remembered->slots ? GC__REMEMBERED_MOST * sizeof *remembered->slots : 0;
+    return remembered->most * sizeof *remembered->slots;
 }
 
 /* Puts the slots in order, for gc__is_remembered. */
@@ -7727,6 +7729,7 @@ typedef struct gc__marker {
     gc__words seen, waiting;
     uintptr_t *log;               /* an entry is 0 until it was written */
     size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
+    size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
@@ -8871,8 +8874,8 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
-    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
+    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
+           gc__words_bytes(&marker->waiting);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -8975,13 +8978,20 @@ GC__FN bool gc__marker_take_log(gc_heap *heap) {
     return marker->taken > before;
 }
 
-/* The same with the world stopped; then the log is as new. */
+/* Makes the log as new. The world is stopped. */
+GC__FN void gc__marker_clear_log(gc__marker *marker) {
+    size_t used = gc__min(marker->logged, GC__SHADE_LOG);
+    if (used) memset(marker->log, 0, used * sizeof *marker->log);
+    marker->log_most = gc__max(marker->log_most, used);
+    marker->logged = marker->taken = 0;
+}
+
+/* Takes what barriers have noted, and empties the log. The world is stopped. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_log(heap);
     heap->pause.stored_objects += marker->logged;
-    memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
-    marker->logged = marker->taken = 0;
+    gc__marker_clear_log(marker);
 }
 
 /* Finds something to scan where the stack is empty. False: there is nothing. */
@@ -9057,8 +9067,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc__marker *marker) {
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
-    if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
-    marker->logged = marker->taken = 0;
+    gc__marker_clear_log(marker);
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
 }
@@ -12718,7 +12727,7 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
 }
 
 GC__FN void gc__remembering_end(gc_heap *heap) {
-    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, gc__remembered_bytes(heap->remembered));
+    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
 }
 /* One collection, start to end. */

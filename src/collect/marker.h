@@ -18,8 +18,8 @@
 
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    size_t log = marker->log ? GC__SHADE_LOG * sizeof *marker->log : 0;
-    return log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting);
+    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
+           gc__words_bytes(&marker->waiting);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -122,13 +122,20 @@ GC__FN bool gc__marker_take_log(gc_heap *heap) {
     return marker->taken > before;
 }
 
-/* The same with the world stopped; then the log is as new. */
+/* Makes the log as new. The world is stopped. */
+GC__FN void gc__marker_clear_log(gc__marker *marker) {
+    size_t used = gc__min(marker->logged, GC__SHADE_LOG);
+    if (used) memset(marker->log, 0, used * sizeof *marker->log);
+    marker->log_most = gc__max(marker->log_most, used);
+    marker->logged = marker->taken = 0;
+}
+
+/* Takes what barriers have noted, and empties the log. The world is stopped. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_log(heap);
     heap->pause.stored_objects += marker->logged;
-    memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
-    marker->logged = marker->taken = 0;
+    gc__marker_clear_log(marker);
 }
 
 /* Finds something to scan where the stack is empty. False: there is nothing. */
@@ -204,8 +211,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc__marker *marker) {
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
-    if (marker->log) memset(marker->log, 0, gc__min(marker->logged, GC__SHADE_LOG) * sizeof *marker->log);
-    marker->logged = marker->taken = 0;
+    gc__marker_clear_log(marker);
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
 }

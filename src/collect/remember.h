@@ -15,6 +15,7 @@
 typedef struct gc__remembered {
     uintptr_t *slots; /* NULL until they are first remembered */
     size_t count;     /* goes on growing when the list is full; atomic */
+    size_t most;      /* the most that were ever in the list: they take memory */
     size_t found;     /* that the last collection has scanned */
     unsigned few;     /* collections in a row that found few, and few cards */
     bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
@@ -42,12 +43,13 @@ GC__FN void gc__remembered_forget(gc_heap *heap) {
     if (!heap->remembered->slots) return;
     heap->remembered->found = gc__remembered_count(heap);
     heap->remembered->count = 0;
+    heap->remembered->most = gc__max(heap->remembered->most, heap->remembered->found);
     heap->pause.remembered_slots = heap->remembered->found;
     heap->stats.remembered_slots += heap->remembered->found;
 }
 
 GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
-    return remembered->slots ? GC__REMEMBERED_MOST * sizeof *remembered->slots : 0;
+    return remembered->most * sizeof *remembered->slots;
 }
 
 /* Puts the slots in order, for gc__is_remembered. */

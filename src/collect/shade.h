@@ -29,6 +29,7 @@ typedef struct gc__marker {
     gc__words seen, waiting;
     uintptr_t *log;               /* an entry is 0 until it was written */
     size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
+    size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */

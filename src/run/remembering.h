@@ -36,6 +36,6 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
 }
 
 GC__FN void gc__remembering_end(gc_heap *heap) {
-    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, gc__remembered_bytes(heap->remembered));
+    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
 }

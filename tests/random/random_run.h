@@ -158,6 +158,10 @@ static void options_limit(world *w, gc_options *o) {
     o->non_moving = one_in(&w->random, 4);
     o->non_generational = one_in(&w->random, 6);
     w->bytes_most = SIZE_MAX;
+    if (o->non_moving || o->non_generational || one_in(&w->random, 2)) return;
+    o->concurrent = GC_CONCURRENT_ON;
+    o->test_marker_steps = 1;
+    w->marks = true;
 }
 static void options_adaptive(world *w, gc_options *o) {
     o->growth_percent = one_in(&w->random, 2) ? 50 : 0;

@@ -790,6 +790,9 @@ int main(void) {
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 1 << 20});
+    small_limit();
+    end();
     gc_options emitting = TESTED;
     emitting.barrier_changed = on_change;
     run(emitted_code, emitting);
