@@ -9395,7 +9395,8 @@ GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *co
 /* The same outside of a collection's trace. Heap lock held. */
 GC__FN void gc__crew_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
     gc__crew *crew = heap->collector->crew;
-    gc__worker alone = {0}, *worker = crew ? &crew->members[0].worker : &alone;
+    gc__worker alone, *worker = crew ? &crew->members[0].worker : &alone;
+    memset(&alone, 0, sizeof alone);
     struct gc__crew *before = worker->crew;
     worker->crew = crew && !crew->runs && gc__min(crew->count, crew->most) > 1 ? crew : NULL;
     gc__crew_each(worker, units, job, context);
