@@ -93,7 +93,7 @@ bench-threads: build/bench/threads ## measure stopping threads, and whether two 
 bench-parallel: build/bench/workloads build/bench/parallel ## measure collections by 1, 2 and 8 threads
 	build/bench/parallel marks 1024
 	for size in 2048 8192; do for what in promoted young random; do build/bench/parallel $$what $$size; done; done
-	build/bench/parallel beside
+	build/bench/parallel list
 	bench/parallel.sh
 
 # The same in other languages, where their compilers are installed: bench/pauses.sh says what is left out.

@@ -1,16 +1,20 @@
-/* Collections by 1, 2 and 8 threads: `parallel marks [MIB]`, full marks of a tree of small objects; `promoted [KIB]`, young
-   collections that promote so much in place; `young [KIB]` and `random [KIB]`, those that copy as much, in the order of
-   allocation or at random addresses. Elapsed and CPU time, the median and the least of 41 (of full marks 15); the numbers of
-   threads alternate. `beside [KIB]`: the same by one thread, alone and beside another process that does the same. `crossover`:
-   from how much on a second thread pays. `turns`: threads take turns: how they share the work of 2, 4, 8 and 16, whatever
-   the machine. */
+/* Collections by 1, 2 and 8 threads: `parallel marks [MIB]`, full marks of a tree of small objects; `list [THOUSANDS]`, those of
+   a list, which no two threads can share; `promoted [KIB]`, young collections that promote so much in place; `young [KIB]` and
+   `random [KIB]`, those that copy as much, in the order of allocation or at random addresses. Elapsed and CPU time, the median
+   and the least of 101 (of full marks 15); the numbers of threads alternate. Beside the ratio stands what is possible here: how
+   much more two processes of one thread each get done than one, which collect in step. A number of threads behind the size: only
+   those. `crossover`: from how much on a second thread pays. `phases`: what they spend their time on. `turns`: threads take turns: how
+   they share the work of 2, 4, 8 and 16, whatever the machine. */
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
 #include "gc.h"
 #include "gc_handles.h"
 #include "random.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,10 +39,11 @@ typedef struct leaf {
 } leaf;
 static const gc_type leaf_type = GC_TYPE_ARRAY_LEAF(leaf, words);
 
-#define ROUNDS 41
+#define ROUNDS 101
 static int rounds = ROUNDS;
 enum { CREWS = 3, TABLE = 1 << 16 };
 static const unsigned crews[CREWS] = {1, 2, 8};
+static unsigned only; /* so many threads are measured; 0: each of these */
 
 static double clock_ms(clockid_t clock) {
     struct timespec t;
@@ -83,7 +88,17 @@ static void crew_close(crew *c) {
     gc_heap_destroy(c->heap);
 }
 
+/* Two processes begin each collection at the same time. */
+static unsigned *arrivals; /* shared by both */
+static bool in_step;
+
+static void await_other(void) {
+    unsigned mine = __atomic_add_fetch(arrivals, 1, __ATOMIC_SEQ_CST), all = (mine + 1) & ~1u;
+    while (__atomic_load_n(arrivals, __ATOMIC_SEQ_CST) < all) continue;
+}
+
 static void measure(crew *c, int generation, int round) {
+    if (in_step) await_other();
     double elapsed = clock_ms(CLOCK_MONOTONIC), cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     gc_collect(c->heap, generation, GC_COLLECT_BLOCKING);
     c->elapsed[round] = clock_ms(CLOCK_MONOTONIC) - elapsed;
@@ -94,34 +109,6 @@ static void measure(crew *c, int generation, int round) {
 static int by_size(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
-}
-
-static void report(const char *what, crew *all) {
-    for (int i = 0; i < CREWS; i++) {
-        qsort(all[i].elapsed, (size_t)rounds, sizeof(double), by_size);
-        qsort(all[i].cpu, (size_t)rounds, sizeof(double), by_size);
-        printf("%-40s %u threads: elapsed %.2f ms (least %.2f), CPU %.2f ms (least %.2f)\n", what, crews[i],
-               all[i].elapsed[rounds / 2], all[i].elapsed[0], all[i].cpu[rounds / 2], all[i].cpu[0]);
-    }
-}
-
-/* Heaps with `size` MiB of nodes; each round marks all of them. */
-static void full_marks(unsigned long size) {
-    crew all[CREWS];
-    node *roots[CREWS] = {NULL};
-    char what[64];
-    int depth = 14;
-    rounds = 15;
-    while ((32ul << (depth + 2)) >> 20 <= size) depth++;
-    for (int i = 0; i < CREWS; i++) crew_open(&all[i], crews[i], 0);
-    GC_ROOTS_ARRAY(all[0].gc, &roots[0], 1, 0);
-    GC_ROOTS_ARRAY(all[1].gc, &roots[1], 1, 0);
-    GC_ROOTS_ARRAY(all[2].gc, &roots[2], 1, 0);
-    for (int i = 0; i < CREWS; i++) roots[i] = tree(all[i].gc, depth), gc_collect(all[i].heap, 2, GC_COLLECT_BLOCKING);
-    for (int round = 0; round < rounds; round++)
-        for (int i = 0; i < CREWS; i++) measure(&all[i], 2, round);
-    snprintf(what, sizeof what, "full mark, %lu MiB of 32-byte objects", (32ul << (depth + 1)) >> 20);
-    report(what, all);
 }
 
 /* The nodes of a tree in random order: neighbours in memory are none in the tree. */
@@ -177,16 +164,140 @@ static void young_round(crew *c, const survivors *kind, int depth, int round) {
     gc_collect(c->heap, 1, GC_COLLECT_BLOCKING); /* so that the next round copies to memory that it has */
 }
 
+static node *list(gc_thread *gc, int thousands) {
+    node *first = NULL;
+    GC_ROOTS(gc, first);
+    for (long i = 0; i < thousands * 1000L; i++) {
+        node *n = (node *)gc_new(gc, &node_type);
+        n->left = first;
+        first = n;
+    }
+    return first;
+}
+
+/* What is measured: young collections of a kind, or full marks of what `make` has made once. */
+typedef struct task {
+    char name[64];
+    const survivors *kind; /* NULL: full marks */
+    node *(*make)(gc_thread *gc, int size);
+    int size;
+} task;
+
+static void task_open(crew *c, const task *t, node **root) {
+    if (t->kind) return;
+    *root = t->make(c->gc, t->size);
+    gc_collect(c->heap, 2, GC_COLLECT_BLOCKING);
+}
+
+static void task_round(crew *c, const task *t, int round) {
+    if (t->kind)
+        young_round(c, t->kind, t->size, round);
+    else
+        measure(c, 2, round);
+}
+
+/* Has the process run on the given one of its processors. */
+static void bind_to(const cpu_set_t *processors, int number) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, processors) && number-- == 0) CPU_SET(i, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+/* How much more two processes of one thread each get done than one. */
+static double possible(const task *t) {
+    cpu_set_t processors;
+    int go[2];
+    double alone[ROUNDS], both[ROUNDS];
+    sched_getaffinity(0, sizeof processors, &processors);
+    if (CPU_COUNT(&processors) < 2) return 1;
+    arrivals = (unsigned *)mmap(NULL, sizeof *arrivals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (arrivals == MAP_FAILED || pipe(go)) perror("possible"), exit(1);
+    pid_t other = fork();
+    if (!other) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bind_to(&processors, !other);
+    crew c;
+    crew_open(&c, 1, 0);
+    {
+        node *root = NULL;
+        GC_ROOTS(c.gc, root);
+        task_open(&c, t, &root);
+        for (int round = 0; round < rounds; round++) {
+            char turn = 0;
+            if (other) task_round(&c, t, round);
+            alone[round] = c.elapsed[round];
+            if ((other ? write(go[1], &turn, 1) : read(go[0], &turn, 1)) != 1) perror("possible"), exit(1);
+            in_step = true;
+            task_round(&c, t, round);
+            in_step = false;
+            both[round] = c.elapsed[round];
+        }
+    }
+    crew_close(&c);
+    if (!other) _exit(0);
+    waitpid(other, NULL, 0);
+    close(go[0]), close(go[1]);
+    munmap(arrivals, sizeof *arrivals);
+    sched_setaffinity(0, sizeof processors, &processors);
+    qsort(alone, (size_t)rounds, sizeof(double), by_size);
+    qsort(both, (size_t)rounds, sizeof(double), by_size);
+    return 2 * alone[rounds / 2] / both[rounds / 2];
+}
+
+static void report(const task *t, crew *all, double most) {
+    for (int i = 0; i < CREWS; i++) {
+        if (only && crews[i] != only) continue;
+        qsort(all[i].elapsed, (size_t)rounds, sizeof(double), by_size);
+        qsort(all[i].cpu, (size_t)rounds, sizeof(double), by_size);
+        printf("%-40s %u threads: elapsed %.2f ms (least %.2f), CPU %.2f ms (least %.2f)", t->name, crews[i],
+               all[i].elapsed[rounds / 2], all[i].elapsed[0], all[i].cpu[rounds / 2], all[i].cpu[0]);
+        if (!only && i)
+            printf(", %.2f times as fast (least %.2f), of %.2f possible", all[0].elapsed[rounds / 2] / all[i].elapsed[rounds / 2],
+                   all[0].elapsed[0] / all[i].elapsed[0], most);
+        putchar('\n');
+    }
+}
+
+static void run(const task *t) {
+    crew all[CREWS];
+    node *roots[CREWS] = {NULL};
+    fflush(stdout);
+    double most = only ? 0 : possible(t);
+    for (int i = 0; i < CREWS; i++) crew_open(&all[i], crews[i], 0);
+    GC_ROOTS_ARRAY(all[0].gc, &roots[0], 1, 0);
+    GC_ROOTS_ARRAY(all[1].gc, &roots[1], 1, 0);
+    GC_ROOTS_ARRAY(all[2].gc, &roots[2], 1, 0);
+    for (int i = 0; i < CREWS; i++)
+        if (!only || crews[i] == only) task_open(&all[i], t, &roots[i]);
+    for (int round = 0; round < rounds; round++)
+        for (int i = 0; i < CREWS; i++)
+            if (!only || crews[i] == only) task_round(&all[i], t, round);
+    report(t, all, most);
+}
+
 /* Nurseries of which `size` KiB survive. */
 static void young_collections(const survivors *kind, unsigned long size) {
-    crew all[CREWS];
-    char what[64];
-    int depth = depth_for(kind, size, &size);
-    for (int i = 0; i < CREWS; i++) crew_open(&all[i], crews[i], 0);
-    for (int round = 0; round < rounds; round++)
-        for (int i = 0; i < CREWS; i++) young_round(&all[i], kind, depth, round);
-    snprintf(what, sizeof what, "young, %lu KiB survive, %s", size, kind->name);
-    report(what, all);
+    task t = {.kind = kind};
+    t.size = depth_for(kind, size, &size);
+    snprintf(t.name, sizeof t.name, "young, %lu KiB survive, %s", size, kind->name);
+    run(&t);
+}
+
+/* Heaps with `size` MiB of nodes; each round marks all of them. */
+static void full_marks(unsigned long size) {
+    task t = {.make = tree, .size = 14};
+    rounds = 15;
+    while ((32ul << (t.size + 2)) >> 20 <= size) t.size++;
+    snprintf(t.name, sizeof t.name, "full mark, %lu MiB of 32-byte objects", (32ul << (t.size + 1)) >> 20);
+    run(&t);
+}
+
+static void lists(unsigned long thousands) {
+    task t = {.make = list, .size = (int)thousands};
+    rounds = 15;
+    snprintf(t.name, sizeof t.name, "full mark, list of %lu,000 objects", thousands);
+    run(&t);
 }
 
 static void compare(const char *what, crew *one, crew *two) {
@@ -268,30 +379,6 @@ static void crossover(void) {
     crossover_of_cards();
 }
 
-/* The same with one thread, once alone and once while another process does the same: how much slower two processors are
-   that work at the same time bounds what two threads can gain. */
-static void beside(unsigned long size) {
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        double medians[2];
-        unsigned long survive;
-        int depth = depth_for(&kinds[k], size, &survive);
-        for (int pass = 0; pass < 2; pass++) {
-            pid_t other = pass ? fork() : 1;
-            if (!other) prctl(PR_SET_PDEATHSIG, SIGKILL);
-            crew c;
-            crew_open(&c, 1, 0);
-            for (int round = 0; !other || round < rounds; round++) young_round(&c, &kinds[k], depth, round % rounds);
-            qsort(c.elapsed, (size_t)rounds, sizeof(double), by_size);
-            medians[pass] = c.elapsed[rounds / 2];
-            crew_close(&c);
-            if (pass) kill(other, SIGKILL), waitpid(other, NULL, 0);
-        }
-        printf("young, %lu KiB survive, %s, 1 thread: %.2f ms alone, %.2f ms beside another process: two reach %.2f times "
-               "one's speed\n",
-               survive, kinds[k].name, medians[0], medians[1], 2 * medians[0] / medians[1]);
-    }
-}
-
 /* Heaps of `bytes` for the share of each phase. */
 enum { SMALL, LEAVES, DYING, HANDLES, SLOTS, SHAPES };
 static const char *const shape_names[] = {"32-byte objects", "leaves of 4 KiB", "7 of 8 KiB dead",
@@ -363,12 +450,13 @@ static void turns(void) {
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     unsigned long size = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    only = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         if (strcmp(what, kinds[k].command) == 0) return young_collections(&kinds[k], size ? size : 8192), 0;
     if (strcmp(what, "marks") == 0)
         full_marks(size ? size : 128);
-    else if (strcmp(what, "beside") == 0)
-        beside(size ? size : 8192);
+    else if (strcmp(what, "list") == 0)
+        lists(size ? size : 2000);
     else if (strcmp(what, "crossover") == 0)
         crossover();
     else if (strcmp(what, "phases") == 0)
@@ -376,8 +464,8 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "turns") == 0)
         turns();
     else
-        return fprintf(stderr, "usage: parallel marks [MIB] | promoted [KIB] | young [KIB] | random [KIB] | beside "
-                               "[KIB] | crossover | phases [MIB] | turns\n"),
+        return fprintf(stderr, "usage: parallel marks [MIB [THREADS]] | list [THOUSANDS [THREADS]] | "
+                               "promoted|young|random [KIB [THREADS]] | crossover | phases [MIB] | turns\n"),
                2;
     return 0;
 }

@@ -628,6 +628,51 @@ static void a_fork_in_a_trace(void) {
     end();
 }
 
+/* A heap that is collected over and over while others, with threads of their own, come and go. */
+static bool goes_on = true;
+
+static void *collected(void *unused) {
+    gc_heap *own = gc_heap_create(&(gc_options){.collector_threads = 3, .test_collectors = 1});
+    gc_thread *self = gc_thread_attach(own);
+    {
+        node *first = NULL;
+        GC_ROOTS(self, first);
+        for (unsigned i = 0; i < 20000; i++) {
+            node *n = gc_new(self, &node_type);
+            n->left = first;
+            n->value = i;
+            first = n;
+        }
+        while (__atomic_load_n(&goes_on, __ATOMIC_RELAXED)) gc_collect(own, 2, GC_COLLECT_COMPACTING);
+        unsigned length = 0;
+        for (const node *n = first; n && n->value == 19999 - length; n = n->left) length++;
+        is(length, 20000, "a list is whole after collections beside which other heaps came and went");
+    }
+    gc_thread_detach(self);
+    gc_heap_destroy(own);
+    return unused;
+}
+
+static void heaps_that_go(void) {
+    pthread_t other;
+    bool whole = pthread_create(&other, NULL, collected, NULL) == 0;
+    threads = 2, order = 1;
+    for (int i = 0; i < 10; i++) {
+        begin_crew((gc_options){0});
+        {
+            node *root = NULL;
+            GC_ROOTS(gc, root);
+            root = tree(9, 1);
+            gc_collect(heap, i % 3, GC_COLLECT_COMPACTING);
+            whole &= tree_is_whole(root, 9, 1);
+        }
+        end();
+    }
+    __atomic_store_n(&goes_on, false, __ATOMIC_RELAXED);
+    pthread_join(other, NULL);
+    ok(whole, "heaps are collected and destroyed while another one is collected");
+}
+
 static void limits(void) {
     ok(!gc_heap_create(&(gc_options){.collector_threads = 33}), "33 collector threads are too many");
     has(gc_last_message(), "at most 32", "and the message says how many may be");
@@ -658,6 +703,7 @@ int main(void) {
     threads_are_refused();
     /* With GC_DEBUG it is reported as misuse. */
     for (order = 1; order < 3 && GC_DEBUG == 0; order++) threads = 3, a_fork_in_a_trace();
+    heaps_that_go();
     limits();
     return done();
 }
