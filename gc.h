@@ -664,8 +664,8 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
        processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at
-       most 16. The others are started when a collection can use them, and end with the heap. With a model (GC_MODEL_BYTES) there
-       is only one. */
+       most 16. The others are started when a collection can use them, and end with the heap. No more work at a time than there
+       are processors. With a model (GC_MODEL_BYTES) there is only one. */
     unsigned collector_threads;
     bool
         parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
@@ -12741,10 +12741,9 @@ GC__FN void gc__remembering_end(gc_heap *heap) {
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
-/* How many threads the collection that is to come may have. Processors may be taken away, or given, while the program runs. */
-GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
+/* The processors of the process, which may be taken away, or given, while the program runs. */
+GC__FN unsigned gc__crew_processors(gc_heap *heap) {
     gc__collector *collector = heap->collector;
-    if (heap->options.collector_threads) return heap->options.collector_threads;
     uint64_t now = gc__os_now_ns();
     if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
         unsigned quota = gc__os_quota();
@@ -12752,7 +12751,17 @@ GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
         if (quota < collector->processors) collector->processors = quota;
         collector->processors_asked_ns = now;
     }
-    return collector->processors < GC__CREW_DEFAULT ? collector->processors : GC__CREW_DEFAULT;
+    return collector->processors;
+}
+
+/* How many threads there should be, and how many of them may work in the collection that is to come: with more than there are
+   processors for, each would wait for another. */
+GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
+    unsigned wanted = heap->options.collector_threads;
+    return wanted ? wanted : (unsigned)gc__min(gc__crew_processors(heap), GC__CREW_DEFAULT);
+}
+GC__FN unsigned gc__crew_most(gc_heap *heap, unsigned wanted) {
+    return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__crew_processors(heap), wanted);
 }
 
 /* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
@@ -12833,12 +12842,13 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
     if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
     if (heap->threads->stop_depth || !gc__crew_is_worth(heap, generation)) return;
-    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
-    if (collector->crew && collector->crew->most != wanted) gc__crew_limit(collector->crew, wanted);
+    unsigned wanted = gc__crew_wanted(heap), most = gc__crew_most(heap, wanted);
+    unsigned have = collector->crew ? collector->crew->count : 1;
+    if (collector->crew && collector->crew->most != most) gc__crew_limit(collector->crew, most);
     if (GC__LIKELY(have >= wanted) || collector->crew_refused) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
-    if (crew) gc__crew_limit(crew, wanted);
+    if (crew) gc__crew_limit(crew, most);
     bool started = crew != NULL;
     for (unsigned i = have; started && i < wanted; i++) started = gc__crew_start(crew, i);
     if (started) return;

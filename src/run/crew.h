@@ -8,10 +8,9 @@
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
-/* How many threads the collection that is to come may have. Processors may be taken away, or given, while the program runs. */
-GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
+/* The processors of the process, which may be taken away, or given, while the program runs. */
+GC__FN unsigned gc__crew_processors(gc_heap *heap) {
     gc__collector *collector = heap->collector;
-    if (heap->options.collector_threads) return heap->options.collector_threads;
     uint64_t now = gc__os_now_ns();
     if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
         unsigned quota = gc__os_quota();
@@ -19,7 +18,17 @@ GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
         if (quota < collector->processors) collector->processors = quota;
         collector->processors_asked_ns = now;
     }
-    return collector->processors < GC__CREW_DEFAULT ? collector->processors : GC__CREW_DEFAULT;
+    return collector->processors;
+}
+
+/* How many threads there should be, and how many of them may work in the collection that is to come: with more than there are
+   processors for, each would wait for another. */
+GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
+    unsigned wanted = heap->options.collector_threads;
+    return wanted ? wanted : (unsigned)gc__min(gc__crew_processors(heap), GC__CREW_DEFAULT);
+}
+GC__FN unsigned gc__crew_most(gc_heap *heap, unsigned wanted) {
+    return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__crew_processors(heap), wanted);
 }
 
 /* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
@@ -100,12 +109,13 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
     if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
     if (heap->threads->stop_depth || !gc__crew_is_worth(heap, generation)) return;
-    unsigned wanted = gc__crew_wanted(heap), have = collector->crew ? collector->crew->count : 1;
-    if (collector->crew && collector->crew->most != wanted) gc__crew_limit(collector->crew, wanted);
+    unsigned wanted = gc__crew_wanted(heap), most = gc__crew_most(heap, wanted);
+    unsigned have = collector->crew ? collector->crew->count : 1;
+    if (collector->crew && collector->crew->most != most) gc__crew_limit(collector->crew, most);
     if (GC__LIKELY(have >= wanted) || collector->crew_refused) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
-    if (crew) gc__crew_limit(crew, wanted);
+    if (crew) gc__crew_limit(crew, most);
     bool started = crew != NULL;
     for (unsigned i = have; started && i < wanted; i++) started = gc__crew_start(crew, i);
     if (started) return;
