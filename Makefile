@@ -24,7 +24,9 @@ examples := $(single_file_examples) $(if $(scheme_objects),build/examples/scheme
 
 build/objects/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(CFLAGS) -I. -c $< -o $@
+	$(CC) $(C11) $(CFLAGS) $(gc_level) -I. -c $< -o $@
+# Each of these compiles all of gc.h, so they are compiled by the level that takes half the time.
+$(patsubst examples/%.c,build/objects/examples/%.o,$(wildcard examples/*.c examples/profile/*.c examples/llvm/*.c)): gc_level := -O1
 $(single_file_examples): build/examples/%: build/objects/examples/%.o
 build/examples/scheme: $(scheme_objects)
 $(examples):
@@ -42,10 +44,10 @@ test_programs :=
 without_geometry := test_code_registry test_inspect_graph test_jit_assembler test_llvm test_load test_profile_pages test_stackmap \
     test_stackmap_dump test_stacks
 
-# A test with its own configuration compiles all of gc.h for itself, so it is compiled by the level that takes least time, and
-# one compiler's sanitizers are enough for it.
-# $(1): name, $(2): compiler, $(3): flags, $(4): the level of optimization, $(5): that for tests with their own configuration,
-# $(6): test sources
+# A test with its own configuration compiles all of gc.h for itself, so it is compiled by what takes least time, and one
+# compiler's sanitizers are enough for it.
+# $(1): name, $(2): compiler, $(3): flags, $(4): the level of optimization, $(5): compiler and level for tests with their own
+# configuration, $(6): test sources
 define variant
 own_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter $(own_gc),$(6)))
 sharing_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter-out $(own_gc),$(6)))
@@ -54,7 +56,7 @@ build/tests/$(1)/%.o: tests/unit/%.c
 	$(2) $(C11) -g1 $(3) $(4) -c $$< -o $$@
 $$(own_of_$(1):%=%.o): build/tests/$(1)/%.o: tests/unit/%.c
 	@mkdir -p $$(@D)
-	$(2) $(C11) -g1 $(3) $(5) -c $$< -o $$@
+	$(5) $(C11) -g1 $(3) -c $$< -o $$@
 $$(own_of_$(1)): %: %.o
 	$(2) -pthread $(3) $$^ -lm -o $$@
 $$(sharing_of_$(1)): %: %.o build/tests/$(1)/gc.o
@@ -64,18 +66,28 @@ endef
 
 # headers.t shows that the shipped headers are the same tokens as src/, so no variant repeats that. gcc takes twice as long
 # where it tracks variables in sanitized code.
-sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-var-tracking
 with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
-$(eval $(call variant,plain,$(CC),-Isrc,-O2,-O1,$(test_sources)))
-$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,-O0,$(with_geometry)))
-$(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,-O0,$(with_geometry)))
-$(eval $(call variant,gcc-sanitize,gcc,-Isrc -fno-var-tracking -DGC_DEBUG=2 $(sanitize),-O1,-O0,$(filter-out $(own_gc),$(test_sources))))
-$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize),-O1,-O0,$(test_sources)))
+# Those that stop at single instructions, of which optimized code has fewer, or unwind native code.
+optimized := test_code_% test_dac_stops test_stacks
+$(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter $(optimized),$$*),-O1,-O0),$(test_sources)))
+$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
+$(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
+$(eval $(call variant,gcc-sanitize,gcc,-Isrc -DGC_DEBUG=2 $(sanitize),-O1,,$(filter-out $(own_gc),$(test_sources))))
+$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize),-O1,clang -O0,$(test_sources)))
+
+# Tests of threads with ThreadSanitizer, which scripts run.
+tested_programs := $(test_programs)
+tsan_tests := $(patsubst %,tests/unit/test_%.c,heaps profile_threads safe_handle finalizer_ends claims code_registry code_threads)
+$(eval $(call variant,tsan,clang,-Isrc -fsanitize=thread -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 '-DGC_ARENA_BYTES=((size_t)1<<34)',-O1,clang -O0,$(tsan_tests)))
+test_programs := $(tested_programs)
+tests/random/threads.t: $(patsubst %,build/tests/tsan/test_%,heaps profile_threads code_registry code_threads)
+tests/compile/finalizers.t: $(patsubst %,build/tests/tsan/test_%,safe_handle finalizer_ends claims)
 
 # The quick variant: with checks, and with small regions, since most tests take less time then. Tests with a configuration of their
 # own take longest to compile, so only that of handles is among them, which no other test covers.
 plain_programs := $(test_programs)
-$(eval $(call variant,quick,$(CC),-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O1,-O1,$(test_sources)))
+$(eval $(call variant,quick,$(CC),-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O1,$(CC) -O1,$(test_sources)))
 left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) %/test_barrier_forms
 quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
 test_programs := $(plain_programs)

@@ -23,7 +23,7 @@ bench_programs := $(addprefix build/bench/,workloads workloads-malloc workloads-
 $(eval $(call bench_program,workloads-steps,gc,,-DSTEPS=1))
 
 # Over gc.h with small regions, so that a small heap has as many of them as a large one.
-$(eval $(call bench_program,workloads-regions-1m,gc,,-DGC_REGION_SHIFT=20))
+$(eval $(call bench_program,workloads-regions-1m,gc,,-DGC_REGION_SHIFT=20 -O1))
 
 # Over gc.h with each barrier; "none" would not keep the heap whole.
 bench_barriers := $(filter-out none,$(shell sed -n 's/^ *X.\([a-z_]*\),.*/\1/p' src/barrier/tables.h)) at_run_time

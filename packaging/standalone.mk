@@ -34,10 +34,10 @@ standalone_tests := $(patsubst tests/unit/%.c,build/tests/standalone/%,\
     $(filter-out $(own_gc) %/test_profile.c %/test_profile_threads.c %/test_barrier_forms.c %/test_jit_assembler.c %/test_inspect_graph.c,$(test_sources)))
 build/tests/standalone/%.o: tests/unit/%.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) -O2 -g -Isrc -c $< -o $@
+	$(CC) $(C11) -O1 -g1 -Isrc -c $< -o $@
 build/tests/standalone/collector.o: packaging/standalone_program.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) -O2 -g -Isrc -c $< -o $@
+	$(CC) $(C11) -O1 -g1 -Isrc -c $< -o $@
 $(standalone_tests): build/tests/standalone/%: build/tests/standalone/%.o build/tests/standalone/collector.o
 	$(CC) -pthread $^ -lm -ldl -o $@
 tests/scripts/standalone.t: $(standalone_tests)

@@ -42,15 +42,14 @@ for compiler in gcc clang; do
             number=$((number + 1))
         done
     done
-    job $compiler -O0 "$sanitize"
-    job $compiler -O2 "$sanitize"
 done
+job gcc -O0 "$sanitize"
+job clang -O2 "$sanitize"
 job g++ -O2
 job clang++ -O2
-for geometry in '' '-DGC_CARD_BITS=1' '-DGC_BUNDLE_SHIFT=0 -DGC_REGION_SHIFT=16'; do
-    for compiler in gcc clang; do job $compiler -O2 -masm=intel -DINTEL_DIALECT "$geometry"; done
-done
-job gcc -O0 -masm=intel -DINTEL_DIALECT
+for compiler in gcc clang; do job $compiler -O2 -masm=intel -DINTEL_DIALECT; done
+job gcc -O0 -masm=intel -DINTEL_DIALECT -DGC_CARD_BITS=1
+job clang -O0 -masm=intel -DINTEL_DIALECT -DGC_BUNDLE_SHIFT=0 -DGC_REGION_SHIFT=16
 
 for geometry in '-DGC_CARD_SHIFT=7' '-DGC_CARD_SHIFT=8 -DGC_BUNDLE_SHIFT=18' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18' \
     '-DGC_CARD_BITS=1' '-DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_REGION_SHIFT=16' \
@@ -58,7 +57,7 @@ for geometry in '-DGC_CARD_SHIFT=7' '-DGC_CARD_SHIFT=8 -DGC_BUNDLE_SHIFT=18' '-D
     '-DGC_BUNDLE_SHIFT=0' '-DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0 -DGC_REGION_SHIFT=18' '-DGC_BUNDLE_SHIFT=22 -DGC_REGION_SHIFT=22' \
     '-DGC_REGION_SHIFT=16' '-DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS' '-DGC_REGION_SHIFT=30 -DGC_BUNDLE_SHIFT=21' "$clr"; do
     number=$((number + 1))
-    case $((number % 2)) in 0) job gcc -O1 "$geometry" ;; 1) job clang -O1 "$geometry" ;; esac
+    case $((number % 2)) in 0) job gcc -O0 "$geometry" ;; 1) job clang -O0 "$geometry" ;; esac
 done
 
 # The listing of JIT_WriteBarrier in .NET 8 for x86-64: offset and instruction, immediates of 64 bits aside.
@@ -109,13 +108,14 @@ END
 
 # objdump's text in the words of the listing, which is lldb's.
 disassemble() {
-    objdump -D -b binary -m i386:x86-64 -M intel --no-show-raw-insn "$1" | grep -P '^ *[0-9a-f]+:\t' | while read -r offset text; do
-        echo "$((16#${offset%:})) $text"
-    done | sed -E 's/ +/ /g; s/ $//; s/BYTE PTR/byte ptr/; s/QWORD PTR/qword ptr/; s/repz ret/rep ret/; s/xchg ax,ax/nop/
-        s/,/, /; s/\[(r..?)\+(r..?)\*1\]/[\1 + \2]/; s/(movabs r[a-z0-9]+), 0x[0-9a-f]+/\1, IMMEDIATE/; s/0xff$/-0x1/' |
-        while read -r offset text; do
-            case $text in j*) echo "$offset ${text% *} $((${text##* }))" ;; *) echo "$offset $text" ;; esac
-        done
+    objdump -D -b binary -m i386:x86-64 -M intel --no-show-raw-insn "$1" | perl -ne '
+        my ($offset, $text) = /^ *([0-9a-f]+):\t(.*?)\s*$/ or next;
+        for ($text) {
+            s/ +/ /g; s/BYTE PTR/byte ptr/; s/QWORD PTR/qword ptr/; s/repz ret/rep ret/; s/xchg ax,ax/nop/;
+            s/,/, /; s/\[(r..?)\+(r..?)\*1\]/[$1 + $2]/; s/(movabs r[a-z0-9]+), 0x[0-9a-f]+/$1, IMMEDIATE/; s/0xff$/-0x1/;
+            s/^(j.*) 0x([0-9a-f]+)$/"$1 " . hex $2/e;
+        }
+        print hex $offset, " $text\n"'
 }
 
 same_code() {
@@ -135,11 +135,10 @@ plain_code() {
     build "$dir/default" gcc
     sed -n 's/^    X(\([a-z_]*\),.*/\1/p' src/barrier/tables.h | while read -r barrier; do
         for form in 0 1 2 3 4 5; do
-            for program in clr default; do
-                "$dir/$program" emit "$barrier" $form > "$dir/code" && disassemble "$dir/code" >> "$dir/all"
-            done
+            for program in clr default; do "$dir/$program" emit "$barrier" $form; done
         done
-    done
+    done > "$dir/code"
+    disassemble "$dir/code" > "$dir/all"
     odd=$(grep -E '\b([xyz]?mm[0-9]+|st|k[0-7]|call|syscall|int|jmp [^0-9].*)\b|\(bad\)' "$dir/all")
     if [ -z "$odd" ] && [ "$(wc -l < "$dir/all")" -gt 4000 ]; then
         echo "ok - $name"

@@ -1,10 +1,10 @@
 /* Threads that are cancelled in native code, or call pthread_exit there, while others collect: with -fexceptions they leave
    their scopes. */
-#define GC_IMPLEMENTATION
 #include "gc.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

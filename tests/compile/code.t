@@ -17,12 +17,12 @@ calls() {
 }
 for compiler in gcc clang; do
     for options in '-masm=intel -fcf-protection=full' -fno-asynchronous-unwind-tables '-fno-asynchronous-unwind-tables -fexceptions' \
-        '-fstack-protector-all -finstrument-functions --coverage -pg' '-DGC_API=static -DGC_DEBUG=3' '-DGC_EXPORTED=1 -fPIC -O1'; do
+        '-fstack-protector-all -finstrument-functions --coverage -pg' '-DGC_API=static -DGC_DEBUG=3' '-DGC_EXPORTED=1 -fPIC'; do
         # shellcheck disable=SC2086 # options
         calls $compiler -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wundef -Werror $options
     done
 done
-calls gcc -flto -std=c11
+calls gcc -O1 -flto -std=c11
 calls g++ -x c++ -std=c++14 -Wall -Wextra -Wpedantic -Werror
 calls clang++ -x c++ -std=c++14 -Wall -Wextra -Wpedantic -Werror
 

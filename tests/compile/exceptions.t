@@ -3,13 +3,16 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
-# build C-COMPILER C++-COMPILER FLAGS...: the C compiler with its own options
+# build C-COMPILER C++-COMPILER FLAGS...: the C compiler with its own options. Compiling the collector takes longest, so it is
+# optimized only as $level says.
+level=-O0
 build() {
     c=$1 cxx=$2
     shift 2
     # shellcheck disable=SC2086 # a command and its options
-    $c -std=c11 -Wall -Wextra -Werror -pthread -I. "$@" -c tests/compile/exceptions_c.c -o "$dir/c.o" &&
-        $cxx -std=c++14 -Wall -Wextra -Werror -pthread -I. "$@" tests/compile/exceptions.cc "$dir/c.o" -o "$dir/exceptions"
+    printf '#define GC_IMPLEMENTATION\n#include "gc.h"\n' | $c -std=c11 -pthread -I. "$@" $level -x c -c - -o "$dir/gc.o" &&
+        $c -std=c11 -Wall -Wextra -Werror -pthread -I. "$@" -c tests/compile/exceptions_c.c -o "$dir/c.o" &&
+        $cxx -std=c++14 -Wall -Wextra -Werror -pthread -I. "$@" tests/compile/exceptions.cc "$dir/c.o" "$dir/gc.o" -o "$dir/exceptions"
 }
 
 # leaves NAME FLAGS...
@@ -24,7 +27,9 @@ leaves() {
 
 compiled() { leaves "$2 $3 $4" "$@"; }
 compiled gcc g++ -O0 -DGC_DEBUG=2
+level=-O1
 compiled gcc g++ -O2 -fexceptions
+level=-O0
 compiled clang clang++ -O2 -DGC_DEBUG=2
 compiled clang clang++ -O0 -fexceptions
 leaves 'g++ with AddressSanitizer' gcc g++ -O1 -DGC_DEBUG=2 -fsanitize=address,undefined

@@ -1,5 +1,4 @@
 /* The C half of tests/compile/exceptions.cc. */
-#define GC_IMPLEMENTATION
 #include "gc.h"
 
 typedef struct node {

@@ -6,7 +6,7 @@ printf '#define GC_IMPLEMENTATION\n#include "gc.h"\n' > "$dir/gc.c"
 for language in c cc; do cp tests/compile/keep_alive.h "$dir/user.$language"; done
 printf '#include "gc.h"\nvoid keep(void *p);\nvoid keep(void *p) { gc_keep_alive(p); }\n' > "$dir/keep.c"
 cp "$dir/keep.c" "$dir/keep.cc"
-gcc -std=c11 -O2 -I. -c "$dir/gc.c" -o "$dir/gc.o"
+gcc -std=c11 -O0 -I. -c "$dir/gc.c" -o "$dir/gc.o"
 ok $? "the implementation compiles"
 
 # From -O2 on the object dies without the call; so where it lives, it lives because of the call.
@@ -36,7 +36,7 @@ for compiler in gcc clang; do
     fi
     lto=-flto=auto
     [ $compiler = clang ] && command -v ld.lld > /dev/null && lto="-flto -fuse-ld=lld"
-    $compiler -std=c11 -O3 -flto -I. -c "$dir/gc.c" -o "$dir/gc-lto.o"
+    $compiler -std=c11 -O1 -flto -I. -c "$dir/gc.c" -o "$dir/gc-lto.o"
     program "$compiler -std=c11" user.c gc-lto.o "-O3 $lto"
     case $compiler in gcc) plus=g++ ;; *) plus=clang++ ;; esac
     program "$plus -std=c++17" user.cc gc-lto.o "-O3 $lto"

@@ -1,7 +1,6 @@
 /* What the programs that gc-inspect looks into share. */
 #pragma once
 
-#define GC_IMPLEMENTATION
 #include "gc.h"
 
 #include <stdlib.h>

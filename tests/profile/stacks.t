@@ -18,7 +18,7 @@ tried() {
     grep -v '^ok' "$dir/log" | grep -v '^1\.\.' >&2
     page=$(cat "$dir/out.folded")
 }
-for compiler in 'g++ -O2' 'clang++ -O2 -fomit-frame-pointer'; do
+for compiler in 'g++ -O1' 'clang++ -O1 -fomit-frame-pointer'; do
     name=${compiler// /}
     # shellcheck disable=SC2086 # a list of words
     $compiler -std=c++14 -pthread -Isrc tests/profile/stacks.cc -o "$dir/$name" -ldl > "$dir/log" 2>&1
@@ -32,7 +32,7 @@ for compiler in 'g++ -O2' 'clang++ -O2 -fomit-frame-pointer'; do
 done
 
 # Debugging symbols in a file of their own: beside the program, and by the build id.
-name=$dir/g++-O2
+name=$dir/g++-O1
 objcopy --only-keep-debug "$name" "$dir/names.debug" && cp "$name" "$dir/stripped" && strip "$dir/stripped"
 tried "stripped" "$dir/stripped" "$dir/first.so" "$dir/second.so"
 matches "$page" 'first_relay;0x[0-9a-f]*;leaf' "stripped: the program's functions have no names"
@@ -44,7 +44,7 @@ mkdir -p "$dir/root/.build-id/${id:0:2}" && mv "$dir/.debug/names.debug" "$dir/r
 DEBUG_FOLDER=$dir/root tried "installed symbols" "$dir/stripped" "$dir/first.so" "$dir/second.so"
 matches "$page" 'main;.*first_relay;.*allocate_here.*;leaf' "symbols by the build id"
 # Symbols of another program are not taken, though the name is right.
-(cd "$dir" && rm -rf root && objcopy --only-keep-debug 'clang++-O2-fomit-frame-pointer' .debug/names.debug)
+(cd "$dir" && rm -rf root && objcopy --only-keep-debug 'clang++-O1-fomit-frame-pointer' .debug/names.debug)
 tried "wrong symbols" "$dir/linked" "$dir/first.so" "$dir/second.so"
 matches "$page" 'first_relay;0x[0-9a-f]*;leaf' "a file with other symbols is not used"
 
@@ -52,7 +52,7 @@ matches "$page" 'first_relay;0x[0-9a-f]*;leaf' "a file with other symbols is not
 for compiler in 'gcc -static' 'musl-gcc' 'musl-gcc -static'; do
     if ! command -v "${compiler%% *}" > /dev/null; then skip "$compiler" "not installed"; continue; fi
     # shellcheck disable=SC2086 # a list of words
-    $compiler -std=c11 -O2 -pthread -Isrc tests/profile/deep.c -o "$dir/deep" > "$dir/log" 2>&1
+    $compiler -std=c11 -O1 -pthread -Isrc tests/profile/deep.c -o "$dir/deep" > "$dir/log" 2>&1
     ok $? "$compiler"
     is "$("$dir/deep")" "10 main" "$compiler: all frames up to main, with their names"
 done

@@ -75,8 +75,8 @@ build/tests/stackmaps-$(1): $(wildcard tests/random/stackmap*.[ch]) tests/tap.h 
 	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/random/stackmaps.c -o $$@
 random_programs += build/tests/stackmaps-$(1)
 endef
-$(eval $(call stackmaps_variant,plain,$(CC),-O2))
-$(eval $(call stackmaps_variant,sanitize,clang,-O1 -DGC_DEBUG=2 $(sanitize)))
+$(eval $(call stackmaps_variant,plain,$(CC),-O1))
+$(eval $(call stackmaps_variant,sanitize,clang,-O0 -DGC_DEBUG=2 $(sanitize)))
 
 tests/random/stackmaps.t: $(filter build/tests/stackmaps-%,$(random_programs))
 tests/random/threads.t: $(filter build/tests/threads-%,$(random_programs))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stack maps of random methods against uncompressed tables, and their size against that of the CLR's format.
-# STACKMAPS: methods (10000; a tenth of them with the sanitizers). STACKMAPS_SEED: the first one's seed (1).
+# STACKMAPS: methods (5000; a tenth of them with the sanitizers). STACKMAPS_SEED: the first one's seed (1).
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 make -s tests/random/stackmaps.t
 ok $? "the programs compile"
@@ -16,7 +16,7 @@ stackmaps() {
     grep '^#' "$log"
     grep -q '^not ok\|ERROR\|error:' "$log" && sed 's/^/# /' "$log" | head -40 >&2
 }
-count=${STACKMAPS:-10000} seed=${STACKMAPS_SEED:-1}
+count=${STACKMAPS:-5000} seed=${STACKMAPS_SEED:-1}
 stackmaps plain --count="$count" --seed="$seed"
 stackmaps sanitize --count=$((count / 10)) --seed=$((seed + count))
 stackmaps plain --sizes --count="$count" --seed="$seed"

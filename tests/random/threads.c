@@ -15,7 +15,8 @@
 enum { SHARED = 512, LOCAL = 16, HANDLES = 8 };
 
 static struct {
-    unsigned threads, seconds;
+    unsigned threads;
+    double seconds;
     uint64_t ops, seed;
     const char *mode;
     bool finalizer_thread, is_concurrent;
@@ -387,7 +388,7 @@ int main(int count, char **arguments) {
     unsigned long long number;
     for (int i = 1; i < count; i++) {
         if (sscanf(arguments[i], "--threads=%llu", &number) == 1) run_options.threads = number > 64 ? 64 : (unsigned)number;
-        else if (sscanf(arguments[i], "--seconds=%llu", &number) == 1) run_options.seconds = (unsigned)number;
+        else if (sscanf(arguments[i], "--seconds=%lf", &run_options.seconds) == 1) continue;
         else if (sscanf(arguments[i], "--ops=%llu", &number) == 1) run_options.ops = number;
         else if (sscanf(arguments[i], "--seed=%llu", &number) == 1) run_options.seed = number;
         else if (strncmp(arguments[i], "--mode=", 7) == 0) run_options.mode = arguments[i] + 7;
@@ -403,8 +404,8 @@ int main(int count, char **arguments) {
     run_options.finalizer_thread = run_options.seed % 2;
     if (run_options.finalizer_thread && gc_finalizer_thread_start(heap) != GC_OK) wrong(gc_last_message());
     gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
-    if (run_options.seconds) {
-        deadline_ns = gc__os_now_ns() + run_options.seconds * (uint64_t)1000000000;
+    if (run_options.seconds > 0) {
+        deadline_ns = gc__os_now_ns() + (uint64_t)(run_options.seconds * 1e9);
         run_options.ops = UINT64_MAX;
     }
     for (unsigned i = 0; i < run_options.threads; i++) {

@@ -7,7 +7,7 @@ trap 'rm -rf "$folder"' EXIT
 # fails TEST FLAGS: the test, compiled with the headers in $folder, does not pass
 fails() {
     # shellcheck disable=SC2086 # words of flags
-    ${CC:-cc} -std=c11 -pthread -O1 -g0 -w -DGC_DEBUG=3 ${2:-} -I"$folder" tests/unit/gc.c "tests/unit/$1.c" -o "$folder/test" &&
+    ${CC:-cc} -std=c11 -pthread -O0 -g0 -w -DGC_DEBUG=3 ${2:-} -I"$folder" tests/unit/gc.c "tests/unit/$1.c" -o "$folder/test" &&
         ! timeout 60 "$folder/test" > "$folder/log" 2>&1
 }
 

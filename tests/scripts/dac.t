@@ -119,7 +119,7 @@ builds nopie gcc -std=c11 -O0 -no-pie -fno-pie "$dir/subject.c"
 builds sections gcc -std=c11 -O1 -ffunction-sections -fdata-sections -Wl,--gc-sections "$dir/subject.c"
 builds lto gcc -std=c11 -O1 -flto=auto "$dir/subject.c"
 builds static gcc -std=c11 -O0 -static "$dir/subject.c"
-builds clang clang -std=c11 -O1 "$dir/subject.c"
+builds clang clang -std=c11 -O0 "$dir/subject.c"
 builds c++ g++ -std=c++14 -O0 -x c++ "$dir/subject.c"
 builds private gcc -std=c11 -O0 -DGC_API=static "$dir/subject.c"
 for program in plain nopie sections lto static clang c++ private; do reads "$program" 1 "$dir/$program"; done

@@ -9,7 +9,7 @@ ok $? "README's example compiles"
 page=$("$dir/readme")
 is $? 0 "README's example runs"
 matches "$page" 'collections' "README's example prints statistics"
-gcc -std=c11 -g -fsanitize=address,undefined -pthread -I. "$dir/readme.c" -o "$dir/readme" && "$dir/readme" > /dev/null
+gcc -std=c11 -g1 -fsanitize=address,undefined -pthread -I. "$dir/readme.c" -o "$dir/readme" && "$dir/readme" > /dev/null
 is $? 0 "README's example runs under AddressSanitizer"
 page=$(GC_VERIFY=1 GC_CHECKMARK=1 GC_STRESS=10000 "$dir/readme" 2>&1)
 is $? 0 "README's example runs under stress and verify"
@@ -26,7 +26,7 @@ prints_expected() {
     head -5 "$dir/err" >&2
 }
 
-sanitized() { gcc -std=c11 -O0 -g -DGC_DEBUG=2 -fsanitize=address,undefined -fno-sanitize-recover=undefined -pthread -I. "$@"; }
+sanitized() { gcc -std=c11 -O0 -g1 -DGC_DEBUG=2 -fsanitize=address,undefined -fno-sanitize-recover=undefined -pthread -I. "$@"; }
 printf '#define GC_IMPLEMENTATION\n#include "gc_stackmap.h"\n' > "$dir/gc.c"
 sanitized -c "$dir/gc.c" -o "$dir/gc.o"
 ok $? "gc.h compiles with sanitizers"

@@ -37,11 +37,9 @@ done
 
 # program NAME COMPILER SOURCE: links a program without a collector of its own with one that can be exchanged
 program() {
-    $2 -O2 -I. -Iexamples -c "$3" -o "$dir/$1.o" && gcc -pthread "$dir/$1.o" "$dir/collector.o" -lstdc++ -lm -ldl -o "$dir/$1"
+    $2 -O2 -I. -Iexamples -c "$3" -o "$dir/$1.o" && gcc -pthread "$dir/$1.o" build/tests/standalone/collector.o -lstdc++ -lm -ldl -o "$dir/$1"
     ok $? "compiles: $1"
 }
-gcc -std=c11 -O2 -I. -c packaging/standalone_program.c -o "$dir/collector.o"
-ok $? "the embedded collector compiles"
 # The same with link-time optimization of both sides.
 sed '/define GC_IMPLEMENTATION/d' examples/hello.c > "$dir/hello.c"
 for compiler in gcc clang; do
@@ -51,7 +49,7 @@ for compiler in gcc clang; do
         skip "$compiler -flto" 'no linker for it'
         continue
     fi
-    $compiler -std=c11 -O2 -flto "${linker[@]}" -I. packaging/standalone_program.c "$dir/hello.c" -pthread -ldl -o "$dir/lto" 2> "$dir/err"
+    $compiler -std=c11 -O1 -flto "${linker[@]}" -I. packaging/standalone_program.c "$dir/hello.c" -pthread -ldl -o "$dir/lto" 2> "$dir/err"
     ok $? "links with -flto, $compiler"
     for collector in embedded release; do
         is "$(on $collector "$dir/lto" | head -1)" 'the sum of a million cells: 499999500000' "-flto, $compiler, $collector"
@@ -75,12 +73,12 @@ for collector in release checked; do is "$(on $collector "$dir/stackmap" 2>&1)" 
 # Values by macros: a library has to be compiled with them. (The Scheme has two numbers, which any library learns.)
 grep '^#define GC_VALUE_' tests/unit/test_tagged.c > "$dir/seam.h"
 sed '/define GC_IMPLEMENTATION/d; /^#define /d' tests/unit/test_tagged.c > "$dir/tagged.c"
-gcc -std=c11 -O1 -Isrc -include "$dir/seam.h" -c packaging/standalone_program.c -o "$dir/tagged.o" &&
+gcc -std=c11 -O0 -Isrc -include "$dir/seam.h" -c packaging/standalone_program.c -o "$dir/tagged.o" &&
     gcc -std=c11 -D_GNU_SOURCE -O1 -Isrc -Itests/unit -include "$dir/seam.h" "$dir/tagged.c" "$dir/tagged.o" -pthread -ldl -o "$dir/tagged"
 ok $? "a program with macros for its values compiles"
 page=$(on release "$dir/tagged" 2>&1)
 matches "$page" 'own_values is 1 in the program and 0 in the library' "it is refused by a library without them"
-gcc -std=c11 -shared -fPIC -O1 -Isrc -include "$dir/seam.h" packaging/standalone.c -pthread -o "$dir/libgc-mine.so"
+gcc -std=c11 -shared -fPIC -O0 -Isrc -include "$dir/seam.h" packaging/standalone.c -pthread -o "$dir/libgc-mine.so"
 ok $? "a library with them compiles"
 page=$(GC_PATH=$dir/libgc-mine.so timeout 300 "$dir/tagged" 2>&1)
 test $? -eq 0 && ! grep -q '^not ok' <<< "$page" && grep -q '^ok 1' <<< "$page"
@@ -134,13 +132,13 @@ int main(int argc, char **argv) {
     return puts(one->next == other ? "works" : "does not") < 0;
 }
 END
-gcc -std=c11 -O1 -DGC_SHADOW_HEAP=1 -I. packaging/standalone_program.c "$dir/barrier.c" -pthread -ldl -o "$dir/barrier"
+gcc -std=c11 -O0 -DGC_SHADOW_HEAP=1 -I. packaging/standalone_program.c "$dir/barrier.c" -pthread -ldl -o "$dir/barrier"
 ok $? "a program that keeps the shadow heap compiles"
 is "$(GC_STRESS=0 on checked "$dir/barrier" 2>&1)" works "with its barriers it works on the checked library"
 is "$(on release "$dir/barrier" forgets 2>&1)" works "and without one on another"
 page=$(ulimit -c 0; GC_STRESS=0 on checked "$dir/barrier" forgets 2>&1)
 matches "$page" 'without the write barrier \(the shadow heap holds another value\)' "the checked one reports that"
-gcc -std=c11 -O1 -I. packaging/standalone_program.c "$dir/barrier.c" -pthread -ldl -o "$dir/barrier"
+gcc -std=c11 -I. "$dir/barrier.c" build/tests/standalone/collector.o -pthread -ldl -o "$dir/barrier"
 is "$(GC_STRESS=0 on checked "$dir/barrier" forgets 2>&1)" works "which it cannot see in a program that does not keep the shadow heap"
 is "$(cmp "$(on release build/examples/scheme $programs/queens.scm > "$dir/out"; echo "$dir/out")" $programs/queens.expected)" '' \
     "a program that was not compiled with GC_STANDALONE does not read the environment"
@@ -165,7 +163,7 @@ matches "$page" 'missed root or barrier' "which reports the root"
 # Several collectors at once, in C and C++.
 for compiler in 'gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14 -x c++' 'clang++ -std=c++14 -x c++'; do
     # shellcheck disable=SC2086 # options
-    $compiler -Wall -Wextra -Wpedantic -Werror -O1 -I. tests/scripts/standalone_tables.c -pthread -ldl -o "$dir/tables"
+    $compiler -Wall -Wextra -Wpedantic -Werror -O0 -I. tests/scripts/standalone_tables.c -pthread -ldl -o "$dir/tables"
     ok $? "tables: $compiler"
     is "$(GC_STRESS=0 "$dir/tables" "$libraries/libgc-release.so" "$libraries/libgc-checked.so" 2>&1 | sed 's/^[0-9]: //' | sort | uniq -c | sed 's/^ *//')" \
         '3 sum 200010000, weak handle cleared 1, object of the strong one kept 1, finalizers 1 1, warnings 0, described 1' "three collectors, $compiler"

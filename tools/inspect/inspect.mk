@@ -11,10 +11,12 @@ build/tools/gc-inspect: $(inspect_objects)
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -o $@
 
-$(inspect_programs): build/inspect/%: tests/inspect/%.c
+build/objects/inspect/gc.o: gc.h
 	@mkdir -p $(@D)
-	$(CC) $(C11) -O1 -g -I. $< -o $@
-
+	echo '#include "gc.h"' | $(CC) $(C11) -O1 -g -I. -DGC_IMPLEMENTATION -x c -c - -o $@
+$(inspect_programs): build/inspect/%: tests/inspect/%.c build/objects/inspect/gc.o
+	@mkdir -p $(@D)
+	$(CC) $(C11) -O1 -g -D_GNU_SOURCE -I. $^ -o $@
 
 tests/scripts/inspect.t: build/tools/gc-inspect build/examples/scheme $(inspect_programs)
 
