@@ -18,11 +18,13 @@ compiles() {
     done
 }
 
-# refused NAME MESSAGE SOURCE FLAGS...
+# refused NAME MESSAGE SOURCE FLAGS...: by one compiler for each language, the other two for the next mistake
+refusing=('gcc -std=c11' 'clang++ -std=c++17')
 refused() {
     local name=$1 message=$2 source=$3 compiler
     shift 3
-    for compiler in "${compilers[@]}"; do
+    case ${refusing[0]} in gcc*) refusing=('clang -std=c11' 'g++ -std=c++14') ;; *) refusing=('gcc -std=c11' 'clang++ -std=c++17') ;; esac
+    for compiler in "${refusing[@]}"; do
         # shellcheck disable=SC2086
         job "refused: $name: $compiler" "$message" "$source" $compiler -x "$(language "$compiler")" -w -fsyntax-only -I. "$@" -
     done

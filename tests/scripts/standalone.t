@@ -92,7 +92,7 @@ for collector in embedded release checked; do
         # scheme.t has run all of them on a collector that was compiled in.
         case $collector$name in embeddedqueens | embeddedwords) ;; embedded*) continue ;; esac
         settings=(LC_ALL=C)
-        case $collector$name in checkedsieve | checkedwords | checkedderive) ;; checked*) settings=(GC_STRESS=0 GC_CHECKMARK=0) ;; esac
+        case $collector$name in checkedsieve) ;; checked*) settings=(GC_STRESS=0 GC_CHECKMARK=0) ;; esac
         arguments=()
         if [ $name = words ]; then arguments=("$dir/text"); fi
         on $collector env "${settings[@]}" $scheme $programs/$name.scm "${arguments[@]}" > "$dir/out" 2> "$dir/err"
