@@ -671,8 +671,9 @@ typedef struct gc_options {
         parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
-       grows with their number. A full collection that is due begins that, and another one, short, ends it later; nothing is
-       compacted then. That takes room: with less than 1.7 times what lives, full collections stop the program. Best with the
+       grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
+       only what the goal for pauses allows. That takes room: with a limit of less than 1.7 times what lives, full collections
+       stop the program. Best with the
        barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set barrier_changed, young collections
        take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. Objects with trace functions are looked at
        in the last pause.
@@ -740,6 +741,7 @@ typedef struct gc_options {
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
        that follows from the number; 0: off. */
     unsigned test_collectors;
+    bool test_leaving;          /* for tests: any region may be evacuated at the end of a concurrent marking */
     unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
 } gc_options;
 
@@ -3657,6 +3659,7 @@ typedef struct gc__region {
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
+    bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;
@@ -4142,6 +4145,7 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 
 #define GC__AGE_MARKING 0x40   /* besides GC_AGE_NOTED: the object is being marked beside mutators */
 #define GC__AGE_REMEMBERS 0x20 /* the same: its slots are remembered */
+#define GC__AGE_LEAVING 0x10   /* the same: slots that refer to it are noted, since it will be copied */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
@@ -4164,7 +4168,7 @@ GC__FN bool gc__is_marking(uintptr_t object) {
 
 /* Whether a slot of this age needs a card for a referent of this youth: their sum. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
-    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS)) > 2;
+    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS | GC__AGE_LEAVING)) > 2;
 }
 
 /* Whether the slot needs a card for this referent. */
@@ -4897,6 +4901,11 @@ struct gc_heap {
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
     return 2 | GC_AGE_NOTED | (heap->marking ? GC__AGE_MARKING : 0) | (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
+}
+
+/* The age of a region of generation 2. */
+GC__FN int gc__region_age(const gc_heap *heap, const gc__region *region) {
+    return gc__age_of(heap, 2) | (region->leaving ? GC__AGE_LEAVING : 0);
 }
 
 /* Regions of the heap. */
@@ -7036,6 +7045,8 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 /* Generation 2 is being marked beside mutators: note its objects; also those that slots of older objects refer to. */
 #define GC__BEYOND_SHADE 2
 #define GC__BEYOND_SHADE_CARDS 4
+/* Note slots of old objects that refer to leaving regions. */
+#define GC__BEYOND_LEAVING 8
 
 struct gc__crew;
 
@@ -7734,6 +7745,8 @@ typedef struct gc__marker {
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
+    gc__words slots;              /* of old objects, that refer to leaving regions */
+    bool slots_lost;              /* there was no memory for one */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -7795,8 +7808,10 @@ GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
     const uint8_t *ages = gc__tables.age;
     unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED);
     if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
-    unsigned ranks = (age & GC_AGE_GENERATION) + *(ages + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
-    if (ranks <= 2 || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
+    const uint8_t *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
+    unsigned ranks = (age & GC_AGE_GENERATION) + *(stored - GC_RANK_ENTRIES);
+    bool leaving = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_LEAVING; /* the next collection notes the slot */
+    if ((ranks <= 2 && !leaving) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
     if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
@@ -7986,7 +8001,7 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
 /* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
-    if (region->kind != GC__SMALL || region->linear) return false;
+    if (region->kind != GC__SMALL || region->linear || region->leaving) return false;
     if (region->fixed && worker->heap->options.stress)
         return false; /* the copy could not move any more, as it should */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
@@ -8009,8 +8024,8 @@ GC__FN bool gc__worker_list_more(gc__worker *worker) {
 /* Opens the window of generation 2 in the smallest listed hole that suffices. */
 GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
     uintptr_t hole;
-    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0)
-        if (!gc__worker_list_more(worker)) return false;
+    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->leaving)
+        if (!hole && !gc__worker_list_more(worker)) return false;
     gc_window *window = &worker->windows[2];
     gc__window_set(window, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     window->limit = window->end;
@@ -8162,6 +8177,88 @@ GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint
 }
 /* Scanning objects for slots. */
 
+/* Regions that are evacuated when the marking of generation 2 beside mutators ends.
+
+   They are chosen when it begins, sparse ones, as many as can be copied within the goal for pauses. From then on they are
+   *leaving*: GC__AGE_LEAVING is in their ages, and nothing is promoted into them. The marker notes each slot that refers to
+   one, and barriers have the cards of such stores looked at, so that collections note those. In the last collection leaving
+   regions are condemned together with the young ones, and what the trace reaches there is copied: from roots, cards and
+   young objects, from the noted slots, and from what the marker has left to scan.
+
+   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or
+   its object is grey, or waits for its trace function to be called, or is in a leaving region itself. */
+
+
+#define GC__LEAVING_NS 5     /* for each byte that is copied, slots included */
+#define GC__LEAVING_HURRY 8  /* times the goal, where the next nursery may not find room */
+#define GC__LEAVING_DENSE 80 /* percent live from which evacuation frees too little */
+
+GC__FN bool gc__is_leaving(uintptr_t object) {
+    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_LEAVING;
+}
+
+/* The slot, of an old object, refers to a leaving region. The marker's lock is held. */
+GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot) {
+    gc__marker *marker = heap->marker;
+    if (!gc__shade_push(heap, &marker->slots, slot)) marker->slots_lost = true;
+}
+
+/* A collection has met the slot, whose referent is old. */
+GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
+    if (!gc__is_leaving(ref) || !gc__in_arena(slot)) return;
+    if ((gc__barrier_age(&gc__tables, slot) & GC_AGE_GENERATION) != 2) return;
+    if (worker->crew) gc__lock_take(&worker->crew->space);
+    gc__leaving_note(worker->heap, slot);
+    if (worker->crew) gc__lock_release(&worker->crew->space);
+}
+
+/* How much of a small region lives, in percent, if it may leave; otherwise 100. */
+GC__FN unsigned gc__leaving_percent(const gc__region *region) {
+    bool may = region->kind == GC__SMALL && !region->linear && !region->fixed && region->live_bytes;
+    return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
+}
+
+/* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
+GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
+    size_t bytes[101] = {0};
+    unsigned most = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+        bytes[gc__leaving_percent(region)] += region->live_bytes;
+    for (; most < GC__LEAVING_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        unsigned percent = gc__leaving_percent(region);
+        if (percent > most || percent >= GC__LEAVING_DENSE || (percent == most && region->live_bytes > budget)) continue;
+        if (percent == most) budget -= region->live_bytes;
+        region->leaving = true;
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
+    }
+}
+
+/* In the last collection: condemns those from which nothing is missing. Returns `condemned` with them; the searches for holes
+   must not follow them there. */
+GC__FN gc__region *gc__leaving_condemn(gc_heap *heap, gc__region *condemned) {
+    gc__region **link = &heap->regions[2], *region;
+    while ((region = *link) != NULL) {
+        bool leaves = region->leaving && !heap->marker->slots_lost && !region->pinned;
+        if (region->leaving) gc__region_set_rank(region, gc__age_of(heap, 2), true);
+        region->leaving = leaves;
+        if (!leaves) {
+            link = &region->next;
+            continue;
+        }
+        *link = region->next;
+        region->target = 2;
+        region->condemned = heap->collection.number;
+        region->overflowed = false;
+        region->live_bytes = 0;
+        gc__region_set_verdict(region, GC__MOVE, 2);
+        region->next = condemned;
+        condemned = region;
+    }
+    heap->cycle->cursors[2] = heap->regions[2];
+    heap->old_unlisted = NULL;
+    return condemned;
+}
 
 /* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
@@ -8218,6 +8315,7 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
 GC__INLINED void gc__beyond(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
     if (worker->beyond & GC__BEYOND_REMEMBER) gc__slot_remember(slot, ref);
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade(worker, ref);
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__leaving_meet(worker, (uintptr_t)slot, ref);
 }
 
 GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
@@ -8691,7 +8789,8 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
-    if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+    if (!(beyond & GC__BEYOND_SHADE_CARDS)) /* the object may be dead */
+        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING);
     if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
@@ -8795,10 +8894,11 @@ GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
+    if (region->leaving && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
     uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
-        worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); /* the object may be dead */
         gc__slots_in(object, slot, slot + sizeof(gc_word), GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
         worker->beyond = beyond;
         return;
@@ -8826,6 +8926,22 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
             return false;
     }
     return true;
+}
+
+/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
+GC__FN void gc__trace_leaving(gc__worker *worker) {
+    const gc__words *slots = &worker->heap->marker->slots;
+    if (worker->cycle->marking != GC__MARKING_FINISH || worker->heap->marker->slots_lost) return;
+    for (size_t i = 0; i < slots->count + GC__FIFO; i++) {
+        if (i < slots->count) {
+            __builtin_prefetch((const void *)slots->words[i]);
+            __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots->words[i]) >> 6]);
+        }
+        if (i < GC__FIFO) continue;
+        gc__trace_slot(worker, slots->words[i - GC__FIFO], false);
+        gc__stack_drain(worker);
+    }
+    gc__trace_drain(worker);
 }
 
 /* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
@@ -8875,7 +8991,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting);
+           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -8909,7 +9025,10 @@ GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
 /* Each slot is read once, while mutators may be storing to it. */
 GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (gc__is_marking(object)) gc__marker_prefetch((gc_heap *)heap, object);
+    unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
+    if (!(age & GC__AGE_MARKING)) return;
+    if (GC__UNLIKELY(age & GC__AGE_LEAVING)) gc__leaving_note((gc_heap *)heap, (uintptr_t)slot);
+    gc__marker_prefetch((gc_heap *)heap, object);
 }
 
 /* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
@@ -9068,7 +9187,8 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     gc__marker_clear_log(marker);
-    marker->unscanned = marker->unasked = false;
+    marker->slots.count = 0;
+    marker->unscanned = marker->unasked = marker->slots_lost = false;
     marker->rescans = 0;
 }
 
@@ -9086,6 +9206,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marker_take_bits(region, false);
+        region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
     gc__marker_forget(heap->marker);
@@ -9120,28 +9241,33 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
 /* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */
 GC__FN void gc__marker_hand_bits_over(gc__region *region) {
     if (region->generation < 2) return;
-    bool counted = !(region->unscanned & GC__UNCOUNTED);
-    gc__marker_take_bits(region, true);
+    bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
+    gc__marker_take_bits(region, !region->leaving);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
 }
+
+/* Whether what lives of the object's region is copied, and scanned then. */
+GC__FN bool gc__marker_leaves(uintptr_t object) { return gc__region_of(object)->leaving; }
 
 /* The last collection goes on with what is grey. */
 GC__FN void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i]) gc__mark_object(worker, marker->fifo[i], false);
-    for (size_t i = 0; i < marker->seen.count; i++) gc__mark_object(worker, marker->seen.words[i], false);
+        if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_object(worker, marker->fifo[i], false);
+    for (size_t i = 0; i < marker->seen.count; i++)
+        if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_object(worker, marker->seen.words[i], false);
     for (size_t i = marker->grey.count; i > 0; i--) {
         uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)GC__CONTINUED;
         gc__region *region = gc__region_of(object);
-        if (entry != object)
-            i--;
-        else if (!(region->unscanned & GC__UNCOUNTED))
+        if (entry != object) i--;
+        if (region->leaving) continue;
+        if (entry == object && !(region->unscanned & GC__UNCOUNTED))
             region->live_bytes += gc__object_bytes(object);
         gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
-        if (gc__mark_get(marker->waiting.words[i])) gc__trace_push(worker, marker->waiting.words[i]);
+        if (!gc__marker_leaves(marker->waiting.words[i]) && gc__mark_get(marker->waiting.words[i]))
+            gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(marker);
 }
@@ -9351,7 +9477,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         gc__worker *other = &crew->members[i].worker;
         gc__crew_remember(other, false);
         other->suspects = worker->suspects;
-        other->beyond |= worker->beyond & (GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS);
+        other->beyond |= worker->beyond & (GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS | GC__BEYOND_LEAVING);
     }
     gc__crew_remember(worker, gc__worker_remembers(worker));
     crew->traces++;
@@ -9868,6 +9994,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
             region = next;
         }
     }
+    if (heap->cycle->marking == GC__MARKING_FINISH) condemned = gc__leaving_condemn(heap, condemned);
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
@@ -9995,6 +10122,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
+        condemned->leaving = false;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
         else
@@ -10342,7 +10470,7 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        gc__check_true(checker, gc__tables.age[entry] == gc__age_of(checker->heap, region->generation), part,
+        gc__check_true(checker, (gc__tables.age[entry] & ~GC__AGE_LEAVING) == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
                        "a region's youth is not its generation's");
@@ -12462,8 +12590,10 @@ GC__FN bool gc__stores_are_noted(const gc_heap *heap) {
    refer to. */
 GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
     bool of_cards = !gc__stores_are_noted(heap);
-    if (!heap->marking || (generation == 0 && !of_cards)) return 0;
-    return of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE;
+    uint8_t leaving = heap->cycle->marking == GC__MARKING_FINISH ? 0 : GC__BEYOND_LEAVING;
+    if (!heap->marking) return 0;
+    if (generation == 0 && !of_cards) return leaving;
+    return leaving | (of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE);
 }
 
 /* At creation: says why not, if it was asked for. */
@@ -12566,6 +12696,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
+    gc__words_free(&marker->slots);
     if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
     marker->log = NULL;
 }
@@ -12578,11 +12709,20 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
     gc__lock_release(&heap->marker->lock);
 }
 
+/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
+GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
+    size_t goal = gc__pace_goal_ns(heap) / GC__LEAVING_NS, scarce = gc__evacuation_reserve(heap) + 2 * GC__REGIONS_SCARCE;
+    if (heap->options.test_leaving) return SIZE_MAX;
+    if (!heap->pace->fills_holes) return 0;
+    return gc__regions_left(heap) < scarce ? GC__LEAVING_HURRY * goal : goal;
+}
+
 /* Before a collection condemns anything. */
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
-    if (heap->cycle->marking == GC__MARKING_BEGIN)
+    if (heap->cycle->marking == GC__MARKING_BEGIN) {
         gc__marker_begin(heap);
-    else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
+        if (heap->marking && gc__stores_are_noted(heap)) gc__leaving_choose(heap, gc__leaving_budget(heap));
+    } else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
         gc__marker_abort(heap);
         heap->cycle->marking = GC__MARKING_NONE;
     }
@@ -12710,7 +12850,7 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     heap->remembers_slots = on;
     remembered->few = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
-        gc__region_set_rank(region, gc__age_of(heap, 2), true);
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
 }
 
 /* After a collection. The world is stopped. */
@@ -13012,6 +13152,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
+    gc__trace_leaving(worker);
     gc__remembered_forget(heap);
     condemned = gc__marking_trace_old(worker, condemned);
     gc__trace_suspects(worker, condemned);

@@ -122,8 +122,9 @@ typedef struct gc_options {
         parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
-       grows with their number. A full collection that is due begins that, and another one, short, ends it later; nothing is
-       compacted then. That takes room: with less than 1.7 times what lives, full collections stop the program. Best with the
+       grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
+       only what the goal for pauses allows. That takes room: with a limit of less than 1.7 times what lives, full collections
+       stop the program. Best with the
        barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set barrier_changed, young collections
        take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. Objects with trace functions are looked at
        in the last pause.
@@ -191,6 +192,7 @@ typedef struct gc_options {
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
        that follows from the number; 0: off. */
     unsigned test_collectors;
+    bool test_leaving;          /* for tests: any region may be evacuated at the end of a concurrent marking */
     unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
 } gc_options;
 

@@ -10,7 +10,8 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
-    if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+    if (!(beyond & GC__BEYOND_SHADE_CARDS)) /* the object may be dead */
+        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING);
     if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
@@ -114,10 +115,11 @@ GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
+    if (region->leaving && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
     uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
-        worker->beyond = GC__BEYOND_REMEMBER; /* the object may be dead */
+        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); /* the object may be dead */
         gc__slots_in(object, slot, slot + sizeof(gc_word), GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
         worker->beyond = beyond;
         return;
@@ -145,6 +147,22 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
             return false;
     }
     return true;
+}
+
+/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
+GC__FN void gc__trace_leaving(gc__worker *worker) {
+    const gc__words *slots = &worker->heap->marker->slots;
+    if (worker->cycle->marking != GC__MARKING_FINISH || worker->heap->marker->slots_lost) return;
+    for (size_t i = 0; i < slots->count + GC__FIFO; i++) {
+        if (i < slots->count) {
+            __builtin_prefetch((const void *)slots->words[i]);
+            __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots->words[i]) >> 6]);
+        }
+        if (i < GC__FIFO) continue;
+        gc__trace_slot(worker, slots->words[i - GC__FIFO], false);
+        gc__stack_drain(worker);
+    }
+    gc__trace_drain(worker);
 }
 
 /* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still

@@ -45,7 +45,7 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
 /* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
-    if (region->kind != GC__SMALL || region->linear) return false;
+    if (region->kind != GC__SMALL || region->linear || region->leaving) return false;
     if (region->fixed && worker->heap->options.stress)
         return false; /* the copy could not move any more, as it should */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
@@ -68,8 +68,8 @@ GC__FN bool gc__worker_list_more(gc__worker *worker) {
 /* Opens the window of generation 2 in the smallest listed hole that suffices. */
 GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
     uintptr_t hole;
-    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0)
-        if (!gc__worker_list_more(worker)) return false;
+    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->leaving)
+        if (!hole && !gc__worker_list_more(worker)) return false;
     gc_window *window = &worker->windows[2];
     gc__window_set(window, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     window->limit = window->end;

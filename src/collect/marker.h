@@ -9,6 +9,7 @@
 
 #include "shade.h"
 #include "claim.h"
+#include "leaving.h"
 #include "../heap/index.h"
 #include "../heap/slots.h"
 #include "../heap/barrier_state.h"
@@ -19,7 +20,7 @@
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting);
+           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -53,7 +54,10 @@ GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
 /* Each slot is read once, while mutators may be storing to it. */
 GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (gc__is_marking(object)) gc__marker_prefetch((gc_heap *)heap, object);
+    unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
+    if (!(age & GC__AGE_MARKING)) return;
+    if (GC__UNLIKELY(age & GC__AGE_LEAVING)) gc__leaving_note((gc_heap *)heap, (uintptr_t)slot);
+    gc__marker_prefetch((gc_heap *)heap, object);
 }
 
 /* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
@@ -212,7 +216,8 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     gc__marker_clear_log(marker);
-    marker->unscanned = marker->unasked = false;
+    marker->slots.count = 0;
+    marker->unscanned = marker->unasked = marker->slots_lost = false;
     marker->rescans = 0;
 }
 
@@ -230,6 +235,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marker_take_bits(region, false);
+        region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
     gc__marker_forget(heap->marker);
@@ -264,28 +270,33 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
 /* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */
 GC__FN void gc__marker_hand_bits_over(gc__region *region) {
     if (region->generation < 2) return;
-    bool counted = !(region->unscanned & GC__UNCOUNTED);
-    gc__marker_take_bits(region, true);
+    bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
+    gc__marker_take_bits(region, !region->leaving);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
 }
+
+/* Whether what lives of the object's region is copied, and scanned then. */
+GC__FN bool gc__marker_leaves(uintptr_t object) { return gc__region_of(object)->leaving; }
 
 /* The last collection goes on with what is grey. */
 GC__FN void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i]) gc__mark_object(worker, marker->fifo[i], false);
-    for (size_t i = 0; i < marker->seen.count; i++) gc__mark_object(worker, marker->seen.words[i], false);
+        if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_object(worker, marker->fifo[i], false);
+    for (size_t i = 0; i < marker->seen.count; i++)
+        if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_object(worker, marker->seen.words[i], false);
     for (size_t i = marker->grey.count; i > 0; i--) {
         uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)GC__CONTINUED;
         gc__region *region = gc__region_of(object);
-        if (entry != object)
-            i--;
-        else if (!(region->unscanned & GC__UNCOUNTED))
+        if (entry != object) i--;
+        if (region->leaving) continue;
+        if (entry == object && !(region->unscanned & GC__UNCOUNTED))
             region->live_bytes += gc__object_bytes(object);
         gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
-        if (gc__mark_get(marker->waiting.words[i])) gc__trace_push(worker, marker->waiting.words[i]);
+        if (!gc__marker_leaves(marker->waiting.words[i]) && gc__mark_get(marker->waiting.words[i]))
+            gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(marker);
 }

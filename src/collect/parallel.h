@@ -207,7 +207,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
         gc__worker *other = &crew->members[i].worker;
         gc__crew_remember(other, false);
         other->suspects = worker->suspects;
-        other->beyond |= worker->beyond & (GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS);
+        other->beyond |= worker->beyond & (GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS | GC__BEYOND_LEAVING);
     }
     gc__crew_remember(worker, gc__worker_remembers(worker));
     crew->traces++;

@@ -6,6 +6,7 @@
 #include "../heap/heap.h"
 #include "../heap/window.h"
 #include "collector.h"
+#include "leaving.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
@@ -368,6 +369,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
             region = next;
         }
     }
+    if (heap->cycle->marking == GC__MARKING_FINISH) condemned = gc__leaving_condemn(heap, condemned);
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);

@@ -5,6 +5,7 @@
 #include "values.h"
 #include "copy.h"
 #include "shade.h"
+#include "leaving.h"
 
 /* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
@@ -61,6 +62,7 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
 GC__INLINED void gc__beyond(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
     if (worker->beyond & GC__BEYOND_REMEMBER) gc__slot_remember(slot, ref);
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade(worker, ref);
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__leaving_meet(worker, (uintptr_t)slot, ref);
 }
 
 GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {

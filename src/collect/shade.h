@@ -34,6 +34,8 @@ typedef struct gc__marker {
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
+    gc__words slots;              /* of old objects, that refer to leaving regions */
+    bool slots_lost;              /* there was no memory for one */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -95,8 +97,10 @@ GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
     const uint8_t *ages = gc__tables.age;
     unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED);
     if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
-    unsigned ranks = (age & GC_AGE_GENERATION) + *(ages + ((uintptr_t)ref >> GC_REGION_SHIFT) - GC_RANK_ENTRIES);
-    if (ranks <= 2 || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
+    const uint8_t *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
+    unsigned ranks = (age & GC_AGE_GENERATION) + *(stored - GC_RANK_ENTRIES);
+    bool leaving = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_LEAVING; /* the next collection notes the slot */
+    if ((ranks <= 2 && !leaving) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
     if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;

@@ -61,6 +61,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
+        condemned->leaving = false;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
         else

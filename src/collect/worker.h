@@ -28,6 +28,8 @@
 /* Generation 2 is being marked beside mutators: note its objects; also those that slots of older objects refer to. */
 #define GC__BEYOND_SHADE 2
 #define GC__BEYOND_SHADE_CARDS 4
+/* Note slots of old objects that refer to leaving regions. */
+#define GC__BEYOND_LEAVING 8
 
 struct gc__crew;
 

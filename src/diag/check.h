@@ -46,7 +46,7 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        gc__check_true(checker, gc__tables.age[entry] == gc__age_of(checker->heap, region->generation), part,
+        gc__check_true(checker, (gc__tables.age[entry] & ~GC__AGE_LEAVING) == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
                        "a region's youth is not its generation's");

@@ -95,6 +95,11 @@ GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     return 2 | GC_AGE_NOTED | (heap->marking ? GC__AGE_MARKING : 0) | (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
+/* The age of a region of generation 2. */
+GC__FN int gc__region_age(const gc_heap *heap, const gc__region *region) {
+    return gc__age_of(heap, 2) | (region->leaving ? GC__AGE_LEAVING : 0);
+}
+
 /* Regions of the heap. */
 
 /* What the heap takes of the system's memory. */

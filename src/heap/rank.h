@@ -5,6 +5,7 @@
 
 #define GC__AGE_MARKING 0x40   /* besides GC_AGE_NOTED: the object is being marked beside mutators */
 #define GC__AGE_REMEMBERS 0x20 /* the same: its slots are remembered */
+#define GC__AGE_LEAVING 0x10   /* the same: slots that refer to it are noted, since it will be copied */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
@@ -27,7 +28,7 @@ GC__FN bool gc__is_marking(uintptr_t object) {
 
 /* Whether a slot of this age needs a card for a referent of this youth: their sum. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
-    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS)) > 2;
+    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS | GC__AGE_LEAVING)) > 2;
 }
 
 /* Whether the slot needs a card for this referent. */

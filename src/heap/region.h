@@ -51,6 +51,7 @@ typedef struct gc__region {
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
+    bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;

@@ -109,6 +109,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
+    gc__trace_leaving(worker);
     gc__remembered_forget(heap);
     condemned = gc__marking_trace_old(worker, condemned);
     gc__trace_suspects(worker, condemned);

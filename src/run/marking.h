@@ -50,8 +50,10 @@ GC__FN bool gc__stores_are_noted(const gc_heap *heap) {
    refer to. */
 GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
     bool of_cards = !gc__stores_are_noted(heap);
-    if (!heap->marking || (generation == 0 && !of_cards)) return 0;
-    return of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE;
+    uint8_t leaving = heap->cycle->marking == GC__MARKING_FINISH ? 0 : GC__BEYOND_LEAVING;
+    if (!heap->marking) return 0;
+    if (generation == 0 && !of_cards) return leaving;
+    return leaving | (of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE);
 }
 
 /* At creation: says why not, if it was asked for. */
@@ -154,6 +156,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
+    gc__words_free(&marker->slots);
     if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
     marker->log = NULL;
 }
@@ -166,11 +169,20 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
     gc__lock_release(&heap->marker->lock);
 }
 
+/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
+GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
+    size_t goal = gc__pace_goal_ns(heap) / GC__LEAVING_NS, scarce = gc__evacuation_reserve(heap) + 2 * GC__REGIONS_SCARCE;
+    if (heap->options.test_leaving) return SIZE_MAX;
+    if (!heap->pace->fills_holes) return 0;
+    return gc__regions_left(heap) < scarce ? GC__LEAVING_HURRY * goal : goal;
+}
+
 /* Before a collection condemns anything. */
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
-    if (heap->cycle->marking == GC__MARKING_BEGIN)
+    if (heap->cycle->marking == GC__MARKING_BEGIN) {
         gc__marker_begin(heap);
-    else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
+        if (heap->marking && gc__stores_are_noted(heap)) gc__leaving_choose(heap, gc__leaving_budget(heap));
+    } else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
         gc__marker_abort(heap);
         heap->cycle->marking = GC__MARKING_NONE;
     }

@@ -18,7 +18,7 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     heap->remembers_slots = on;
     remembered->few = 0;
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
-        gc__region_set_rank(region, gc__age_of(heap, 2), true);
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
 }
 
 /* After a collection. The world is stopped. */

@@ -112,3 +112,53 @@ static void small_limit(void) {
     }
     ok(true, "a heap of 1 MiB holds 10,000 nodes while it marks");
 }
+
+/* What lives in regions that are leaving is copied when the cycle ends, whether the marker, a barrier or a collection has seen the slot that
+   leads there; and the regions are free. */
+static void regions_leave(void) {
+    vector *held = NULL;
+    node *old = NULL, *late = NULL, *promoted = NULL;
+    GC_ROOTS(gc, held, old, late, promoted);
+    held = new_vector(HELD);
+    for (size_t at = 0; at < HELD; at++) hold_one(held, at);
+    old = new_node(1);
+    late = new_node(2);
+    full();
+    full();
+    for (size_t at = 0; at < HELD; at++)
+        if (at % 8) gc_store(gc, &held->items[at], NULL);
+    full();
+    begin_marking();
+    size_t leaving = 0, regions = old_regions();
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) leaving += region->leaving;
+    ok(leaving > regions / 2, "sparse regions are leaving: %zu of %zu", leaving, regions);
+    mark_all();
+    void *before = held->items[8];
+    gc_store(gc, &late->left, held->items[8]); /* to a scanned object */
+    promoted = new_node(3);
+    gc_store(gc, &promoted->left, held->items[16]);
+    age(&promoted, 2);
+    gc_store(gc, &held->items[16], NULL);
+    mark_all();
+    finish();
+    ok(late->left == held->items[8] && held->items[8] != before, "an object has moved, and both slots know where to");
+    ok(((bytes *)(void *)promoted->left)->items[0] == 16, "so does that of an object that has become old meanwhile");
+    ok(are_whole(held), "all objects are whole");
+    ok(old_regions() < regions, "regions are free: %zu are left of %zu", old_regions(), regions);
+    ok(gc_heap_verify(heap), "and all is in order");
+}
+
+/* Regions leave whose holes were not listed yet: what becomes old in the last collection goes to holes of others only. */
+static void unlisted_regions_leave(void) {
+    vector *held = NULL;
+    GC_ROOTS(gc, held);
+    held = leave_holes();
+    ok(heap->old_unlisted != NULL, "holes are not listed yet");
+    begin_marking();
+    mark_all();
+    for (size_t at = 0; at < HELD; at++)
+        if (!held->items[at]) hold_one(held, at);
+    gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    finish();
+    ok(are_whole(held) && gc_heap_verify(heap), "what becomes old while regions leave is whole");
+}

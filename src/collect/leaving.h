@@ -1,0 +1,84 @@
+/* Regions that are evacuated when the marking of generation 2 beside mutators ends.
+
+   They are chosen when it begins, sparse ones, as many as can be copied within the goal for pauses. From then on they are
+   *leaving*: GC__AGE_LEAVING is in their ages, and nothing is promoted into them. The marker notes each slot that refers to
+   one, and barriers have the cards of such stores looked at, so that collections note those. In the last collection leaving
+   regions are condemned together with the young ones, and what the trace reaches there is copied: from roots, cards and
+   young objects, from the noted slots, and from what the marker has left to scan.
+
+   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or
+   its object is grey, or waits for its trace function to be called, or is in a leaving region itself. */
+#pragma once
+
+#include "shade.h"
+
+#define GC__LEAVING_NS 5     /* for each byte that is copied, slots included */
+#define GC__LEAVING_HURRY 8  /* times the goal, where the next nursery may not find room */
+#define GC__LEAVING_DENSE 80 /* percent live from which evacuation frees too little */
+
+GC__FN bool gc__is_leaving(uintptr_t object) {
+    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_LEAVING;
+}
+
+/* The slot, of an old object, refers to a leaving region. The marker's lock is held. */
+GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot) {
+    gc__marker *marker = heap->marker;
+    if (!gc__shade_push(heap, &marker->slots, slot)) marker->slots_lost = true;
+}
+
+/* A collection has met the slot, whose referent is old. */
+GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
+    if (!gc__is_leaving(ref) || !gc__in_arena(slot)) return;
+    if ((gc__barrier_age(&gc__tables, slot) & GC_AGE_GENERATION) != 2) return;
+    if (worker->crew) gc__lock_take(&worker->crew->space);
+    gc__leaving_note(worker->heap, slot);
+    if (worker->crew) gc__lock_release(&worker->crew->space);
+}
+
+/* How much of a small region lives, in percent, if it may leave; otherwise 100. */
+GC__FN unsigned gc__leaving_percent(const gc__region *region) {
+    bool may = region->kind == GC__SMALL && !region->linear && !region->fixed && region->live_bytes;
+    return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
+}
+
+/* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
+GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
+    size_t bytes[101] = {0};
+    unsigned most = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next)
+        bytes[gc__leaving_percent(region)] += region->live_bytes;
+    for (; most < GC__LEAVING_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        unsigned percent = gc__leaving_percent(region);
+        if (percent > most || percent >= GC__LEAVING_DENSE || (percent == most && region->live_bytes > budget)) continue;
+        if (percent == most) budget -= region->live_bytes;
+        region->leaving = true;
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
+    }
+}
+
+/* In the last collection: condemns those from which nothing is missing. Returns `condemned` with them; the searches for holes
+   must not follow them there. */
+GC__FN gc__region *gc__leaving_condemn(gc_heap *heap, gc__region *condemned) {
+    gc__region **link = &heap->regions[2], *region;
+    while ((region = *link) != NULL) {
+        bool leaves = region->leaving && !heap->marker->slots_lost && !region->pinned;
+        if (region->leaving) gc__region_set_rank(region, gc__age_of(heap, 2), true);
+        region->leaving = leaves;
+        if (!leaves) {
+            link = &region->next;
+            continue;
+        }
+        *link = region->next;
+        region->target = 2;
+        region->condemned = heap->collection.number;
+        region->overflowed = false;
+        region->live_bytes = 0;
+        gc__region_set_verdict(region, GC__MOVE, 2);
+        region->next = condemned;
+        condemned = region;
+    }
+    heap->cycle->cursors[2] = heap->regions[2];
+    heap->old_unlisted = NULL;
+    return condemned;
+}
