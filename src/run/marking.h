@@ -181,7 +181,8 @@ GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     if (heap->cycle->marking == GC__MARKING_BEGIN) {
         gc__marker_begin(heap);
-        if (heap->marking && gc__stores_are_noted(heap)) gc__leaving_choose(heap, gc__leaving_budget(heap));
+        size_t budget = gc__leaving_budget(heap);
+        if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
     } else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
         gc__marker_abort(heap);
         heap->cycle->marking = GC__MARKING_NONE;
@@ -189,8 +190,8 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
 }
 
 /* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
-   and traced from what is grey or was noted. All young objects have been reached, and nothing is copied from here on but what
-   finalizers bring back. Returns the condemned regions with those of the old generation. */
+   and traced from what is grey or was noted. All young objects have been reached; what is copied from here on, out of leaving
+   regions or for finalizers, goes to fresh regions. Returns the condemned regions with those of the old generation. */
 GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     if (heap->cycle->marking != GC__MARKING_FINISH) return condemned;
