@@ -7746,7 +7746,8 @@ typedef struct gc__marker {
     bool unasked;                 /* some region is */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
-    bool slots_lost;              /* there was no memory for one */
+    size_t slots_most;            /* how many are noted at most */
+    bool slots_lost;              /* there was no memory for one, or they were too many */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -8192,15 +8193,21 @@ GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint
 #define GC__LEAVING_NS 5     /* for each byte that is copied, slots included */
 #define GC__LEAVING_HURRY 8  /* times the goal, where the next nursery may not find room */
 #define GC__LEAVING_DENSE 80 /* percent live from which evacuation frees too little */
+#define GC__LEAVING_SLOT 16  /* bytes that are copied in the time in which a noted slot is looked at */
+#define GC__LEAVING_NOTES 64 /* the part of the limit that the noted slots take at most */
 
 GC__FN bool gc__is_leaving(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_LEAVING;
 }
 
-/* The slot, of an old object, refers to a leaving region. The marker's lock is held. */
+/* The slot, of an old object, refers to a leaving region. The marker's lock is held. Any number of slots may refer to one object,
+   so the notes have an end: then nothing leaves, and what was noted is not needed. */
 GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot) {
     gc__marker *marker = heap->marker;
-    if (!gc__shade_push(heap, &marker->slots, slot)) marker->slots_lost = true;
+    if (marker->slots_lost) return;
+    if (marker->slots.count < marker->slots_most && gc__shade_push(heap, &marker->slots, slot)) return;
+    marker->slots_lost = true;
+    gc__words_free(&marker->slots);
 }
 
 /* A collection has met the slot, whose referent is old. */
@@ -8222,6 +8229,7 @@ GC__FN unsigned gc__leaving_percent(const gc__region *region) {
 GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
     unsigned most = 0;
+    heap->marker->slots_most = gc__min(budget / GC__LEAVING_SLOT, heap->limit_bytes / GC__LEAVING_NOTES / sizeof(uintptr_t));
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
         bytes[gc__leaving_percent(region)] += region->live_bytes;
     for (; most < GC__LEAVING_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];

@@ -162,3 +162,27 @@ static void unlisted_regions_leave(void) {
     finish();
     ok(are_whole(held) && gc_heap_verify(heap), "what becomes old while regions leave is whole");
 }
+
+/* A million slots may refer to one object in a region that is leaving: then nothing leaves, rather than that the notes of them fill
+   the heap and the last pause. */
+static void notes_are_few(void) {
+    enum { MANY = 400000 };
+    vector *held = NULL, *many = NULL;
+    GC_ROOTS(gc, held, many);
+    held = new_vector(HELD);
+    many = new_vector(MANY);
+    for (size_t at = 0; at < HELD; at++) hold_one(held, at);
+    full();
+    full();
+    for (size_t at = 0; at < HELD; at++)
+        if (at % 8) gc_store(gc, &held->items[at], NULL);
+    for (size_t i = 0; i < MANY; i++) gc_store(gc, &many->items[i], held->items[8]);
+    full();
+    begin_marking();
+    mark_all();
+    size_t noted = gc__words_bytes(&heap->marker->slots);
+    ok(noted <= heap->limit_bytes / 32, "the notes take little of the limit: %zu KiB", noted >> 10);
+    finish();
+    ok(are_whole(held) && many->items[0] == held->items[8] && many->items[MANY - 1] == held->items[8], "all slots are right");
+    ok(gc_heap_verify(heap), "and all is in order");
+}

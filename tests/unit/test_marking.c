@@ -792,6 +792,9 @@ int main(void) {
     leaving.test_leaving = true;
     run(regions_leave, leaving);
     run(unlisted_regions_leave, leaving);
+    gc_options limited = leaving;
+    limited.heap_bytes_max = 16 << 20;
+    run(notes_are_few, limited);
     leaving.collector_threads = 3, leaving.test_collectors = 7;
     run(regions_leave, leaving);
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 14 << 20});
