@@ -4646,7 +4646,7 @@ GC__FN void gc__net_put_block(gc__output *output, const char *name, const gc__ne
     uint32_t size = (uint32_t)contents->used;
     gc__net_object(output, name, 2);
     gc__put(output, &size, sizeof size);
-    while (gc__output_position(output) % 4) gc__put_byte(output, 0);
+    gc__put(output, "\0\0\0", (size_t)(0 - gc__output_position(output)) % 4); /* a file that failed stays where it was */
     gc__put(output, contents->bytes, contents->used);
     gc__put_byte(output, 6);
     gc__output_record(output);

@@ -510,9 +510,15 @@ static void test_environment(void) {
     runs_with(setting, "a program with a profile of its own", 0);
     program_kind = "--program";
     runs_with("/nowhere/profile.txt", "a folder that does not exist", 1);
-    snprintf(setting, sizeof setting, "%s", profile_file("full.txt"));
-    ok(symlink("/dev/full", setting) == 0, "a link to a full disk");
-    runs_with(setting, "a full disk", 1);
+    static const char *const endings[] = {"txt", "folded", "pb", "json", "nettrace", "html", "svg", "heapsnapshot"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char name[32], text_of[64];
+        snprintf(name, sizeof name, "full.%s", endings[i]);
+        snprintf(setting, sizeof setting, "%s", profile_file(name));
+        ok(symlink("/dev/full", setting) == 0, "a link to a full disk");
+        snprintf(text_of, sizeof text_of, "a full disk for a .%s", endings[i]);
+        runs_with(setting, text_of, 1);
+    }
     snprintf(setting, sizeof setting, "%s", profile_file("folder.txt"));
     ok(mkdir(setting, 0700) == 0, "a folder");
     runs_with(setting, "a folder for a file", 1);
