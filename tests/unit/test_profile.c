@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -479,9 +480,17 @@ static void program_with(void *setting) {
     execl("/proc/self/exe", "test_profile", program_kind, (char *)NULL);
 }
 
+/* Where a file must not be longer than some bytes, so that it fails in the midst. */
+static rlim_t file_bytes = RLIM_INFINITY;
+static void program_within(void *setting) {
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){file_bytes, file_bytes});
+    signal(SIGXFSZ, SIG_IGN);
+    program_with(setting);
+}
+
 static void runs_with(const char *setting, const char *text, int warnings) {
     char output[4096], *copy = strdup(setting);
-    int status = tap_child(program_with, copy, output, sizeof output), count = 0;
+    int status = tap_child(program_within, copy, output, sizeof output), count = 0;
     for (const char *at = output; (at = strstr(at, "warning")); at++) count++;
     is(status, 0, "%s: the program ends well", text);
     has(output, "went on\n", "%s: it has gone on", text);
@@ -519,6 +528,9 @@ static void test_environment(void) {
         snprintf(text_of, sizeof text_of, "a full disk for a .%s", endings[i]);
         runs_with(setting, text_of, 1);
     }
+    snprintf(setting, sizeof setting, "%s,period=200", profile_file("cut.nettrace"));
+    for (file_bytes = 300000; file_bytes < 300004; file_bytes++) runs_with(setting, "a disk that becomes full", 1);
+    file_bytes = RLIM_INFINITY;
     snprintf(setting, sizeof setting, "%s", profile_file("folder.txt"));
     ok(mkdir(setting, 0700) == 0, "a folder");
     runs_with(setting, "a folder for a file", 1);
