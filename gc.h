@@ -7999,6 +7999,12 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
     gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
+/* Opens the window in a hole, of which all may be written to. */
+GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__region *region, uintptr_t from, uintptr_t end) {
+    gc__window_set(&worker->windows[generation], region, from, end);
+    worker->windows[generation].limit = (char *)end;
+}
+
 /* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
@@ -8008,8 +8014,7 @@ GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc_
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
     uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);
     if (!from) return false;
-    gc__window_set(&worker->windows[generation], region, from, end);
-    worker->windows[generation].limit = (char *)end;
+    gc__worker_open_in(worker, generation, region, from, end);
     return true;
 }
 
@@ -8027,9 +8032,7 @@ GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
     uintptr_t hole;
     while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->leaving)
         if (!hole && !gc__worker_list_more(worker)) return false;
-    gc_window *window = &worker->windows[2];
-    gc__window_set(window, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
-    window->limit = window->end;
+    gc__worker_open_in(worker, 2, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     return true;
 }
 
@@ -8102,28 +8105,23 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     worker->heap->pause.trace_calls += worker->trace_calls;
 }
 
-/* Copies 16 bytes at a time; objects have at least as many. The last 16 may overlap those before. */
-GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
+/* Copies an object of so many bytes, at least 16, but for the first 0 or 16: 16 at a time, of which the last may overlap those
+   before, and then do not reach the first word. */
+GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t first, size_t bytes) {
     if (GC__UNLIKELY(bytes > 128)) {
-        memcpy((void *)to, (const void *)from, bytes);
+        memcpy((void *)(to + first), (const void *)(from + first), bytes - first);
         return;
     }
     size_t last = bytes - 16;
-    for (size_t i = 0; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
-    memcpy((void *)(to + last), (const void *)(from + last), 16);
+    for (size_t i = first; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
+    if (!first || last) memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
-/* The same where another worker may be replacing the first word, which was `header`: it is not read again. */
+/* The same of all bytes where another worker may be replacing the first word, which was `header`: it is not read again. */
 GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
     GC__WORD(to) = header;
     GC__WORD(to + 8) = GC__WORD(from + 8);
-    if (GC__UNLIKELY(bytes > 128)) {
-        memcpy((void *)(to + 16), (const void *)(from + 16), bytes - 16);
-        return;
-    }
-    size_t last = bytes - 16;
-    for (size_t i = 16; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
-    if (last) memcpy((void *)(to + last), (const void *)(from + last), 16);
+    gc__copy_words(to, from, 16, bytes);
 }
 
 /* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
@@ -8157,7 +8155,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     if (many)
         gc__copy_body(copy, object, header, bytes);
     else
-        gc__copy_words(copy, object, bytes);
+        gc__copy_words(copy, object, 0, bytes);
     if (GC_DEBUG >= 3 && many) gc__crew_step(worker);
     uintptr_t forward = gc__claim_copied(worker, object, header, copy, many);
     if (many && GC__UNLIKELY(forward != (copy | GC__FORWARD_TAG))) return gc__copy_lost(worker, window, bytes, forward);
@@ -8918,9 +8916,8 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #endif
 }
 
-/* Traces from the remembered slots [from, end). False: the worker must stop. */
-GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end, bool many) {
-    const uintptr_t *slots = worker->heap->remembered->slots;
+/* Traces from the slots [from, end) of a list. False: the worker must stop. */
+GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
             __builtin_prefetch((const void *)slots[i]);
@@ -8938,17 +8935,9 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
 
 /* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
 GC__FN void gc__trace_leaving(gc__worker *worker) {
-    const gc__words *slots = &worker->heap->marker->slots;
-    if (worker->cycle->marking != GC__MARKING_FINISH || worker->heap->marker->slots_lost) return;
-    for (size_t i = 0; i < slots->count + GC__FIFO; i++) {
-        if (i < slots->count) {
-            __builtin_prefetch((const void *)slots->words[i]);
-            __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots->words[i]) >> 6]);
-        }
-        if (i < GC__FIFO) continue;
-        gc__trace_slot(worker, slots->words[i - GC__FIFO], false);
-        gc__stack_drain(worker);
-    }
+    const gc__marker *marker = worker->heap->marker;
+    if (worker->cycle->marking != GC__MARKING_FINISH || marker->slots_lost) return;
+    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
     gc__trace_drain(worker);
 }
 
@@ -8963,7 +8952,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
     if (slots) {
-        gc__trace_slots_of(worker, 0, slots, false);
+        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots, false);
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);
@@ -9311,7 +9300,8 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     gc__crew_remember(worker, true);
     if (unit >= slots) {
         size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
-        return gc__trace_slots_of(worker, first, gc__min(first + GC__UNIT_SLOTS, count), true);
+        size_t end = gc__min(first + GC__UNIT_SLOTS, count);
+        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end, true);
     }
     size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
@@ -9456,7 +9446,8 @@ GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
     for (size_t i = 0; i < crew->cards.count + GC__CARD_FIFO; i++)
         gc__card_prefetch(worker, i < crew->cards.count ? crew->cards.words[i] : 0);
-    if (crew->slot_units) gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
+    const gc_heap *heap = worker->heap;
+    if (crew->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap), false);
     gc__trace_drain(worker);
 }
 
@@ -10207,6 +10198,9 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 /* The same, and survivors between which mutators allocate. */
 GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) + heap->nursery_survivor_bytes; }
 
+/* By how much it may grow from one full collection to the next. */
+GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
+
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
    time: enough was promoted for it to free a part of that. */
@@ -10215,7 +10209,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
     size_t holes = used - gc__min(used, old + spent);
-    size_t growth = heap->pace->full_threshold - live, begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
+    size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
     bool grows = heap->pace->nursery_grows != 0;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
@@ -12773,7 +12767,7 @@ GC__FN size_t gc__marking_growth(const gc_heap *heap) {
 
 /* How much it may grow meanwhile. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    size_t growth = gc__growth_due(heap);
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
@@ -12788,14 +12782,12 @@ GC__FN bool gc__marking_is_short(const gc_heap *heap, size_t quarters) {
 
 /* Whether the heap has grown further than by its due while the marker works. */
 GC__FN bool gc__marking_is_late(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 || gc__marking_is_short(heap, 2);
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap) / 8 || gc__marking_is_short(heap, 2);
 }
 
 /* Whether it has grown by twice its due. */
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap);
 }
 
 /* A mutator that allocates faster than the marker works does a part of that, for at most as long as a pause, before it
@@ -12833,8 +12825,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    bool is_short = old >= heap->pace->full_live_bytes + growth / 16 && gc__marking_is_short(heap, 4);
+    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / 16 && gc__marking_is_short(heap, 4);
     if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
         heap->pauses->no_use = true;

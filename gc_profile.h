@@ -2994,10 +2994,15 @@ GC__FN void gc__rate_count(gc__profiled_thread *self, gc__noted *record, const v
 
 /* Call stacks. */
 
+/* The bytes that a record has at most. */
+GC__FN size_t gc__scratch_most(const gc__profiled_thread *self) {
+    return gc__min(sizeof self->scratch, self->buffer_bytes / 2);
+}
+
 /* Makes room at the end of the record in the scratch memory, for whole words; NULL: they do not fit. */
 GC__FN char *gc__scratch_extend(gc__profiled_thread *self, size_t bytes) {
     gc__noted *record = &self->scratch.record;
-    if (record->bytes + bytes > gc__min(sizeof self->scratch, self->buffer_bytes / 2)) return NULL;
+    if (record->bytes + bytes > gc__scratch_most(self)) return NULL;
     char *to = self->scratch.bytes + record->bytes;
     record->bytes += (uint32_t)bytes;
     return to;
@@ -3016,7 +3021,7 @@ GC__FN bool gc__scratch_put(gc__profiled_thread *self, const void *words, size_t
 /* As many of the frames as fit; returns how many. */
 GC__FN size_t gc__scratch_put_native(gc__profiled_thread *self, const gc__native_frame *frames, size_t count) {
     gc__noted *record = &self->scratch.record;
-    size_t room = (gc__min(sizeof self->scratch, self->buffer_bytes / 2) - record->bytes) / sizeof(uint64_t);
+    size_t room = (gc__scratch_most(self) - record->bytes) / sizeof(uint64_t);
     uint64_t *words = (uint64_t *)(void *)(self->scratch.bytes + record->bytes);
     count = gc__min(count, room);
     for (size_t i = 0; i < count; i++) words[i] = frames[i].pc & ~GC__HOST_FRAME;

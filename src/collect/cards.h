@@ -131,9 +131,8 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #endif
 }
 
-/* Traces from the remembered slots [from, end). False: the worker must stop. */
-GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end, bool many) {
-    const uintptr_t *slots = worker->heap->remembered->slots;
+/* Traces from the slots [from, end) of a list. False: the worker must stop. */
+GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
             __builtin_prefetch((const void *)slots[i]);
@@ -151,17 +150,9 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, size_t from, size_t end,
 
 /* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
 GC__FN void gc__trace_leaving(gc__worker *worker) {
-    const gc__words *slots = &worker->heap->marker->slots;
-    if (worker->cycle->marking != GC__MARKING_FINISH || worker->heap->marker->slots_lost) return;
-    for (size_t i = 0; i < slots->count + GC__FIFO; i++) {
-        if (i < slots->count) {
-            __builtin_prefetch((const void *)slots->words[i]);
-            __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots->words[i]) >> 6]);
-        }
-        if (i < GC__FIFO) continue;
-        gc__trace_slot(worker, slots->words[i - GC__FIFO], false);
-        gc__stack_drain(worker);
-    }
+    const gc__marker *marker = worker->heap->marker;
+    if (worker->cycle->marking != GC__MARKING_FINISH || marker->slots_lost) return;
+    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
     gc__trace_drain(worker);
 }
 
@@ -176,7 +167,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
     if (slots) {
-        gc__trace_slots_of(worker, 0, slots, false);
+        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots, false);
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);

@@ -42,6 +42,12 @@ GC__FN void gc__worker_open_free_end(gc__worker *worker) {
     gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
+/* Opens the window in a hole, of which all may be written to. */
+GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__region *region, uintptr_t from, uintptr_t end) {
+    gc__window_set(&worker->windows[generation], region, from, end);
+    worker->windows[generation].limit = (char *)end;
+}
+
 /* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
@@ -51,8 +57,7 @@ GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc_
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
     uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);
     if (!from) return false;
-    gc__window_set(&worker->windows[generation], region, from, end);
-    worker->windows[generation].limit = (char *)end;
+    gc__worker_open_in(worker, generation, region, from, end);
     return true;
 }
 
@@ -70,9 +75,7 @@ GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
     uintptr_t hole;
     while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->leaving)
         if (!hole && !gc__worker_list_more(worker)) return false;
-    gc_window *window = &worker->windows[2];
-    gc__window_set(window, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
-    window->limit = window->end;
+    gc__worker_open_in(worker, 2, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     return true;
 }
 
@@ -145,28 +148,23 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     worker->heap->pause.trace_calls += worker->trace_calls;
 }
 
-/* Copies 16 bytes at a time; objects have at least as many. The last 16 may overlap those before. */
-GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t bytes) {
+/* Copies an object of so many bytes, at least 16, but for the first 0 or 16: 16 at a time, of which the last may overlap those
+   before, and then do not reach the first word. */
+GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t first, size_t bytes) {
     if (GC__UNLIKELY(bytes > 128)) {
-        memcpy((void *)to, (const void *)from, bytes);
+        memcpy((void *)(to + first), (const void *)(from + first), bytes - first);
         return;
     }
     size_t last = bytes - 16;
-    for (size_t i = 0; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
-    memcpy((void *)(to + last), (const void *)(from + last), 16);
+    for (size_t i = first; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
+    if (!first || last) memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
-/* The same where another worker may be replacing the first word, which was `header`: it is not read again. */
+/* The same of all bytes where another worker may be replacing the first word, which was `header`: it is not read again. */
 GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
     GC__WORD(to) = header;
     GC__WORD(to + 8) = GC__WORD(from + 8);
-    if (GC__UNLIKELY(bytes > 128)) {
-        memcpy((void *)(to + 16), (const void *)(from + 16), bytes - 16);
-        return;
-    }
-    size_t last = bytes - 16;
-    for (size_t i = 16; i < last; i += 16) memcpy((void *)(to + i), (const void *)(from + i), 16);
-    if (last) memcpy((void *)(to + last), (const void *)(from + last), 16);
+    gc__copy_words(to, from, 16, bytes);
 }
 
 /* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
@@ -200,7 +198,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     if (many)
         gc__copy_body(copy, object, header, bytes);
     else
-        gc__copy_words(copy, object, bytes);
+        gc__copy_words(copy, object, 0, bytes);
     if (GC_DEBUG >= 3 && many) gc__crew_step(worker);
     uintptr_t forward = gc__claim_copied(worker, object, header, copy, many);
     if (many && GC__UNLIKELY(forward != (copy | GC__FORWARD_TAG))) return gc__copy_lost(worker, window, bytes, forward);

@@ -55,6 +55,9 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 /* The same, and survivors between which mutators allocate. */
 GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) + heap->nursery_survivor_bytes; }
 
+/* By how much it may grow from one full collection to the next. */
+GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
+
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
    time: enough was promoted for it to free a part of that. */
@@ -63,7 +66,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
     size_t holes = used - gc__min(used, old + spent);
-    size_t growth = heap->pace->full_threshold - live, begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
+    size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
     bool grows = heap->pace->nursery_grows != 0;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];

@@ -33,7 +33,8 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     gc__crew_remember(worker, true);
     if (unit >= slots) {
         size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
-        return gc__trace_slots_of(worker, first, gc__min(first + GC__UNIT_SLOTS, count), true);
+        size_t end = gc__min(first + GC__UNIT_SLOTS, count);
+        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end, true);
     }
     size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
@@ -178,7 +179,8 @@ GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
     for (size_t i = 0; i < crew->cards.count + GC__CARD_FIFO; i++)
         gc__card_prefetch(worker, i < crew->cards.count ? crew->cards.words[i] : 0);
-    if (crew->slot_units) gc__trace_slots_of(worker, 0, gc__remembered_count(worker->heap), false);
+    const gc_heap *heap = worker->heap;
+    if (crew->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap), false);
     gc__trace_drain(worker);
 }
 

@@ -225,7 +225,7 @@ GC__FN size_t gc__marking_growth(const gc_heap *heap) {
 
 /* How much it may grow meanwhile. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
+    size_t growth = gc__growth_due(heap);
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
@@ -240,14 +240,12 @@ GC__FN bool gc__marking_is_short(const gc_heap *heap, size_t quarters) {
 
 /* Whether the heap has grown further than by its due while the marker works. */
 GC__FN bool gc__marking_is_late(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth / 8 || gc__marking_is_short(heap, 2);
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap) / 8 || gc__marking_is_short(heap, 2);
 }
 
 /* Whether it has grown by twice its due. */
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + growth;
+    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap);
 }
 
 /* A mutator that allocates faster than the marker works does a part of that, for at most as long as a pause, before it
@@ -285,8 +283,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    size_t growth = heap->pace->full_threshold - heap->pace->full_live_bytes;
-    bool is_short = old >= heap->pace->full_live_bytes + growth / 16 && gc__marking_is_short(heap, 4);
+    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / 16 && gc__marking_is_short(heap, 4);
     if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
         heap->pauses->no_use = true;

@@ -14,6 +14,13 @@ static void hold_one(vector *held, size_t at) {
     gc_store(gc, &held->items[at], b);
 }
 
+static vector *hold_many(size_t count) {
+    vector *held = new_vector(count);
+    GC_ROOTS(gc, held);
+    for (size_t at = 0; at < count; at++) hold_one(held, at);
+    return held;
+}
+
 static bool are_whole(const vector *held) {
     for (size_t at = 0; at < held->header.length; at++) {
         const bytes *b = held->items[at];
@@ -33,8 +40,7 @@ static size_t old_regions(void) {
 static vector *leave_holes(void) {
     vector *held = NULL;
     GC_ROOTS(gc, held);
-    held = new_vector(HELD);
-    for (size_t at = 0; at < HELD; at++) hold_one(held, at);
+    held = hold_many(HELD);
     full();
     full();
     for (size_t at = 0; at < HELD; at++)
@@ -82,8 +88,7 @@ static void keeps_to_the_limit(void) {
     enum { MANY = 40000 };
     vector *held = NULL;
     GC_ROOTS(gc, held);
-    held = new_vector(MANY);
-    for (size_t at = 0; at < MANY; at++) hold_one(held, at);
+    held = hold_many(MANY);
     for (size_t i = 0; i < 12 * MANY; i++) {
         hold_one(held, random_bits() % MANY);
         if (i % 16 == 0) gc__marking_take_turn(heap);
@@ -119,8 +124,7 @@ static void regions_leave(void) {
     vector *held = NULL;
     node *old = NULL, *late = NULL, *promoted = NULL;
     GC_ROOTS(gc, held, old, late, promoted);
-    held = new_vector(HELD);
-    for (size_t at = 0; at < HELD; at++) hold_one(held, at);
+    held = hold_many(HELD);
     old = new_node(1);
     late = new_node(2);
     full();
