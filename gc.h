@@ -1607,8 +1607,9 @@ GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type);
 GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length);
 
 /* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
-   just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before; then
-   nothing has changed, and a new array is what remains. [cooperative; may wait; false] */
+   just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before, or
+   another thread has the heap's lock; then nothing has changed, and a new array is what remains. [cooperative; never collects;
+   false] */
 GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 #endif
 
@@ -6192,6 +6193,13 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
         if (!gc__my_parked) return;
         gc__heap_unlock(heap);
     }
+}
+
+/* The same for callers that hold references in no root: no collection passes. False: another thread has the lock. */
+GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
+    if (!gc__heap_is_locked(heap) && !gc__lock_try(&heap->threads->lock)) return false;
+    heap->threads->lock_depth++;
+    return true;
 }
 
 /* Returns to cooperative mode, after waiting for a collection that runs. */
@@ -13828,14 +13836,15 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
     return false;
 }
 
-/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. */
+/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. To wait
+   for the lock could be to wait for a collection, which would move the array. */
 GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to, size_t length) {
     gc_heap *heap = thread->heap;
     gc__region *region = gc__region_of(array);
     if (region->kind == GC__SMALL && (to > GC_LARGE_BYTES || gc__window_grow(thread, array + from, to - from)))
         return to <= GC_LARGE_BYTES;
     bool grown = false;
-    gc__heap_lock_unparked(heap);
+    if (!gc__heap_lock_unless_taken(heap)) return false;
     if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
     if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
     if (grown) gc__object_set_length(array, length);

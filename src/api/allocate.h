@@ -119,8 +119,9 @@ GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type);
 GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length);
 
 /* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
-   just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before; then
-   nothing has changed, and a new array is what remains. [cooperative; may wait; false] */
+   just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before, or
+   another thread has the heap's lock; then nothing has changed, and a new array is what remains. [cooperative; never collects;
+   false] */
 GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 #endif
 

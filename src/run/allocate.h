@@ -428,14 +428,15 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
     return false;
 }
 
-/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. */
+/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. To wait
+   for the lock could be to wait for a collection, which would move the array. */
 GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to, size_t length) {
     gc_heap *heap = thread->heap;
     gc__region *region = gc__region_of(array);
     if (region->kind == GC__SMALL && (to > GC_LARGE_BYTES || gc__window_grow(thread, array + from, to - from)))
         return to <= GC_LARGE_BYTES;
     bool grown = false;
-    gc__heap_lock_unparked(heap);
+    if (!gc__heap_lock_unless_taken(heap)) return false;
     if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
     if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
     if (grown) gc__object_set_length(array, length);

@@ -96,6 +96,13 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     }
 }
 
+/* The same for callers that hold references in no root: no collection passes. False: another thread has the lock. */
+GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
+    if (!gc__heap_is_locked(heap) && !gc__lock_try(&heap->threads->lock)) return false;
+    heap->threads->lock_depth++;
+    return true;
+}
+
 /* Returns to cooperative mode, after waiting for a collection that runs. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;

@@ -131,6 +131,43 @@ static void native_calls(void) {
     ok(s.after != s.before, "and are updated");
 }
 
+/* A thread that compacts the heap all the time, while another one makes old arrays longer where they are. */
+static bool grown_enough; /* atomic */
+
+static void *compacting(void *argument) {
+    gc_thread *me = gc_thread_attach(heap);
+    while (!__atomic_load_n(&grown_enough, __ATOMIC_SEQ_CST)) {
+        gc_collect(heap, 1, GC_COLLECT_COMPACTING);
+        GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
+        sleep_us(50);
+    }
+    gc_thread_detach(me);
+    return argument;
+}
+
+static void growing(void) {
+    pthread_t thread;
+    size_t moved = 0, grown = 0;
+    vector *v = new_vector(1);
+    GC_ROOTS(gc, v);
+    __atomic_store_n(&grown_enough, false, __ATOMIC_SEQ_CST);
+    pthread_create(&thread, NULL, compacting, NULL);
+    for (int i = 0; i < 20000 || (!grown && i < 1000000); i++) {
+        const vector *before = v;
+        grown += gc_array_grow(gc, v, v->header.length + 1);
+        moved += v != before;
+        if (v->header.length > 500 || i % 100 == 0) v = new_vector(1);
+        if (i % 1000 == 10) gc_collect(heap, 0, 0);
+    }
+    __atomic_store_n(&grown_enough, true, __ATOMIC_SEQ_CST);
+    {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        pthread_join(thread, NULL);
+    }
+    is(moved, 0, "an array is not moved while it grows");
+    ok(grown > 0, "though another thread collects");
+}
+
 /* Several threads that ask for full collections at once. */
 static void *asking(void *argument) {
     gc_thread *me = gc_thread_attach(heap);
@@ -796,6 +833,7 @@ int main(void) {
     run(saved_registers, (gc_options){0});
     run(native_calls, (gc_options){0});
     run(joining, (gc_options){0});
+    run(growing, (gc_options){.verify = GC_VERIFY_AFTER});
     run(late, (gc_options){.warning = on_warning, .stop_patience_ms = 20});
     run(ended, (gc_options){.warning = on_warning});
     run(jumps, (gc_options){0});
