@@ -4500,20 +4500,24 @@ GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) 
     return true;
 }
 
-/* Handles a slot. Callers pass a constant, so that it is inlined. */
+/* Handles a slot. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
 #if !GC_HAS_MODEL
-GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, gc__slot_function f, void *context) {
-    for (; mask; mask &= mask - 1) f(context, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+/* The slot of the mask's lowest bit. */
+GC__FN gc_word *gc__mask_slot(uintptr_t words, uint64_t mask) {
+    return (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask));
 }
 
-/* The slots of `count` elements; `word` is called for elements of one word. */
-GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function word,
-                                       gc__slot_function f, void *context) {
+GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, gc__slot_function f, void *context) {
+    for (; mask; mask &= mask - 1) f(context, gc__mask_slot(words, mask), value);
+}
+
+/* The slots of `count` elements. */
+GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function f, void *context) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
-        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) word(context, slot, value);
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) f(context, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
@@ -4530,18 +4534,32 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
     return mask;
 }
 
-/* The slots in [from, to) that masks show, and all slots of elements that lie partly in that range. */
-GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function word,
-                              gc__slot_function f, void *context) {
+/* The slots of the object that masks show. */
+GC__INLINED void gc__slots_of(uintptr_t object, gc__slot_function f, void *context) {
+    const gc_type *type = gc__object_type(object);
+    gc__slots_of_mask(object, type->refs, false, f, context);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, f, context);
+    if (gc__type_has_slots_in_elements(type))
+        gc__slots_of_elements(type, object + type->bytes, gc__object_length(object), f, context);
+}
+
+/* Those in [from, to), but for those of elements. */
+GC__INLINED void gc__slots_of_head(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, gc__mask_clip(type->refs, object, from, to), false, f, context);
     gc__slots_of_mask(object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES, f, context);
-    if (!gc__type_has_slots_in_elements(type)) return;
-    uintptr_t first = object + type->bytes;
-    size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
-    size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
+}
+
+/* How many elements with slots lie in [from, to) at least partly; the first of them is at *first. */
+GC__FN size_t gc__elements_in(uintptr_t object, uintptr_t from, uintptr_t to, uintptr_t *first) {
+    const gc_type *type = gc__object_type(object);
+    if (!gc__type_has_slots_in_elements(type)) return 0;
+    uintptr_t start = object + type->bytes;
+    size_t length = gc__object_length(object), begin = from > start ? (from - start) / type->element_bytes : 0;
+    size_t end = to > start ? (to - start + type->element_bytes - 1) / type->element_bytes : 0;
+    *first = start + begin * type->element_bytes;
     if (end > length) end = length;
-    if (begin < end) gc__slots_of_elements(type, first + begin * type->element_bytes, end - begin, word, f, context);
+    return begin < end ? end - begin : 0;
 }
 #endif
 
@@ -4552,7 +4570,7 @@ GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
 /* Calls visitor->visit for every slot of the object, or for the entries and stacks that slots belong to. */
 GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
 #if !GC_HAS_MODEL
-    gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
+    gc__slots_of(object, gc__slot_visit, visitor);
     if (!gc__object_type(object)->trace) return;
 #endif
     gc__object_trace(object, visitor);
@@ -8350,19 +8368,10 @@ GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
 }
 
 /* The same as functions of slots. */
-GC__INLINED void gc__slot_enqueue_inline(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline((gc__worker *)worker, slot, value, false);
-}
-GC__INLINED void gc__slot_enqueue_inline_many(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline((gc__worker *)worker, slot, value, true);
-}
-GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
-    gc__enqueue((gc__worker *)worker, slot, value);
-}
-GC__INLINED void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
+GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
+GC__FN void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
     gc__enqueue_many((gc__worker *)worker, slot, value);
 }
-#define GC__SLOT_ENQUEUE_INLINE(many) ((many) ? gc__slot_enqueue_inline_many : gc__slot_enqueue_inline)
 #define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
 /* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
@@ -8542,8 +8551,23 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
     gc__scan_range(worker, object, from, to);
 }
 #else
+/* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
 GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
-    gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+    bool value = GC_HAS_VALUES && type->element_values;
+    if (type->element_bytes != 8) {
+        gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
+        return;
+    }
+    for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
+        gc__enqueue_inline(worker, slot, value, many);
+}
+
+/* Enqueues the slots in [from, to) that the type's masks show, whole elements at the least. */
+GC__INLINED void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+    uintptr_t first;
+    gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
+    size_t count = gc__elements_in(object, from, to, &first);
+    if (count) gc__scan_elements(worker, gc__object_type(object), first, count, many);
 }
 
 /* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
@@ -8606,7 +8630,8 @@ GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->refs, false, GC__SLOT_ENQUEUE_INLINE(many), worker);
+    for (uint64_t mask = type->refs; mask; mask &= mask - 1)
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
         many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
 }
@@ -8617,7 +8642,7 @@ GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inlin
 
 /* Enqueues the object's slots in [from, to), whole elements at the least. */
 GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    gc__slots_in(object, from, to, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+    gc__scan_masks_in(worker, object, from, to, many);
     if (!gc__object_type(object)->trace) return;
     if (many && gc__trace_is_for_host(worker))
         gc__crew_hand_over(worker, object, from, to);
@@ -8913,7 +8938,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
         worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); /* the object may be dead */
-        gc__slots_in(object, slot, slot + sizeof(gc_word), GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
         worker->beyond = beyond;
         return;
     }
@@ -9047,8 +9072,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
         gc__words_push(grey, index + count);
         gc__words_push(grey, array | GC__CONTINUED);
     }
-    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot,
-                          gc__marker_slot, heap);
+    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot, heap);
 }
 
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {

@@ -5741,7 +5741,7 @@ GC__INLINED void gc__snapshot_masked(void *snapshot, gc_word *slot, bool value) 
 /* The holder's references. */
 GC__FN void gc__snapshot_slots(gc__snapshot *snapshot, uintptr_t object) {
 #if !GC_HAS_MODEL
-    gc__slots_in(object, object, object + gc__object_bytes(object), gc__snapshot_masked, gc__snapshot_masked, snapshot);
+    gc__slots_of(object, gc__snapshot_masked, snapshot);
     if (!gc__object_type(object)->trace) return;
 #endif
     gc__object_trace(object, &snapshot->visitor);

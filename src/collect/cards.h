@@ -120,7 +120,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
         worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); /* the object may be dead */
-        gc__slots_in(object, slot, slot + sizeof(gc_word), GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
         worker->beyond = beyond;
         return;
     }

@@ -71,8 +71,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
         gc__words_push(grey, index + count);
         gc__words_push(grey, array | GC__CONTINUED);
     }
-    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot,
-                          gc__marker_slot, heap);
+    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot, heap);
 }
 
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {

@@ -83,19 +83,10 @@ GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
 }
 
 /* The same as functions of slots. */
-GC__INLINED void gc__slot_enqueue_inline(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline((gc__worker *)worker, slot, value, false);
-}
-GC__INLINED void gc__slot_enqueue_inline_many(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline((gc__worker *)worker, slot, value, true);
-}
-GC__INLINED void gc__slot_enqueue(void *worker, gc_word *slot, bool value) {
-    gc__enqueue((gc__worker *)worker, slot, value);
-}
-GC__INLINED void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
+GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
+GC__FN void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
     gc__enqueue_many((gc__worker *)worker, slot, value);
 }
-#define GC__SLOT_ENQUEUE_INLINE(many) ((many) ? gc__slot_enqueue_inline_many : gc__slot_enqueue_inline)
 #define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
 /* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
@@ -275,8 +266,23 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
     gc__scan_range(worker, object, from, to);
 }
 #else
+/* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
 GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
-    gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+    bool value = GC_HAS_VALUES && type->element_values;
+    if (type->element_bytes != 8) {
+        gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
+        return;
+    }
+    for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
+        gc__enqueue_inline(worker, slot, value, many);
+}
+
+/* Enqueues the slots in [from, to) that the type's masks show, whole elements at the least. */
+GC__INLINED void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+    uintptr_t first;
+    gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
+    size_t count = gc__elements_in(object, from, to, &first);
+    if (count) gc__scan_elements(worker, gc__object_type(object), first, count, many);
 }
 
 /* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
@@ -339,7 +345,8 @@ GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_
 
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->refs, false, GC__SLOT_ENQUEUE_INLINE(many), worker);
+    for (uint64_t mask = type->refs; mask; mask &= mask - 1)
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
         many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
 }
@@ -350,7 +357,7 @@ GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inlin
 
 /* Enqueues the object's slots in [from, to), whole elements at the least. */
 GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    gc__slots_in(object, from, to, GC__SLOT_ENQUEUE_INLINE(many), GC__SLOT_ENQUEUE(many), worker);
+    gc__scan_masks_in(worker, object, from, to, many);
     if (!gc__object_type(object)->trace) return;
     if (many && gc__trace_is_for_host(worker))
         gc__crew_hand_over(worker, object, from, to);

@@ -100,20 +100,24 @@ GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) 
     return true;
 }
 
-/* Handles a slot. Callers pass a constant, so that it is inlined. */
+/* Handles a slot. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
 #if !GC_HAS_MODEL
-GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, gc__slot_function f, void *context) {
-    for (; mask; mask &= mask - 1) f(context, (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask)), value);
+/* The slot of the mask's lowest bit. */
+GC__FN gc_word *gc__mask_slot(uintptr_t words, uint64_t mask) {
+    return (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask));
 }
 
-/* The slots of `count` elements; `word` is called for elements of one word. */
-GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function word,
-                                       gc__slot_function f, void *context) {
+GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, gc__slot_function f, void *context) {
+    for (; mask; mask &= mask - 1) f(context, gc__mask_slot(words, mask), value);
+}
+
+/* The slots of `count` elements. */
+GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function f, void *context) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
-        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) word(context, slot, value);
+        for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++) f(context, slot, value);
         return;
     }
     for (size_t i = 0; i < count; i++, first += type->element_bytes) {
@@ -130,18 +134,32 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
     return mask;
 }
 
-/* The slots in [from, to) that masks show, and all slots of elements that lie partly in that range. */
-GC__INLINED void gc__slots_in(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function word,
-                              gc__slot_function f, void *context) {
+/* The slots of the object that masks show. */
+GC__INLINED void gc__slots_of(uintptr_t object, gc__slot_function f, void *context) {
+    const gc_type *type = gc__object_type(object);
+    gc__slots_of_mask(object, type->refs, false, f, context);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, f, context);
+    if (gc__type_has_slots_in_elements(type))
+        gc__slots_of_elements(type, object + type->bytes, gc__object_length(object), f, context);
+}
+
+/* Those in [from, to), but for those of elements. */
+GC__INLINED void gc__slots_of_head(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, gc__mask_clip(type->refs, object, from, to), false, f, context);
     gc__slots_of_mask(object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES, f, context);
-    if (!gc__type_has_slots_in_elements(type)) return;
-    uintptr_t first = object + type->bytes;
-    size_t length = gc__object_length(object), begin = from > first ? (from - first) / type->element_bytes : 0;
-    size_t end = to > first ? (to - first + type->element_bytes - 1) / type->element_bytes : 0;
+}
+
+/* How many elements with slots lie in [from, to) at least partly; the first of them is at *first. */
+GC__FN size_t gc__elements_in(uintptr_t object, uintptr_t from, uintptr_t to, uintptr_t *first) {
+    const gc_type *type = gc__object_type(object);
+    if (!gc__type_has_slots_in_elements(type)) return 0;
+    uintptr_t start = object + type->bytes;
+    size_t length = gc__object_length(object), begin = from > start ? (from - start) / type->element_bytes : 0;
+    size_t end = to > start ? (to - start + type->element_bytes - 1) / type->element_bytes : 0;
+    *first = start + begin * type->element_bytes;
     if (end > length) end = length;
-    if (begin < end) gc__slots_of_elements(type, first + begin * type->element_bytes, end - begin, word, f, context);
+    return begin < end ? end - begin : 0;
 }
 #endif
 
@@ -152,7 +170,7 @@ GC__FN void gc__slot_visit(void *visitor, gc_word *slot, bool value) {
 /* Calls visitor->visit for every slot of the object, or for the entries and stacks that slots belong to. */
 GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
 #if !GC_HAS_MODEL
-    gc__slots_in(object, object, object + gc__object_bytes(object), gc__slot_visit, gc__slot_visit, visitor);
+    gc__slots_of(object, gc__slot_visit, visitor);
     if (!gc__object_type(object)->trace) return;
 #endif
     gc__object_trace(object, visitor);

@@ -28,7 +28,7 @@ for compiler in gcc clang; do
         # shellcheck disable=SC2086 # options
         adds "$compiler $configuration" gc.c $compiler $configuration
     done
-    for configuration in '-O1' '-O0 -DGC_DEBUG=3'; do
+    for configuration in -Og '-O0 -DGC_DEBUG=3'; do
         # shellcheck disable=SC2086
         adds "gc_stackmap.h, $compiler $configuration" gc_stackmap.c $compiler $configuration
     done
