@@ -3193,7 +3193,8 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 /* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 /* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
-   function(first, second), and keeps all registers. */
+   function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack as it
+   was before the assembly, so that unwinders can leave it. */
 /* clang-format off */
 #define GC__NOTE_STORE_CALL(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
@@ -3208,12 +3209,19 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
             "{movq %%rsp, %%rbp|mov rbp, rsp}\n\t" \
             "{andq $-16, %%rsp|and rsp, -16}\n\t" \
             "call %P0\n\t" \
+            "{testb %%al, %%al|test al, al}\n\t" \
             "{movq %%rbp, %%rsp|mov rsp, rbp}\n\t" \
             "{pop %%rbp|pop rbp}\n\t" "{pop %%r11|pop r11}\n\t" "{pop %%r10|pop r10}\n\t" \
             "{pop %%r9|pop r9}\n\t" "{pop %%r8|pop r8}\n\t" "{pop %%rdi|pop rdi}\n\t" \
             "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" \
             "{pop %%rax|pop rax}\n\t" \
-            "ret" \
+            "jz 1f\n\t" \
+            "ret\n" \
+            "1:\t" \
+            "{movq (%%rsp), %%rax|mov rax, [rsp]}\n\t" "{movq 16(%%rsp), %%rcx|mov rcx, [rsp+16]}\n\t" \
+            "{leaq 144(%%rsp), %%rsp|lea rsp, [rsp+144]}\n\t" "{movq %%rax, (%%rsp)|mov [rsp], rax}\n\t" \
+            "{movq (%%rcx), %%rax|mov rax, [rcx]}\n\t" \
+            "ud2" \
             :: "i"(function) : "memory"); \
     }
 /* clang-format on */
@@ -4162,6 +4170,14 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
         gc__bounds_widen(region->base, end);
 }
 
+/* Stress: the youth of a region that a collection has emptied, and that is inaccessible. A store of a reference to it is noted by
+   the sign of its sum, and needs no card. */
+#define GC__YOUTH_STALE (GC_AGE_NOTED | GC__AGE_MARKING)
+
+GC__FN void gc__region_set_stale(const gc__region *region) {
+    *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
+}
+
 /* Whether the object is of generation 2, and that is being marked beside mutators. */
 GC__FN bool gc__is_marking(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
@@ -4178,7 +4194,9 @@ GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
 }
 
 /* 2 - the generation of an object; 0 for an address on no heap. */
-GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
+GC__FN uint8_t gc__youth(uintptr_t ref) {
+    return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
+}
 
 /* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
@@ -4941,6 +4959,7 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
     if (!heap->quarantine) heap->quarantine_last = NULL;
     heap->quarantine_count--;
     region->accessible = gc__os_access((void *)region->base, GC_REGION_BYTES, true);
+    gc__region_set_rank(region, 0, false);
     gc__arena_release(region);
 }
 
@@ -7829,28 +7848,38 @@ GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
     gc__shade_word((uintptr_t)ref);
 }
 
-/* The barrier of a slot whose age has GC_AGE_NOTED. */
-GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
+static uintptr_t gc__stale_stored; /* stress: such a reference, which a store has come with; atomic */
+
+/* The barrier of a slot whose age has GC_AGE_NOTED. False: `ref` is stale, and reading it faults. */
+GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
-    const uint8_t *ages = gc__tables.age;
-    unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED);
+    const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
+    unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED), youth = *(stored - GC_RANK_ENTRIES);
+    if (youth == GC__YOUTH_STALE) {
+        __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
+        return false;
+    }
     if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
-    const uint8_t *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
-    unsigned ranks = (age & GC_AGE_GENERATION) + *(stored - GC_RANK_ENTRIES);
+    unsigned ranks = (age & GC_AGE_GENERATION) + youth;
     bool leaving = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_LEAVING; /* the next collection notes the slot */
-    if ((ranks <= 2 && !leaving) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
+    if ((ranks <= 2 && !leaving) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
-    if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
+    if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return true;
     if (GC_CARD_BITS)
         __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
     else
         __atomic_store_n(card, mask, __ATOMIC_RELAXED);
     if (GC_BUNDLE_SHIFT)
         __atomic_store_n(&gc__tables.bundles[place >> GC_BUNDLE_SHIFT], (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
+    return true;
 }
 
-GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_noted)
+GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
+    if (!gc__store_look(slot, ref)) (void)*(volatile const gc_word *)ref;
+}
+
+GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_look)
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
@@ -10114,7 +10143,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     else
         heap->quarantine = region;
     heap->quarantine_last = region;
-    gc__os_access((void *)region->base, GC_REGION_BYTES, false); /* where the system refuses, no misuse is seen there */
+    /* Where the system refuses, no misuse is seen there. Other barriers, and code of the host's, would take the ranks for
+       those of a slot that needs a card, which slots outside the heap do not have. */
+    bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
+    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
@@ -10730,6 +10762,57 @@ GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__finalizers_check(&checker);
     gc__lock_release(&heap->finalizers->lock);
 }
+/* Under stress, where in the program each of the last collections was: for reports on references that it has made stale. */
+
+
+#define GC__STRESS_KEPT 512u /* so many collections' places are kept */
+
+typedef struct gc__stress {
+    gc__map seen;       /* GC_STRESS_STACK, GC_STRESS_LOCATION: keys are what has collected; roots lock */
+    size_t allocations; /* since the last new stack; atomic */
+    gc__words kept;     /* for each of the last collections a gc__stress_place */
+} gc__stress;
+
+/* Where a collection was. */
+typedef struct gc__stress_place {
+    uintptr_t number; /* of the collection; 0: none */
+    int count;
+    void *frames[GC__STACK_FRAMES];
+    char location[104]; /* in the host's program */
+} gc__stress_place;
+
+GC__STATIC_ASSERT(sizeof(gc__stress_place) % sizeof(uintptr_t) == 0, "places are kept among words");
+
+/* Describes where the calling thread is in the host's program, "" if that is not known. */
+GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
+    GC__HOST_SCOPE;
+    gc_thread *thread = gc__thread_self(heap);
+    *text = 0;
+    if (heap->options.location && thread) heap->options.location(heap->options.host, thread, text, bytes);
+    text[bytes - 1] = 0;
+}
+
+GC__FN gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
+    uintptr_t *words = heap->stress->kept.words;
+    return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
+}
+
+/* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
+GC__FN void gc__stress_keep_place(gc_heap *heap) {
+    if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
+    gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);
+    place->number = heap->collection.number;
+    place->count = gc__os_stack_frames(place->frames);
+    gc__stress_location(heap, place->location, sizeof place->location);
+}
+
+GC__COLD void gc__stress_print_place(const gc_heap *heap, uint64_t number) {
+    const gc__stress_place *place = gc__stress_place_of(heap, number);
+    if (!number || !place || place->number != number) return;
+    fprintf(stderr, "gc.h: collection %llu was here:\n", (unsigned long long)number);
+    if (*place->location) fprintf(stderr, "gc.h:     %s\n", place->location);
+    gc__os_name_frames(place->frames, place->count, 0);
+}
 /* Verify: walks everything and reports the first reference that breaks the collector's invariants. */
 
 
@@ -10869,10 +10952,28 @@ GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintpt
     snprintf(text, bytes, "That `%s` is in %s", gc__object_name(array), place);
 }
 
+/* Under stress: behind which call a stale reference has become so, and between which collections it was stored. */
+GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref) {
+    const gc_heap *heap = verifier->heap;
+    const gc__region *region = gc__in_arena(ref) ? gc__region_of(ref) : NULL;
+    if (!region || region->kind != GC__QUARANTINED || !heap->stress->kept.words) return;
+    uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
+    fprintf(stderr,
+            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and stored "
+            "between collection %llu and this one:\n",
+            (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
+    gc__stress_print_place(heap, region->condemned);
+    if (region->condemned != last) gc__stress_print_place(heap, last);
+    void *frames[GC__STACK_FRAMES];
+    fprintf(stderr, "gc.h: this collection is here:\n");
+    gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
+}
+
 GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
     char holder[512], owner[640];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
     gc__describe_owner(owner, sizeof owner, verifier->heap, verifier->holder, true);
+    gc__verify_print_places(verifier, ref);
     gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s%s%s", verifier->by, verifier->when,
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault, *owner ? ". " : "", owner);
 }
@@ -11247,55 +11348,6 @@ GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sy
    that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 
 
-#define GC__STRESS_KEPT 512u /* so many collections' places are kept */
-
-typedef struct gc__stress {
-    gc__map seen;       /* GC_STRESS_STACK, GC_STRESS_LOCATION: keys are what has collected; roots lock */
-    size_t allocations; /* since the last new stack; atomic */
-    gc__words kept;     /* for each of the last collections a gc__stress_place */
-} gc__stress;
-
-/* Where a collection was. */
-typedef struct gc__stress_place {
-    uintptr_t number; /* of the collection; 0: none */
-    int count;
-    void *frames[GC__STACK_FRAMES];
-    char location[104]; /* in the host's program */
-} gc__stress_place;
-
-GC__STATIC_ASSERT(sizeof(gc__stress_place) % sizeof(uintptr_t) == 0, "places are kept among words");
-
-/* Describes where the calling thread is in the host's program, "" if that is not known. */
-GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
-    GC__HOST_SCOPE;
-    gc_thread *thread = gc__thread_self(heap);
-    *text = 0;
-    if (heap->options.location && thread) heap->options.location(heap->options.host, thread, text, bytes);
-    text[bytes - 1] = 0;
-}
-
-GC__FN gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
-    uintptr_t *words = heap->stress->kept.words;
-    return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
-}
-
-/* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
-GC__FN void gc__stress_keep_place(gc_heap *heap) {
-    if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
-    gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);
-    place->number = heap->collection.number;
-    place->count = gc__os_stack_frames(place->frames);
-    gc__stress_location(heap, place->location, sizeof place->location);
-}
-
-GC__COLD void gc__stress_print_place(const gc_heap *heap, uint64_t number) {
-    const gc__stress_place *place = gc__stress_place_of(heap, number);
-    if (!number || !place || place->number != number) return;
-    fprintf(stderr, "gc.h: collection %llu was here:\n", (unsigned long long)number);
-    if (*place->location) fprintf(stderr, "gc.h:     %s\n", place->location);
-    gc__os_name_frames(place->frames, place->count, 0);
-}
-
 /* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
    at. */
 #define GC__STRESS_SETTLED 10000
@@ -11460,6 +11512,11 @@ GC__COLD void gc__print_fault(const uintptr_t *words) {
     gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
 }
 
+/* Whether what faults is a barrier, to which a stale reference came. */
+GC__COLD bool gc__is_stored(uintptr_t address) {
+    return address == __atomic_load_n(&gc__stale_stored, __ATOMIC_RELAXED);
+}
+
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
    reference points into [*first, result]: the object, or memory to which no reference should point. */
 __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
@@ -11478,8 +11535,9 @@ __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const 
         return address;
     }
     fprintf(stderr,
-            "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in "
+            "gc.h: missed root or barrier: the program %s a `%s` at %p (offset %zu), but that object %s in "
             "collection %llu.\n",
+            gc__is_stored(address) ? "stored a reference to" : "used",
             now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
     char owner[640] = "";
@@ -11509,7 +11567,7 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
                     "variable, gc_roots_add:\n");
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_place(heap, region->condemned);
-    fprintf(stderr, "gc.h: the use is here:\n");
+    fprintf(stderr, "gc.h: the %s is here:\n", gc__is_stored(address) ? "store" : "use");
     char location[sizeof(((gc__stress_place *)0)->location)];
     gc__stress_location(heap, location, sizeof location);
     if (*location) fprintf(stderr, "gc.h:     %s\n", location);

@@ -107,6 +107,7 @@
 
 #ifdef GC_IMPLEMENTATION
 #include "diag/check.h"     /* structures check themselves */
+#include "diag/places.h"    /* where collections were */
 #include "diag/verify.h"    /* walks everything, checks every reference */
 #include "diag/checkmark.h" /* a second mark, to check the trace */
 #include "diag/shadow.h"    /* finds stores without the barrier */

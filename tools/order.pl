@@ -37,7 +37,7 @@ read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_profile.h', 'src/gc_s
 my %looks_into = (
     '\bheap->' => 'heap/heap.h', '\bregion->' => 'heap/region.h', '\b(?:thread|self)->' => 'api/thread.h', '\boptions->' => 'api/heap.h',
     '\bheap->threads->' => 'threads/mode.h', '\bheap->(?:cycle|pace|collector)->' => 'collect/collector.h', '\bworker->' => 'collect/worker.h',
-    '\bheap->handles->' => 'handles/table.h', '\bheap->finalizers->' => 'handles/finalizers.h', '\bheap->stress->' => 'diag/stress.h', '\bheap->pauses->' => 'diag/pauses.h', '\bheap->remembered->' => 'collect/remember.h',
+    '\bheap->handles->' => 'handles/table.h', '\bheap->finalizers->' => 'handles/finalizers.h', '\bheap->stress->' => 'diag/places.h', '\bheap->pauses->' => 'diag/pauses.h', '\bheap->remembered->' => 'collect/remember.h',
     '\bgc_finalizer \*\)' => 'api/finalizer.h');
 my (%words, %looks);
 for my $path (@parts) {

@@ -92,28 +92,38 @@ GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
     gc__shade_word((uintptr_t)ref);
 }
 
-/* The barrier of a slot whose age has GC_AGE_NOTED. */
-GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
+static uintptr_t gc__stale_stored; /* stress: such a reference, which a store has come with; atomic */
+
+/* The barrier of a slot whose age has GC_AGE_NOTED. False: `ref` is stale, and reading it faults. */
+GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
-    const uint8_t *ages = gc__tables.age;
-    unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED);
+    const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
+    unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED), youth = *(stored - GC_RANK_ENTRIES);
+    if (youth == GC__YOUTH_STALE) {
+        __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
+        return false;
+    }
     if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
-    const uint8_t *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
-    unsigned ranks = (age & GC_AGE_GENERATION) + *(stored - GC_RANK_ENTRIES);
+    unsigned ranks = (age & GC_AGE_GENERATION) + youth;
     bool leaving = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_LEAVING; /* the next collection notes the slot */
-    if ((ranks <= 2 && !leaving) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return;
+    if ((ranks <= 2 && !leaving) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
-    if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return;
+    if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return true;
     if (GC_CARD_BITS)
         __atomic_fetch_or(card, mask, __ATOMIC_RELAXED);
     else
         __atomic_store_n(card, mask, __ATOMIC_RELAXED);
     if (GC_BUNDLE_SHIFT)
         __atomic_store_n(&gc__tables.bundles[place >> GC_BUNDLE_SHIFT], (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
+    return true;
 }
 
-GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_noted)
+GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
+    if (!gc__store_look(slot, ref)) (void)*(volatile const gc_word *)ref;
+}
+
+GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_look)
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {

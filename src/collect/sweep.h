@@ -22,7 +22,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     else
         heap->quarantine = region;
     heap->quarantine_last = region;
-    gc__os_access((void *)region->base, GC_REGION_BYTES, false); /* where the system refuses, no misuse is seen there */
+    /* Where the system refuses, no misuse is seen there. Other barriers, and code of the host's, would take the ranks for
+       those of a slot that needs a card, which slots outside the heap do not have. */
+    bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
+    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 

@@ -2,57 +2,7 @@
    that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 #pragma once
 
-#include "../base/map.h"
 #include "verify.h"
-
-#define GC__STRESS_KEPT 512u /* so many collections' places are kept */
-
-typedef struct gc__stress {
-    gc__map seen;       /* GC_STRESS_STACK, GC_STRESS_LOCATION: keys are what has collected; roots lock */
-    size_t allocations; /* since the last new stack; atomic */
-    gc__words kept;     /* for each of the last collections a gc__stress_place */
-} gc__stress;
-
-/* Where a collection was. */
-typedef struct gc__stress_place {
-    uintptr_t number; /* of the collection; 0: none */
-    int count;
-    void *frames[GC__STACK_FRAMES];
-    char location[104]; /* in the host's program */
-} gc__stress_place;
-
-GC__STATIC_ASSERT(sizeof(gc__stress_place) % sizeof(uintptr_t) == 0, "places are kept among words");
-
-/* Describes where the calling thread is in the host's program, "" if that is not known. */
-GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
-    GC__HOST_SCOPE;
-    gc_thread *thread = gc__thread_self(heap);
-    *text = 0;
-    if (heap->options.location && thread) heap->options.location(heap->options.host, thread, text, bytes);
-    text[bytes - 1] = 0;
-}
-
-GC__FN gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
-    uintptr_t *words = heap->stress->kept.words;
-    return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
-}
-
-/* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
-GC__FN void gc__stress_keep_place(gc_heap *heap) {
-    if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
-    gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);
-    place->number = heap->collection.number;
-    place->count = gc__os_stack_frames(place->frames);
-    gc__stress_location(heap, place->location, sizeof place->location);
-}
-
-GC__COLD void gc__stress_print_place(const gc_heap *heap, uint64_t number) {
-    const gc__stress_place *place = gc__stress_place_of(heap, number);
-    if (!number || !place || place->number != number) return;
-    fprintf(stderr, "gc.h: collection %llu was here:\n", (unsigned long long)number);
-    if (*place->location) fprintf(stderr, "gc.h:     %s\n", place->location);
-    gc__os_name_frames(place->frames, place->count, 0);
-}
 
 /* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
    at. */
@@ -218,6 +168,11 @@ GC__COLD void gc__print_fault(const uintptr_t *words) {
     gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
 }
 
+/* Whether what faults is a barrier, to which a stale reference came. */
+GC__COLD bool gc__is_stored(uintptr_t address) {
+    return address == __atomic_load_n(&gc__stale_stored, __ATOMIC_RELAXED);
+}
+
 /* Reports which object was used; or that the memory has been used again, and no object covers the address. The stale
    reference points into [*first, result]: the object, or memory to which no reference should point. */
 __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const gc__region *region, uintptr_t address,
@@ -236,8 +191,9 @@ __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const 
         return address;
     }
     fprintf(stderr,
-            "gc.h: missed root or barrier: the program used a `%s` at %p (offset %zu), but that object %s in "
+            "gc.h: missed root or barrier: the program %s a `%s` at %p (offset %zu), but that object %s in "
             "collection %llu.\n",
+            gc__is_stored(address) ? "stored a reference to" : "used",
             now ? gc__object_name(now) : "(freed since)", (void *)object, (size_t)(address - object),
             moved ? "moved away" : "was found dead", (unsigned long long)region->condemned);
     char owner[640] = "";
@@ -267,7 +223,7 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
                     "variable, gc_roots_add:\n");
     gc__report_holders(heap, first, last, words, count, stack_pointer);
     gc__stress_print_place(heap, region->condemned);
-    fprintf(stderr, "gc.h: the use is here:\n");
+    fprintf(stderr, "gc.h: the %s is here:\n", gc__is_stored(address) ? "store" : "use");
     char location[sizeof(((gc__stress_place *)0)->location)];
     gc__stress_location(heap, location, sizeof location);
     if (*location) fprintf(stderr, "gc.h:     %s\n", location);

@@ -5,6 +5,7 @@
 #include "../collect/roots.h"
 #include "../collect/parallel.h"
 #include "../handles/weak.h"
+#include "places.h"
 
 typedef struct gc__verifier {
     gc_visitor visitor;
@@ -142,10 +143,28 @@ GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintpt
     snprintf(text, bytes, "That `%s` is in %s", gc__object_name(array), place);
 }
 
+/* Under stress: behind which call a stale reference has become so, and between which collections it was stored. */
+GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref) {
+    const gc_heap *heap = verifier->heap;
+    const gc__region *region = gc__in_arena(ref) ? gc__region_of(ref) : NULL;
+    if (!region || region->kind != GC__QUARANTINED || !heap->stress->kept.words) return;
+    uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
+    fprintf(stderr,
+            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and stored "
+            "between collection %llu and this one:\n",
+            (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
+    gc__stress_print_place(heap, region->condemned);
+    if (region->condemned != last) gc__stress_print_place(heap, last);
+    void *frames[GC__STACK_FRAMES];
+    fprintf(stderr, "gc.h: this collection is here:\n");
+    gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
+}
+
 GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
     char holder[512], owner[640];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
     gc__describe_owner(owner, sizeof owner, verifier->heap, verifier->holder, true);
+    gc__verify_print_places(verifier, ref);
     gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s%s%s", verifier->by, verifier->when,
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault, *owner ? ". " : "", owner);
 }

@@ -114,6 +114,7 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
     if (!heap->quarantine) heap->quarantine_last = NULL;
     heap->quarantine_count--;
     region->accessible = gc__os_access((void *)region->base, GC_REGION_BYTES, true);
+    gc__region_set_rank(region, 0, false);
     gc__arena_release(region);
 }
 

@@ -21,6 +21,14 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
         gc__bounds_widen(region->base, end);
 }
 
+/* Stress: the youth of a region that a collection has emptied, and that is inaccessible. A store of a reference to it is noted by
+   the sign of its sum, and needs no card. */
+#define GC__YOUTH_STALE (GC_AGE_NOTED | GC__AGE_MARKING)
+
+GC__FN void gc__region_set_stale(const gc__region *region) {
+    *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
+}
+
 /* Whether the object is of generation 2, and that is being marked beside mutators. */
 GC__FN bool gc__is_marking(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
@@ -37,7 +45,9 @@ GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
 }
 
 /* 2 - the generation of an object; 0 for an address on no heap. */
-GC__FN uint8_t gc__youth(uintptr_t ref) { return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)); }
+GC__FN uint8_t gc__youth(uintptr_t ref) {
+    return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
+}
 
 /* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {

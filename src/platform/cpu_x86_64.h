@@ -25,7 +25,8 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 /* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 /* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
-   function(first, second), and keeps all registers. */
+   function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack as it
+   was before the assembly, so that unwinders can leave it. */
 /* clang-format off */
 #define GC__NOTE_STORE_CALL(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
@@ -40,12 +41,19 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
             "{movq %%rsp, %%rbp|mov rbp, rsp}\n\t" \
             "{andq $-16, %%rsp|and rsp, -16}\n\t" \
             "call %P0\n\t" \
+            "{testb %%al, %%al|test al, al}\n\t" \
             "{movq %%rbp, %%rsp|mov rsp, rbp}\n\t" \
             "{pop %%rbp|pop rbp}\n\t" "{pop %%r11|pop r11}\n\t" "{pop %%r10|pop r10}\n\t" \
             "{pop %%r9|pop r9}\n\t" "{pop %%r8|pop r8}\n\t" "{pop %%rdi|pop rdi}\n\t" \
             "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" \
             "{pop %%rax|pop rax}\n\t" \
-            "ret" \
+            "jz 1f\n\t" \
+            "ret\n" \
+            "1:\t" \
+            "{movq (%%rsp), %%rax|mov rax, [rsp]}\n\t" "{movq 16(%%rsp), %%rcx|mov rcx, [rsp+16]}\n\t" \
+            "{leaq 144(%%rsp), %%rsp|lea rsp, [rsp+144]}\n\t" "{movq %%rax, (%%rsp)|mov [rsp], rax}\n\t" \
+            "{movq (%%rcx), %%rax|mov rax, [rcx]}\n\t" \
+            "ud2" \
             :: "i"(function) : "memory"); \
     }
 /* clang-format on */

@@ -91,6 +91,40 @@ printf '#!/bin/sh\nexec /bin/sleep 100\n' > "$dir/tools/addr2line" && chmod +x "
 reported 'a tool that hangs' "$dir/tools"
 matches "$(frames | sed -n 1p)" 'walk_free_list\+0x' 'a tool that hangs is given up'
 
+cat > "$dir/store.c" << 'END_OF_C'
+#define GC_IMPLEMENTATION
+#include "gc.h"
+typedef struct cell { gc_object header; struct cell *next; } cell;
+static const gc_type cell_type = GC_TYPE(cell, next);
+__attribute__((noinline)) static void set(gc_thread *gc, cell **slot, cell *stale) {
+    gc_store(gc, slot, stale);
+    slot[0] += 0;
+}
+__attribute__((noinline)) static int make(gc_thread *gc, bool outside) {
+    cell *forgotten = (cell *)gc_new(gc, &cell_type), *holder = (cell *)gc_new(gc, &cell_type);
+    set(gc, outside ? &holder : &holder->next, forgotten);
+    return holder != NULL;
+}
+int main(int count, char **arguments) {
+    (void)arguments;
+    return make(gc_thread_attach(gc_heap_create(NULL)), count > 1);
+}
+END_OF_C
+# stored NAME COMPILER FLAGS [ARGUMENT]: a stale reference that is stored is reported at the store, by the barrier.
+stored() {
+    $2 -std=c11 -g $3 -pthread -I. "$dir/store.c" -o "$dir/store"
+    page=$(GC_STRESS=allocation PATH=/nowhere "$dir/store" $4 2>&1)
+    is $? 134 "$1: the program is aborted"
+    matches "$page" 'stored a reference to a .cell. at .*, but that object was found dead in collection 2\.$' "$1: the object"
+    matches "$(sed -n '/the store is here:/,$p' <<< "$page" | sed 1d | sed 's/+0x.*//' | tr -d '\n')" \
+        '^gc\.h:     (gc_barrier_store_rank_sumgc\.h:     )?(setgc\.h:     )?makegc\.h:     (main|__libc)' "$1: the function that stores, and its callers"
+}
+stored 'a stale reference is stored' gcc -O1
+stored 'into a slot outside the heap' gcc -O2 outside
+stored "in Intel's dialect" gcc '-O1 -masm=intel'
+stored 'by clang' clang -O2
+stored "by the barrier in C" gcc '-O1 -DGC_PORTABLE_BARRIERS'
+
 strip "$dir/stale"
 page=$(GC_STRESS=allocation "$dir/stale" 2>&1)
 matches "$(frames | sed -n 1p)" '^gc\.h:     .*/stale\+0x[0-9a-f]+$' 'a program without symbols: where in the file'

@@ -33,8 +33,10 @@ mistake() {
     fi
 }
 
-mistake 'a root of new_closure' objects.c 's/GC_ROOTS_DURING(vm.gc, \(c = .*\), f);/\1;/' closures '' 'field `function` .* of `closure`|used a `function`'
-mistake 'a root of new_bound' objects.c '/GC_ROOTS_VALUES(vm.gc, receiver);/d' bound_methods '' 'field `receiver` .* of `bound`'
+mistake 'a root of new_closure' objects.c 's/GC_ROOTS_DURING(vm.gc, \(c = .*\), f);/\1;/' closures 'new_closure:new_elements(' 'field `function` .* of `closure`|used a `function`'
+mistake 'a root of new_bound' objects.c '/GC_ROOTS_VALUES(vm.gc, receiver);/d' bound_methods 'new_bound:new_object(' 'field `receiver` .* of `bound`'
+mistake 'a root of array_push, whose value is stored' objects.c '/^void array_push/,/^}/s/GC_ROOTS_VALUES(vm.gc, v);//' closures \
+    'array_push:gc_store_value(' 'stored a reference to a `[a-z]+` .* that object (moved away|was found dead)'
 mistake 'an interior root of capture' objects.c 's/GC_ROOTS_INTERIOR_DURING(vm.gc, \(u = .*\), link);/\1;/' late_upvalues 'capture:new_object(' 'moved away'
 mistake 'a variable of capture_all that is not read again' run.c \
     's/^static .*capture_all.*/&\n    closure *c = object_of(*made);/; s/((closure \*)object_of(\*made))->upvalues/c->upvalues/' closures 'capture_all:capture(' 'moved away'

@@ -148,16 +148,26 @@ static void missed_root_long_ago(void *unused) {
     *item = kept->value;
 }
 
-/* A missed root that is only stored: the heap then holds a reference to nothing. */
-static void stale_store(void *unused) {
-    (void)unused;
+/* A missed root that is only stored: the barrier reports it, unless it is another one, or there is none. */
+static void store_stale(bool with_barrier) {
     begin(&(gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .stress = GC_STRESS_ALLOCATION});
     holder *h = old_holder();
     GC_ROOTS(gc, h);
     referent *r = gc_new(gc, &referent_type); /* the mistake: not a root */
-    new_node(1);
-    gc_store(gc, &h->second, r);
+    h = gc_new(gc, &holder_type);
+    if (with_barrier)
+        gc_store(gc, &h->second, r);
+    else
+        h->second = r;
     gc_collect(heap, 2, 0);
+}
+static void stale_store(void *unused) {
+    (void)unused;
+    store_stale(true);
+}
+static void stale_initialization(void *unused) {
+    (void)unused;
+    store_stale(false);
 }
 
 static void wild_store(void *unused) {
@@ -503,7 +513,8 @@ int main(void) {
     ok(!strstr(report, "used a `"), "a missed root long ago: no type is named");
     REPORTED("a missed root after faults of the host's own", fault_of_the_host, "missed root", "GC_ROOTS");
     REPORTED("a missed root by environment", missed_root_by_environment, "missed root", "GC_ROOTS");
-    REPORTED("a stale reference stored", stale_store, "holder", "second");
+    REPORTED("a stale reference stored", stale_store, "stored a reference to a `referent`", "was found dead", "the store is here");
+    REPORTED("a stale reference stored without a barrier", stale_initialization, "holder", "second", "is stale since collection", "is here:");
     REPORTED("an interior pointer in a field", wild_store, "holder", "first");
     REPORTED("an interior pointer in a plain root", interior_root, "inside", "test_verify.c");
     REPORTED("a header overwritten", wrecked_header, "gc.h");
