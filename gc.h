@@ -3193,8 +3193,8 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 /* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 /* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
-   function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack as it
-   was before the assembly, so that unwinders can leave it. */
+   function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack
+   as it was before the assembly, so that unwinders can leave it. */
 /* clang-format off */
 #define GC__NOTE_STORE_CALL(name, function) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
@@ -10959,8 +10959,8 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     if (!region || region->kind != GC__QUARANTINED || !heap->stress->kept.words) return;
     uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
     fprintf(stderr,
-            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and stored "
-            "between collection %llu and this one:\n",
+            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and "
+            "stored between collection %llu and this one:\n",
             (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
     gc__stress_print_place(heap, region->condemned);
     if (region->condemned != last) gc__stress_print_place(heap, last);

@@ -150,8 +150,8 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     if (!region || region->kind != GC__QUARANTINED || !heap->stress->kept.words) return;
     uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
     fprintf(stderr,
-            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and stored "
-            "between collection %llu and this one:\n",
+            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and "
+            "stored between collection %llu and this one:\n",
             (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
     gc__stress_print_place(heap, region->condemned);
     if (region->condemned != last) gc__stress_print_place(heap, last);
