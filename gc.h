@@ -1792,6 +1792,8 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 /* The same for a thread that runs none of the host's code but trace functions: it has a name, and signals go to others. */
 GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Has the calling thread, when it is woken, leave those that run where they are, if the system can do that. */
+GC__FN void gc__os_thread_is_patient(void);
 /* Has the calling thread run on other processors from now on, until it leaves another one, if it may use any. */
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor);
 /* Gives a thread up that may never end, instead of joining it. */
@@ -2146,6 +2148,11 @@ GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*
     return true;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+/* Threads of a real-time priority stay what they are. */
+GC__FN void gc__os_thread_is_patient(void) {
+    struct sched_param none = {0};
+    if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
+}
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
     return pthread_equal(thread->id, pthread_self()) != 0;
 }
@@ -12726,6 +12733,7 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
 GC__FN void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
+    gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
         bool more = true;

@@ -286,6 +286,11 @@ GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*
     return true;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
+/* Threads of a real-time priority stay what they are. */
+GC__FN void gc__os_thread_is_patient(void) {
+    struct sched_param none = {0};
+    if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
+}
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
     return pthread_equal(thread->id, pthread_self()) != 0;
 }

@@ -107,6 +107,8 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
 /* The same for a thread that runs none of the host's code but trace functions: it has a name, and signals go to others. */
 GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
+/* Has the calling thread, when it is woken, leave those that run where they are, if the system can do that. */
+GC__FN void gc__os_thread_is_patient(void);
 /* Has the calling thread run on other processors from now on, until it leaves another one, if it may use any. */
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor);
 /* Gives a thread up that may never end, instead of joining it. */

@@ -94,6 +94,7 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
 GC__FN void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
+    gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
         bool more = true;
