@@ -1743,6 +1743,9 @@ GC__FN size_t gc__os_container_bytes(void);
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
 /* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
+/* Where the part of mapped memory [from, end) ends that was ever written to, or later: what lies behind that is zero, and
+   takes no memory. The page of `from` was written to. */
+GC__FN uintptr_t gc__os_written_end(uintptr_t from, uintptr_t end);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 /* Copies memory that perhaps cannot be read, within a page or two. False: it cannot. */
@@ -2702,6 +2705,24 @@ GC__FN unsigned gc__os_quota(void) {
     size_t quota = gc__os_group_least("cpu", gc__os_group_processors);
     errno = error;
     return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
+}
+
+#define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
+
+GC__FN uintptr_t gc__os_written_end(uintptr_t from, uintptr_t end) {
+    uint64_t entries[512];
+    size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries, held = 0;
+    uintptr_t first = from / page, at = (end + page - 1) / page;
+    int error = errno, file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && !held && at > first) {
+        size_t count = at - first < most ? at - first : most, bytes = count * sizeof *entries;
+        if (pread(file, entries, bytes, (off_t)((at - count) * sizeof *entries)) != (ssize_t)bytes) break;
+        for (held = count; held && !(entries[held - 1] >> GC__OS_PAGE_HELD);) held--;
+        at -= count - held;
+    }
+    if (file >= 0) close(file);
+    errno = error;
+    return held && at * page < end ? at * page : end; /* without any page, the table cannot be right */
 }
 
 GC__FN size_t gc__os_machine_bytes(void) {
@@ -6648,6 +6669,7 @@ typedef struct gc__pace {
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
+    bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
@@ -6716,6 +6738,7 @@ typedef struct gc__cycle {
     gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
     uintptr_t evacuate_into_from; /* where that free end begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
@@ -6734,6 +6757,13 @@ typedef struct gc__collector {
 /* Heaps that are marked beside mutators keep to a goal for pauses, unless they have no room for that. */
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->stops;
+}
+
+/* From this size on objects with references grow old at once where pauses are to be short: so they are scanned once. */
+#define GC__HUGE_BYTES ((size_t)1 << 20)
+
+GC__FN bool gc__is_huge(const gc__region *region) {
+    return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
 }
 
 /* The generation up to which roots are looked at. A marking begins with all of them. */
@@ -7086,9 +7116,8 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-/* Tags of mark stack entries. Where one worker runs, the rest of an array is an index and above it the array | CONTINUED;
-   where several run, an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED. So a stack can be read
-   from its bottom, too. */
+/* Tags of mark stack entries. A part of an array is an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED.
+   So a stack can be read from its bottom, too. */
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
 
@@ -8606,23 +8635,9 @@ GC__INLINED void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr
     if (count) gc__scan_elements(worker, gc__object_type(object), first, count, many);
 }
 
-/* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
-   are in cache, and the mark stack stays short. */
-GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
-    const gc_type *type = gc__object_type(object);
-    size_t count = gc__object_length(object) - index;
-    if (count > GC__CHUNK) {
-        if (gc__trace_stack_room(worker, 2)) {
-            count = GC__CHUNK;
-            *worker->top++ = index + count;
-            *worker->top++ = object | GC__CONTINUED;
-        }
-    }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count, false);
-}
-
-/* The same where several workers run, for the elements in [index, end): others may take the rest, or half of it. */
-GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+/* Scans some of the elements in [index, end), and pushes the rest, so that their referents are scanned while they are in cache,
+   and the mark stack stays short. Where several workers run, others may take the rest, or half of it. */
+GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool many) {
     const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
         *worker->top++ = end << 2 | GC__NUMBER;
@@ -8630,7 +8645,25 @@ GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t ind
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, true);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, many);
+}
+
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    gc__scan_chunk_as(worker, object, index, end, false);
+}
+GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    gc__scan_chunk_as(worker, object, index, end, true);
+}
+
+/* How many elements of a huge array are scanned, where pauses are to be short: no more than were ever written to. To read the
+   others would have the system find pages for them. */
+GC__OUT_OF_LINE size_t gc__written_length(const gc__worker *worker, uintptr_t array) {
+    const gc_type *type = gc__object_type(array);
+    size_t length = gc__object_length(array);
+    uintptr_t first = array + type->bytes;
+    if (!gc__has_pause_goal(worker->heap) || type->element_values) return length;
+    uintptr_t end = gc__os_written_end(first, first + length * type->element_bytes);
+    return (end - first + type->element_bytes - 1) / type->element_bytes;
 }
 
 /* Whether a worker must leave trace functions to the thread that collects. */
@@ -8651,8 +8684,11 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
-    if (gc__type_has_slots_in_elements(type))
-        many ? gc__scan_chunk_many(worker, object, 0, gc__object_length(object)) : gc__scan_chunk(worker, object, 0);
+    if (gc__type_has_slots_in_elements(type)) {
+        size_t length = gc__object_length(object);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word))) length = gc__written_length(worker, object);
+        many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
+    }
     if (!type->trace) return;
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade_waits(worker, object);
     if (many && gc__trace_is_for_host(worker))
@@ -8711,7 +8747,8 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
         uintptr_t object = *--worker->top;
 #if !GC_HAS_MODEL
         if (object & GC__CONTINUED) {
-            gc__scan_chunk(worker, object - GC__CONTINUED, *--worker->top);
+            worker->top -= 2;
+            gc__scan_chunk(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
             continue;
         }
 #endif
@@ -9461,21 +9498,6 @@ GC__FN void gc__crew_count_marked(gc__crew *crew, gc__region *condemned) {
     }
 }
 
-/* Makes entries of several workers' stacks those of one's: the whole rest of each array. */
-GC__FN void gc__stack_convert(gc__worker *worker) {
-    uintptr_t *to = worker->stack;
-    for (const uintptr_t *from = worker->stack; from < worker->top; from++) {
-        if (*from & GC__NUMBER) {
-            *to++ = from[1] >> 2;
-            *to++ = from[2];
-            from += 2;
-        } else {
-            *to++ = *from;
-        }
-    }
-    worker->top = to;
-}
-
 /* Traces from what a stopped worker holds. */
 GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
     gc__words *refused = &worker->crew->members[left->number].refused;
@@ -9489,7 +9511,7 @@ GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         uintptr_t entry = *--left->top;
         if (entry & GC__CONTINUED) {
             left->top -= 2;
-            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2);
+            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2, left->top[0] >> 2);
         } else {
             gc__scan(worker, entry);
         }
@@ -9503,7 +9525,6 @@ GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     gc__member *self = &crew->members[0];
     while (gc__crew_take_piece(crew, worker)) continue;
-    gc__stack_convert(worker);
     for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
     gc__trace_drain(worker);
     while (self->for_host_count || gc__crew_take_for_host(crew, worker)) {
@@ -9807,12 +9828,17 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     return bytes;
 }
 
+/* Whether the region's object is so large that to scan it once more would be a long pause. */
+GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
+    return gc__is_huge(region) && gc__has_pause_goal(heap) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+}
+
 /* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
    full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting) return 2;
-    if (heap->pace->tenures_at_once && heap->collection.generation > 0) return 2;
+    if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
@@ -10031,6 +10057,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
+    if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
@@ -10168,6 +10195,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
 
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
+        if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);
         if (!heap->options.keep_memory) gc__large_trim(heap, region);
     } else {
@@ -10302,7 +10330,7 @@ GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
 /* Which of the young generations a spent nursery calls for. */
 GC__FN int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
-    if (heap->pace->tenures_at_once) return 1;
+    if (heap->pace->tenures_at_once || heap->pace->has_huge) return 1;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
@@ -10325,13 +10353,19 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
+/* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
+GC__FN size_t gc__condemned_small(const gc_heap *heap) {
+    size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
+    return condemned - gc__min(condemned, heap->cycle->large_bytes);
+}
+
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
-    size_t condemned = cycle->condemned_bytes[0] + cycle->condemned_bytes[1], survived = 0;
+    size_t condemned = gc__condemned_small(heap), survived = 0;
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
-    size_t percent = survived / (condemned / 100 + 1);
+    size_t percent = (survived - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
@@ -10340,7 +10374,7 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
    those that take more than usual. Without tenuring at once, a collection of generation 1 condemns three nurseries at most. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
-    size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
+    size_t condemned = gc__condemned_small(heap);
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
         pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
@@ -10472,6 +10506,7 @@ GC__FN void gc__pace_room(gc_heap *heap) {
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
+    if (generation) heap->pace->has_huge = false;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
@@ -13173,6 +13208,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
+    heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_flush_windows(thread);
     gc__log_flush();
@@ -13522,6 +13558,7 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     }
     region->live_bytes = bytes;
     GC__WORD(region->base) = 0;
+    if (zeroed && gc__is_huge(region) && gc__has_pause_goal(heap)) heap->pace->has_huge = true;
     gc__heap_push(heap, region);
     heap->large_bytes += bytes;
     gc__count(&heap->generation_bytes[0], bytes);

@@ -16,6 +16,7 @@ typedef struct gc__pace {
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
+    bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
@@ -84,6 +85,7 @@ typedef struct gc__cycle {
     gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
     uintptr_t evacuate_into_from; /* where that free end begins */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
+    size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
@@ -102,6 +104,13 @@ typedef struct gc__collector {
 /* Heaps that are marked beside mutators keep to a goal for pauses, unless they have no room for that. */
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->stops;
+}
+
+/* From this size on objects with references grow old at once where pauses are to be short: so they are scanned once. */
+#define GC__HUGE_BYTES ((size_t)1 << 20)
+
+GC__FN bool gc__is_huge(const gc__region *region) {
+    return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
 }
 
 /* The generation up to which roots are looked at. A marking begins with all of them. */

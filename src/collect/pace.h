@@ -88,7 +88,7 @@ GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
 /* Which of the young generations a spent nursery calls for. */
 GC__FN int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
-    if (heap->pace->tenures_at_once) return 1;
+    if (heap->pace->tenures_at_once || heap->pace->has_huge) return 1;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
     return young >= budget || sparse ? 1 : 0;
 }
@@ -111,13 +111,19 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
+/* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
+GC__FN size_t gc__condemned_small(const gc_heap *heap) {
+    size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
+    return condemned - gc__min(condemned, heap->cycle->large_bytes);
+}
+
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
-    size_t condemned = cycle->condemned_bytes[0] + cycle->condemned_bytes[1], survived = 0;
+    size_t condemned = gc__condemned_small(heap), survived = 0;
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
-    size_t percent = survived / (condemned / 100 + 1);
+    size_t percent = (survived - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
@@ -126,7 +132,7 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
    those that take more than usual. Without tenuring at once, a collection of generation 1 condemns three nurseries at most. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
-    size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
+    size_t condemned = gc__condemned_small(heap);
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
         pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
@@ -258,6 +264,7 @@ GC__FN void gc__pace_room(gc_heap *heap) {
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
+    if (generation) heap->pace->has_huge = false;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;

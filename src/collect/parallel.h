@@ -126,21 +126,6 @@ GC__FN void gc__crew_count_marked(gc__crew *crew, gc__region *condemned) {
     }
 }
 
-/* Makes entries of several workers' stacks those of one's: the whole rest of each array. */
-GC__FN void gc__stack_convert(gc__worker *worker) {
-    uintptr_t *to = worker->stack;
-    for (const uintptr_t *from = worker->stack; from < worker->top; from++) {
-        if (*from & GC__NUMBER) {
-            *to++ = from[1] >> 2;
-            *to++ = from[2];
-            from += 2;
-        } else {
-            *to++ = *from;
-        }
-    }
-    worker->top = to;
-}
-
 /* Traces from what a stopped worker holds. */
 GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
     gc__words *refused = &worker->crew->members[left->number].refused;
@@ -154,7 +139,7 @@ GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         uintptr_t entry = *--left->top;
         if (entry & GC__CONTINUED) {
             left->top -= 2;
-            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2);
+            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2, left->top[0] >> 2);
         } else {
             gc__scan(worker, entry);
         }
@@ -168,7 +153,6 @@ GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     gc__member *self = &crew->members[0];
     while (gc__crew_take_piece(crew, worker)) continue;
-    gc__stack_convert(worker);
     for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
     gc__trace_drain(worker);
     while (self->for_host_count || gc__crew_take_for_host(crew, worker)) {

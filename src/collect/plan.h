@@ -115,12 +115,17 @@ GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
     return bytes;
 }
 
+/* Whether the region's object is so large that to scan it once more would be a long pause. */
+GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
+    return gc__is_huge(region) && gc__has_pause_goal(heap) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+}
+
 /* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
    full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting) return 2;
-    if (heap->pace->tenures_at_once && heap->collection.generation > 0) return 2;
+    if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
 
@@ -339,6 +344,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
+    if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;

@@ -285,23 +285,9 @@ GC__INLINED void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr
     if (count) gc__scan_elements(worker, gc__object_type(object), first, count, many);
 }
 
-/* Scans some elements from `index` on, and pushes the rest of a long array, so that their referents are scanned while they
-   are in cache, and the mark stack stays short. */
-GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index) {
-    const gc_type *type = gc__object_type(object);
-    size_t count = gc__object_length(object) - index;
-    if (count > GC__CHUNK) {
-        if (gc__trace_stack_room(worker, 2)) {
-            count = GC__CHUNK;
-            *worker->top++ = index + count;
-            *worker->top++ = object | GC__CONTINUED;
-        }
-    }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, count, false);
-}
-
-/* The same where several workers run, for the elements in [index, end): others may take the rest, or half of it. */
-GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+/* Scans some of the elements in [index, end), and pushes the rest, so that their referents are scanned while they are in cache,
+   and the mark stack stays short. Where several workers run, others may take the rest, or half of it. */
+GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool many) {
     const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
         *worker->top++ = end << 2 | GC__NUMBER;
@@ -309,7 +295,25 @@ GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t ind
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, true);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, many);
+}
+
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    gc__scan_chunk_as(worker, object, index, end, false);
+}
+GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    gc__scan_chunk_as(worker, object, index, end, true);
+}
+
+/* How many elements of a huge array are scanned, where pauses are to be short: no more than were ever written to. To read the
+   others would have the system find pages for them. */
+GC__OUT_OF_LINE size_t gc__written_length(const gc__worker *worker, uintptr_t array) {
+    const gc_type *type = gc__object_type(array);
+    size_t length = gc__object_length(array);
+    uintptr_t first = array + type->bytes;
+    if (!gc__has_pause_goal(worker->heap) || type->element_values) return length;
+    uintptr_t end = gc__os_written_end(first, first + length * type->element_bytes);
+    return (end - first + type->element_bytes - 1) / type->element_bytes;
 }
 
 /* Whether a worker must leave trace functions to the thread that collects. */
@@ -330,8 +334,11 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
-    if (gc__type_has_slots_in_elements(type))
-        many ? gc__scan_chunk_many(worker, object, 0, gc__object_length(object)) : gc__scan_chunk(worker, object, 0);
+    if (gc__type_has_slots_in_elements(type)) {
+        size_t length = gc__object_length(object);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word))) length = gc__written_length(worker, object);
+        many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
+    }
     if (!type->trace) return;
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade_waits(worker, object);
     if (many && gc__trace_is_for_host(worker))
@@ -390,7 +397,8 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
         uintptr_t object = *--worker->top;
 #if !GC_HAS_MODEL
         if (object & GC__CONTINUED) {
-            gc__scan_chunk(worker, object - GC__CONTINUED, *--worker->top);
+            worker->top -= 2;
+            gc__scan_chunk(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
             continue;
         }
 #endif

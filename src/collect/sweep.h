@@ -40,6 +40,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
 
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
+        if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);
         if (!heap->options.keep_memory) gc__large_trim(heap, region);
     } else {

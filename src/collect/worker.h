@@ -17,9 +17,8 @@
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-/* Tags of mark stack entries. Where one worker runs, the rest of an array is an index and above it the array | CONTINUED;
-   where several run, an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED. So a stack can be read
-   from its bottom, too. */
+/* Tags of mark stack entries. A part of an array is an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED.
+   So a stack can be read from its bottom, too. */
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
 

@@ -154,6 +154,24 @@ GC__FN unsigned gc__os_quota(void) {
     return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
 }
 
+#define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
+
+GC__FN uintptr_t gc__os_written_end(uintptr_t from, uintptr_t end) {
+    uint64_t entries[512];
+    size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries, held = 0;
+    uintptr_t first = from / page, at = (end + page - 1) / page;
+    int error = errno, file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && !held && at > first) {
+        size_t count = at - first < most ? at - first : most, bytes = count * sizeof *entries;
+        if (pread(file, entries, bytes, (off_t)((at - count) * sizeof *entries)) != (ssize_t)bytes) break;
+        for (held = count; held && !(entries[held - 1] >> GC__OS_PAGE_HELD);) held--;
+        at -= count - held;
+    }
+    if (file >= 0) close(file);
+    errno = error;
+    return held && at * page < end ? at * page : end; /* without any page, the table cannot be right */
+}
+
 GC__FN size_t gc__os_machine_bytes(void) {
     long pages = sysconf(_SC_PHYS_PAGES);
     return pages > 0 ? (size_t)pages * gc__os_page_bytes() : SIZE_MAX;

@@ -24,6 +24,7 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     }
     region->live_bytes = bytes;
     GC__WORD(region->base) = 0;
+    if (zeroed && gc__is_huge(region) && gc__has_pause_goal(heap)) heap->pace->has_huge = true;
     gc__heap_push(heap, region);
     heap->large_bytes += bytes;
     gc__count(&heap->generation_bytes[0], bytes);

@@ -32,6 +32,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
+    heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_flush_windows(thread);
     gc__log_flush();

@@ -40,6 +40,7 @@ static size_t count_marked(void) {
 }
 
 #include "holes.h"
+#include "huge.h"
 
 /* An old list, of which the marker finds only a node at each step; and an old vector, which it has scanned. */
 #define LENGTH 2000
@@ -779,7 +780,7 @@ int main(void) {
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, weak_tables,
-                                          registers_stay, trace_functions, grown_arrays, reported_pauses};
+                                          registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
         if (GC_DEBUG && tests[i] == log_is_full) continue; /* which stores half a million times: once is enough with checks */
@@ -807,6 +808,7 @@ int main(void) {
     emitting.barrier_changed = on_change;
     run(emitted_code, emitting);
     destroyed_meanwhile();
+    written_memory();
     obstacles();
     run(with_a_thread, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .growth_percent = 30});
     refused();
