@@ -4035,10 +4035,11 @@ GC__FN void gc__log_close(void) {
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
 
-/* From now on gc_store calls this barrier. If it begins to watch, all pages are clean at first. */
+/* From now on gc_store calls this barrier. If it begins to watch, all pages are clean at first. Where the barrier was chosen at
+   compile time nothing calls it, and so the functions of all barriers are no part of the program. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
     if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
-    gc__barrier_calls = *gc_barrier_functions_of(barrier);
+    if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT) gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
 }
 
