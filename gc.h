@@ -3685,6 +3685,7 @@ typedef struct gc__region {
     uint64_t condemned;  /* number of the last collection that condemned it */
     uint32_t span;       /* a large object's number of regions */
     uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
+    uint32_t notes;      /* slots that are noted because they referred to this leaving region: marker's lock */
     uint8_t kind;        /* arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
@@ -3697,6 +3698,7 @@ typedef struct gc__region {
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
     bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
+    bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;
@@ -7829,7 +7831,6 @@ typedef struct gc__marker {
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
-    bool slots_lost;              /* there was no memory for one, or they were too many */
     uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
     unsigned fifo_next;           /* counts up */
     uint64_t began;               /* number of the collection that began it */
@@ -8276,8 +8277,8 @@ GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint
    regions are condemned together with the young ones, and what the trace reaches there is copied: from roots, cards and
    young objects, from the noted slots, and from what the marker has left to scan.
 
-   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or
-   its object is grey, or waits for its trace function to be called, or is in a leaving region itself. */
+   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or its
+   object is grey, or waits for its trace function to be called, or is in a leaving region itself; or the region stays. */
 
 
 #define GC__LEAVING_NS 5     /* for each byte that is copied, slots included */
@@ -8290,14 +8291,50 @@ GC__FN bool gc__is_leaving(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_LEAVING;
 }
 
-/* The slot, of an old object, refers to a leaving region. The marker's lock is held. Any number of slots may refer to one object,
-   so the notes have an end: then nothing leaves, and what was noted is not needed. */
-GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot) {
+/* The leaving region to an object of which the slot refers now, if that may leave; NULL otherwise. */
+GC__FN gc__region *gc__leaving_referent(const gc_word *slot) {
+    uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
+#if GC_HAS_VALUES
+    if (!gc__is_leaving(word)) word = gc__slot_decode(word, true);
+#endif
+    gc__region *region = gc__is_leaving(word) ? gc__region_of(word) : NULL;
+    return region && !region->stays ? region : NULL;
+}
+
+/* There are too many notes: the region to which most slots refer stays. Drops the notes of these slots, and of those that refer
+   elsewhere by now: a barrier has seen to it that they are noted again if need be. */
+GC__FN void gc__leaving_keep(gc_heap *heap) {
+    gc__words *slots = &heap->marker->slots;
+    gc__region *most = NULL;
+    size_t kept = 0;
+    for (gc__region *region = heap->regions[2]; region; region = region->next)
+        if (region->leaving && !region->stays && (!most || region->notes > most->notes)) most = region;
+    if (most) most->stays = true;
+    for (gc__region *region = heap->regions[2]; region; region = region->next) region->notes = 0;
+    for (size_t i = 0; i < slots->count; i++) {
+        __builtin_prefetch((const void *)slots->words[gc__min(i + GC__FIFO, slots->count - 1)]);
+        gc__region *region = gc__leaving_referent((const gc_word *)slots->words[i]);
+        if (!region) continue;
+        region->notes++;
+        slots->words[kept++] = slots->words[i];
+    }
+    slots->count = kept;
+}
+
+/* The slot, of an old object, refers to an object in a leaving region. The marker's lock is held. Any number of slots may refer
+   to one object, so the notes have an end. A region stays of which one is missing. */
+GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
     gc__marker *marker = heap->marker;
-    if (marker->slots_lost) return;
-    if (marker->slots.count < marker->slots_most && gc__shade_push(heap, &marker->slots, slot)) return;
-    marker->slots_lost = true;
-    gc__words_free(&marker->slots);
+    gc__region *region = gc__region_of(ref);
+    while (!region->stays && marker->slots.count >= marker->slots_most) {
+        if (!marker->slots.count) region->stays = true;
+        gc__leaving_keep(heap);
+    }
+    if (region->stays) return;
+    if (gc__shade_push(heap, &marker->slots, slot))
+        region->notes++;
+    else
+        region->stays = true;
 }
 
 /* A collection has met the slot, whose referent is old. */
@@ -8305,7 +8342,7 @@ GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, 
     if (!gc__is_leaving(ref) || !gc__in_arena(slot)) return;
     if ((gc__barrier_age(&gc__tables, slot) & GC_AGE_GENERATION) != 2) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    gc__leaving_note(worker->heap, slot);
+    gc__leaving_note(worker->heap, slot, ref);
     if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 
@@ -8328,16 +8365,18 @@ GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
         if (percent > most || percent >= GC__LEAVING_DENSE || (percent == most && region->live_bytes > budget)) continue;
         if (percent == most) budget -= region->live_bytes;
         region->leaving = true;
+        region->stays = false;
+        region->notes = 0;
         gc__region_set_rank(region, gc__region_age(heap, region), true);
     }
 }
 
-/* In the last collection: condemns those from which nothing is missing. Returns `condemned` with them; the searches for holes
+/* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
    must not follow them there. */
 GC__FN gc__region *gc__leaving_condemn(gc_heap *heap, gc__region *condemned) {
     gc__region **link = &heap->regions[2], *region;
     while ((region = *link) != NULL) {
-        bool leaves = region->leaving && !heap->marker->slots_lost && !region->pinned;
+        bool leaves = region->leaving && !region->stays && !region->pinned;
         if (region->leaving) gc__region_set_rank(region, gc__age_of(heap, 2), true);
         region->leaving = leaves;
         if (!leaves) {
@@ -9043,7 +9082,7 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
 /* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
 GC__FN void gc__trace_leaving(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
-    if (worker->cycle->marking != GC__MARKING_FINISH || marker->slots_lost) return;
+    if (worker->cycle->marking != GC__MARKING_FINISH) return;
     gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
     gc__trace_drain(worker);
 }
@@ -9131,7 +9170,7 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
     if (!(age & GC__AGE_MARKING)) return;
-    if (GC__UNLIKELY(age & GC__AGE_LEAVING)) gc__leaving_note((gc_heap *)heap, (uintptr_t)slot);
+    if (GC__UNLIKELY(age & GC__AGE_LEAVING)) gc__leaving_note((gc_heap *)heap, (uintptr_t)slot, object);
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
@@ -9291,7 +9330,7 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     memset(marker->fifo, 0, sizeof marker->fifo);
     gc__marker_clear_log(marker);
     marker->slots.count = 0;
-    marker->unscanned = marker->unasked = marker->slots_lost = false;
+    marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
 }
 

@@ -151,7 +151,7 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
 /* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
 GC__FN void gc__trace_leaving(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
-    if (worker->cycle->marking != GC__MARKING_FINISH || marker->slots_lost) return;
+    if (worker->cycle->marking != GC__MARKING_FINISH) return;
     gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
     gc__trace_drain(worker);
 }

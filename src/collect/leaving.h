@@ -6,10 +6,11 @@
    regions are condemned together with the young ones, and what the trace reaches there is copied: from roots, cards and
    young objects, from the noted slots, and from what the marker has left to scan.
 
-   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or
-   its object is grey, or waits for its trace function to be called, or is in a leaving region itself. */
+   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or its
+   object is grey, or waits for its trace function to be called, or is in a leaving region itself; or the region stays. */
 #pragma once
 
+#include "../heap/slots.h"
 #include "shade.h"
 
 #define GC__LEAVING_NS 5     /* for each byte that is copied, slots included */
@@ -22,14 +23,50 @@ GC__FN bool gc__is_leaving(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_LEAVING;
 }
 
-/* The slot, of an old object, refers to a leaving region. The marker's lock is held. Any number of slots may refer to one object,
-   so the notes have an end: then nothing leaves, and what was noted is not needed. */
-GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot) {
+/* The leaving region to an object of which the slot refers now, if that may leave; NULL otherwise. */
+GC__FN gc__region *gc__leaving_referent(const gc_word *slot) {
+    uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
+#if GC_HAS_VALUES
+    if (!gc__is_leaving(word)) word = gc__slot_decode(word, true);
+#endif
+    gc__region *region = gc__is_leaving(word) ? gc__region_of(word) : NULL;
+    return region && !region->stays ? region : NULL;
+}
+
+/* There are too many notes: the region to which most slots refer stays. Drops the notes of these slots, and of those that refer
+   elsewhere by now: a barrier has seen to it that they are noted again if need be. */
+GC__FN void gc__leaving_keep(gc_heap *heap) {
+    gc__words *slots = &heap->marker->slots;
+    gc__region *most = NULL;
+    size_t kept = 0;
+    for (gc__region *region = heap->regions[2]; region; region = region->next)
+        if (region->leaving && !region->stays && (!most || region->notes > most->notes)) most = region;
+    if (most) most->stays = true;
+    for (gc__region *region = heap->regions[2]; region; region = region->next) region->notes = 0;
+    for (size_t i = 0; i < slots->count; i++) {
+        __builtin_prefetch((const void *)slots->words[gc__min(i + GC__FIFO, slots->count - 1)]);
+        gc__region *region = gc__leaving_referent((const gc_word *)slots->words[i]);
+        if (!region) continue;
+        region->notes++;
+        slots->words[kept++] = slots->words[i];
+    }
+    slots->count = kept;
+}
+
+/* The slot, of an old object, refers to an object in a leaving region. The marker's lock is held. Any number of slots may refer
+   to one object, so the notes have an end. A region stays of which one is missing. */
+GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
     gc__marker *marker = heap->marker;
-    if (marker->slots_lost) return;
-    if (marker->slots.count < marker->slots_most && gc__shade_push(heap, &marker->slots, slot)) return;
-    marker->slots_lost = true;
-    gc__words_free(&marker->slots);
+    gc__region *region = gc__region_of(ref);
+    while (!region->stays && marker->slots.count >= marker->slots_most) {
+        if (!marker->slots.count) region->stays = true;
+        gc__leaving_keep(heap);
+    }
+    if (region->stays) return;
+    if (gc__shade_push(heap, &marker->slots, slot))
+        region->notes++;
+    else
+        region->stays = true;
 }
 
 /* A collection has met the slot, whose referent is old. */
@@ -37,7 +74,7 @@ GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, 
     if (!gc__is_leaving(ref) || !gc__in_arena(slot)) return;
     if ((gc__barrier_age(&gc__tables, slot) & GC_AGE_GENERATION) != 2) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    gc__leaving_note(worker->heap, slot);
+    gc__leaving_note(worker->heap, slot, ref);
     if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 
@@ -60,16 +97,18 @@ GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
         if (percent > most || percent >= GC__LEAVING_DENSE || (percent == most && region->live_bytes > budget)) continue;
         if (percent == most) budget -= region->live_bytes;
         region->leaving = true;
+        region->stays = false;
+        region->notes = 0;
         gc__region_set_rank(region, gc__region_age(heap, region), true);
     }
 }
 
-/* In the last collection: condemns those from which nothing is missing. Returns `condemned` with them; the searches for holes
+/* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
    must not follow them there. */
 GC__FN gc__region *gc__leaving_condemn(gc_heap *heap, gc__region *condemned) {
     gc__region **link = &heap->regions[2], *region;
     while ((region = *link) != NULL) {
-        bool leaves = region->leaving && !heap->marker->slots_lost && !region->pinned;
+        bool leaves = region->leaving && !region->stays && !region->pinned;
         if (region->leaving) gc__region_set_rank(region, gc__age_of(heap, 2), true);
         region->leaving = leaves;
         if (!leaves) {

@@ -56,7 +56,7 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
     if (!(age & GC__AGE_MARKING)) return;
-    if (GC__UNLIKELY(age & GC__AGE_LEAVING)) gc__leaving_note((gc_heap *)heap, (uintptr_t)slot);
+    if (GC__UNLIKELY(age & GC__AGE_LEAVING)) gc__leaving_note((gc_heap *)heap, (uintptr_t)slot, object);
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
@@ -216,7 +216,7 @@ GC__FN void gc__marker_forget(gc__marker *marker) {
     memset(marker->fifo, 0, sizeof marker->fifo);
     gc__marker_clear_log(marker);
     marker->slots.count = 0;
-    marker->unscanned = marker->unasked = marker->slots_lost = false;
+    marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
 }
 

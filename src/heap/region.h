@@ -40,6 +40,7 @@ typedef struct gc__region {
     uint64_t condemned;  /* number of the last collection that condemned it */
     uint32_t span;       /* a large object's number of regions */
     uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
+    uint32_t notes;      /* slots that are noted because they referred to this leaving region: marker's lock */
     uint8_t kind;        /* arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
@@ -52,6 +53,7 @@ typedef struct gc__region {
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
     bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
+    bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
 } gc__region;

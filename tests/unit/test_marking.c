@@ -793,6 +793,9 @@ int main(void) {
     leaving.test_leaving = true;
     run(regions_leave, leaving);
     run(unlisted_regions_leave, leaving);
+    leaving.test_scarce_memory = true;
+    run(regions_stay, leaving);
+    leaving.test_scarce_memory = false;
     gc_options limited = leaving;
     limited.heap_bytes_max = 16 << 20;
     run(notes_are_few, limited);
