@@ -198,12 +198,12 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     }
 }
 
-/* If nobody runs its finalizers, a heap fills up: adds that to the sentence. */
+/* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
 GC__FN void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
-        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: "
-                      "call gc_finalizers_run or gc_finalizer_thread_start",
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
+                      "call gc_finalizers_run more often, or gc_finalizer_thread_start",
                       finalizers);
 }
 
