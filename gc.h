@@ -621,7 +621,7 @@ enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 /* Whether a full collection's marking runs beside mutators. */
 typedef enum gc_concurrent {
-    GC_CONCURRENT_DEFAULT, /* at present as OFF */
+    GC_CONCURRENT_DEFAULT, /* on in heaps with a pause_goal_us */
     GC_CONCURRENT_ON,
     GC_CONCURRENT_OFF
 } gc_concurrent;
@@ -658,7 +658,7 @@ typedef struct gc_options {
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
-    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
+    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. See also `concurrent` */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
@@ -673,12 +673,15 @@ typedef struct gc_options {
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
        only what the goal for pauses allows. That takes room: with a limit of less than 1.7 times what lives, full collections
-       stop the program. Best with the
-       barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set barrier_changed, young collections
-       take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. Objects with trace functions are looked at
-       in the last pause.
-       A warning says what stands against it. */
+       stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
+       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
+       says what stands against it. By default it is on in heaps with a pause_goal_us, unless something stands against it or
+       collector_threads is 1. */
     gc_concurrent concurrent;
+    /* Trace functions may be called by that thread, while mutators change their objects: what they read of these besides slots
+       must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
+       point. Otherwise, and if they report weak entries or slots outside of their objects, they are called in the last pause. */
+    bool concurrent_trace_functions;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
     /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from
@@ -7820,7 +7823,8 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED */
+    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED; or an object | GC__NUMBER,
+                       of which all but what its trace function reports was scanned and counted */
     gc__words seen, waiting;
     uintptr_t *log;               /* an entry is 0 until it was written */
     size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
@@ -7952,11 +7956,17 @@ GC__FN void gc__shade_unask(gc__region *region) {
     region->heap->marker->unasked = true;
 }
 
-/* The object, which is marked, is left to the last collection, which calls its trace function. */
-GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+/* The object, which is marked, is appended to a list, so that its trace function is called again. Without memory, or where others
+   of its region are in no list, the last collection calls it. */
+GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
-    if (unasked || !gc__shade_push(heap, &heap->marker->waiting, object)) gc__shade_unask(region);
+    if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
+}
+
+/* It is left to the last collection. */
+GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+    gc__shade_ask(heap, &heap->marker->waiting, object, 0);
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
@@ -8712,11 +8722,15 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 }
 
 /* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
-   outside the heap is needed once more by the collection that ends the marking. */
+   outside the heap is needed once more by the collection that ends the marking. If the marker may call it, that finds out whether
+   there are any. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    gc__shade_wait(worker->heap, object);
+    if (worker->heap->options.concurrent_trace_functions)
+        gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
+    else
+        gc__shade_wait(worker->heap, object);
     if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 
@@ -9079,14 +9093,6 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
     return true;
 }
 
-/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
-GC__FN void gc__trace_leaving(gc__worker *worker) {
-    const gc__marker *marker = worker->heap->marker;
-    if (worker->cycle->marking != GC__MARKING_FINISH) return;
-    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
-    gc__trace_drain(worker);
-}
-
 /* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
    needed become dirty again, as do those of such slots. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
@@ -9102,6 +9108,17 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);
+}
+
+/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
+GC__FN void gc__trace_leaving(gc__worker *worker) {
+    const gc__marker *marker = worker->heap->marker;
+    bool *again = &worker->heap->remembered->again;
+    if (worker->cycle->marking != GC__MARKING_FINISH) return;
+    *again = false;
+    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
+    gc__trace_drain(worker);
+    if (*again) gc__trace_cards(worker, gc__condemned_first(worker->heap), 0);
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
@@ -9174,6 +9191,32 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
+/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers; but weak entries and
+   what lies elsewhere are for the last pause. */
+typedef struct gc__marker_visitor {
+    gc_visitor visitor;
+    gc_heap *heap;
+    bool waits;
+} gc__marker_visitor;
+
+GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__marker_visitor *beside = (gc__marker_visitor *)visitor;
+    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
+        beside->waits |= count != 0;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) gc__marker_slot(beside->heap, (gc_word *)slot + i, value);
+}
+
+/* Calls the object's trace function, or has the object wait for the last pause. */
+GC__FN void gc__marker_trace(gc_heap *heap, uintptr_t object) {
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, !heap->options.concurrent_trace_functions};
+    if (!beside.waits) gc__object_trace(object, &beside.visitor);
+    if (beside.waits) gc__shade_wait(heap, object);
+}
+
 /* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
 GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
     const gc_type *type = gc__object_type(array);
@@ -9191,10 +9234,8 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    if (type->trace) {
-        gc__shade_wait(heap, object);
-        return;
-    }
+    if (type->trace) gc__marker_trace(heap, object);
+    if (type->trace && !heap->options.concurrent_trace_functions) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
@@ -9281,6 +9322,8 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
         uintptr_t object = grey->words[--grey->count];
         if (object & GC__CONTINUED)
             gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
+        else if (object & GC__NUMBER)
+            gc__marker_trace(heap, object - GC__NUMBER);
         else
             gc__marker_scan(heap, object);
     }
@@ -9399,9 +9442,9 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_object(worker, marker->seen.words[i], false);
     for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)GC__CONTINUED;
+        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
         gc__region *region = gc__region_of(object);
-        if (entry != object) i--;
+        if (entry & GC__CONTINUED) i--;
         if (region->leaving) continue;
         if (entry == object && !(region->unscanned & GC__UNCOUNTED))
             region->live_bytes += gc__object_bytes(object);
@@ -13772,12 +13815,12 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     }
 }
 
-/* If nobody runs its finalizers, a heap fills up: adds that to the sentence. */
+/* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
 GC__FN void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
-        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and nobody runs them: "
-                      "call gc_finalizers_run or gc_finalizer_thread_start",
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
+                      "call gc_finalizers_run more often, or gc_finalizer_thread_start",
                       finalizers);
 }
 
@@ -14983,6 +15026,9 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
                         (int)options->concurrent);
+    bool wanted = options->pause_goal_us && options->collector_threads != 1;
+    if (options->concurrent == GC_CONCURRENT_DEFAULT)
+        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;

@@ -72,7 +72,7 @@ enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
 
 /* Whether a full collection's marking runs beside mutators. */
 typedef enum gc_concurrent {
-    GC_CONCURRENT_DEFAULT, /* at present as OFF */
+    GC_CONCURRENT_DEFAULT, /* on in heaps with a pause_goal_us */
     GC_CONCURRENT_ON,
     GC_CONCURRENT_OFF
 } gc_concurrent;
@@ -109,7 +109,7 @@ typedef struct gc_options {
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
-    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000 */
+    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. See also `concurrent` */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
@@ -124,12 +124,15 @@ typedef struct gc_options {
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
        only what the goal for pauses allows. That takes room: with a limit of less than 1.7 times what lives, full collections
-       stop the program. Best with the
-       barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set barrier_changed, young collections
-       take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. Objects with trace functions are looked at
-       in the last pause.
-       A warning says what stands against it. */
+       stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
+       barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
+       says what stands against it. By default it is on in heaps with a pause_goal_us, unless something stands against it or
+       collector_threads is 1. */
     gc_concurrent concurrent;
+    /* Trace functions may be called by that thread, while mutators change their objects: what they read of these besides slots
+       must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
+       point. Otherwise, and if they report weak entries or slots outside of their objects, they are called in the last pause. */
+    bool concurrent_trace_functions;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
     /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from

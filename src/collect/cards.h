@@ -148,14 +148,6 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
     return true;
 }
 
-/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
-GC__FN void gc__trace_leaving(gc__worker *worker) {
-    const gc__marker *marker = worker->heap->marker;
-    if (worker->cycle->marking != GC__MARKING_FINISH) return;
-    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
-    gc__trace_drain(worker);
-}
-
 /* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
    needed become dirty again, as do those of such slots. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
@@ -171,6 +163,17 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);
+}
+
+/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
+GC__FN void gc__trace_leaving(gc__worker *worker) {
+    const gc__marker *marker = worker->heap->marker;
+    bool *again = &worker->heap->remembered->again;
+    if (worker->cycle->marking != GC__MARKING_FINISH) return;
+    *again = false;
+    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
+    gc__trace_drain(worker);
+    if (*again) gc__trace_cards(worker, gc__condemned_first(worker->heap), 0);
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a

@@ -60,6 +60,32 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
+/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers; but weak entries and
+   what lies elsewhere are for the last pause. */
+typedef struct gc__marker_visitor {
+    gc_visitor visitor;
+    gc_heap *heap;
+    bool waits;
+} gc__marker_visitor;
+
+GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__marker_visitor *beside = (gc__marker_visitor *)visitor;
+    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
+        beside->waits |= count != 0;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) gc__marker_slot(beside->heap, (gc_word *)slot + i, value);
+}
+
+/* Calls the object's trace function, or has the object wait for the last pause. */
+GC__FN void gc__marker_trace(gc_heap *heap, uintptr_t object) {
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, !heap->options.concurrent_trace_functions};
+    if (!beside.waits) gc__object_trace(object, &beside.visitor);
+    if (beside.waits) gc__shade_wait(heap, object);
+}
+
 /* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
 GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
     const gc_type *type = gc__object_type(array);
@@ -77,10 +103,8 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    if (type->trace) {
-        gc__shade_wait(heap, object);
-        return;
-    }
+    if (type->trace) gc__marker_trace(heap, object);
+    if (type->trace && !heap->options.concurrent_trace_functions) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
@@ -167,6 +191,8 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
         uintptr_t object = grey->words[--grey->count];
         if (object & GC__CONTINUED)
             gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
+        else if (object & GC__NUMBER)
+            gc__marker_trace(heap, object - GC__NUMBER);
         else
             gc__marker_scan(heap, object);
     }
@@ -285,9 +311,9 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_object(worker, marker->seen.words[i], false);
     for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)GC__CONTINUED;
+        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
         gc__region *region = gc__region_of(object);
-        if (entry != object) i--;
+        if (entry & GC__CONTINUED) i--;
         if (region->leaving) continue;
         if (entry == object && !(region->unscanned & GC__UNCOUNTED))
             region->live_bytes += gc__object_bytes(object);

@@ -322,11 +322,15 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 }
 
 /* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
-   outside the heap is needed once more by the collection that ends the marking. */
+   outside the heap is needed once more by the collection that ends the marking. If the marker may call it, that finds out whether
+   there are any. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    gc__shade_wait(worker->heap, object);
+    if (worker->heap->options.concurrent_trace_functions)
+        gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
+    else
+        gc__shade_wait(worker->heap, object);
     if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 

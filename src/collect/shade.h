@@ -25,7 +25,8 @@
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED */
+    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED; or an object | GC__NUMBER,
+                       of which all but what its trace function reports was scanned and counted */
     gc__words seen, waiting;
     uintptr_t *log;               /* an entry is 0 until it was written */
     size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
@@ -157,11 +158,17 @@ GC__FN void gc__shade_unask(gc__region *region) {
     region->heap->marker->unasked = true;
 }
 
-/* The object, which is marked, is left to the last collection, which calls its trace function. */
-GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+/* The object, which is marked, is appended to a list, so that its trace function is called again. Without memory, or where others
+   of its region are in no list, the last collection calls it. */
+GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
-    if (unasked || !gc__shade_push(heap, &heap->marker->waiting, object)) gc__shade_unask(region);
+    if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
+}
+
+/* It is left to the last collection. */
+GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
+    gc__shade_ask(heap, &heap->marker->waiting, object, 0);
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */

@@ -547,12 +547,21 @@ static void trace_functions(void) {
     full();
     full();
     to_the_scene();
+    uint64_t waited = stats().concurrent_waited;
     traced *young = new_traced(200);
     gc_store(gc, &scanned->items[0], young);
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);
+    mark_some(50);
+    gc_store(gc, &((traced *)many->items[0])->other, new_node(7)); /* which may have been called already */
+    gc_collect(heap, 1, 0);
     mark_all();
+    size_t marked = 0;
+    for (size_t i = 1; i < 300; i++) marked += is_marked(((traced *)many->items[i])->next);
+    is(marked, heap->options.concurrent_trace_functions ? 299 : 0, "what they refer to is marked beside the program, or in the last pause");
     finish();
+    bool any = stats().concurrent_waited > waited || heap->options.test_scarce_memory;
+    ok(heap->options.concurrent_trace_functions ? stats().concurrent_waited == waited : any, "they wait, unless the marker may call them");
     size_t count = count_traced(scanned->items[0]);
     for (size_t i = 0; i < 300; i++) count += count_traced(many->items[i]);
     is(count, 800, "objects with trace functions survive, and what they refer to");
@@ -701,6 +710,21 @@ static void on_warning(void *host, const char *message) {
 }
 
 
+/* What options.concurrent 0 means. */
+static void by_default(void) {
+    const gc_options options[] = {{.pause_goal_us = 1000}, {.pause_goal_us = 0}, {.pause_goal_us = 1000, .collector_threads = 1},
+                                  {.pause_goal_us = 1000, .non_moving = true}, {.pause_goal_us = 1000, .concurrent = GC_CONCURRENT_OFF}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        gc_options chosen = options[i];
+        chosen.warning = on_warning;
+        warnings = 0;
+        begin(&chosen);
+        is(heap->options.concurrent, i ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON, "by default a heap %s", i ? "without a goal, or that cannot, stops" : "with a goal is marked beside the program");
+        is(warnings, 0, "and nobody is warned");
+        end();
+    }
+}
+
 static void obstacles(void) {
     gc_options options[2] = {{.non_moving = true}, {.non_generational = true}};
     const char *why[] = {"non_moving", "non_generational"};
@@ -787,6 +811,10 @@ int main(void) {
         run(tests[i], scarce);
         run(tests[i], crew);
     }
+    gc_options beside = TESTED;
+    beside.concurrent_trace_functions = true;
+    for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
+        run(trace_functions, beside), run(weak_tables, beside);
     run(holes_are_filled, tested);
     run(holes_are_filled, scarce);
     gc_options leaving = TESTED;
@@ -813,6 +841,7 @@ int main(void) {
     destroyed_meanwhile();
     written_memory();
     obstacles();
+    by_default();
     run(with_a_thread, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .growth_percent = 30});
     refused();
     return done();
