@@ -584,7 +584,7 @@ static void full_heap(void) {
     char expected[100];
     snprintf(expected, sizeof expected, "; %llu finalizers are queued", (unsigned long long)count);
     has(gc_last_message(), expected, "says so");
-    has(gc_last_message(), "call gc_finalizers_run or gc_finalizer_thread_start", "and what to do");
+    has(gc_last_message(), "call gc_finalizers_run more often, or gc_finalizer_thread_start", "and what to do");
     for (int round = 0; round < 3; round++) {
         full();
         size_t pending = gc_finalizers_pending(heap);
