@@ -6495,12 +6495,24 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     search->left = search->span *= 2;
 }
 
-/* Makes the frames belong to a thread; NULL: to none, since their heap is destroyed. */
-GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *thread) {
+#define GC__FRAME_LEFT                                                                            \
+    "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "    \
+    "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "      \
+    "the scope before the goto, or call gc_stack_switch"
+
+/* A frame that is not of the thread whose list it is in was left without its end, and other calls have overwritten it. */
+GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, const gc_thread *thread) {
+    if (GC__UNLIKELY(frame->thread != thread))
+        gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, " GC__FRAME_LEFT, (const void *)frame);
+}
+
+/* Makes the frames of one thread belong to another one; NULL: to none, since their heap is destroyed. */
+GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
-        frame->thread = thread;
+        if (frame->thread != to) gc__frame_check_thread(heap, frame, from); /* a cycle comes here again */
+        frame->thread = to;
     }
 }
 
@@ -6508,17 +6520,12 @@ GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *
    are compared with GC_DEBUG only. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
-    static const char left[] =
-        "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "
-        "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "
-        "the scope before the goto, or call gc_stack_switch";
-    if (frame->thread != stack->last)
-        gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
+    gc__frame_check_thread(heap, frame, stack->last);
     bool below = GC_DEBUG >= 1 && (const char *)frame < stack_pointer &&
                  (size_t)(stack->base - (const char *)frame) < GC__STACK_BYTES_MAX;
     if (below)
-        gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u %s", frame->site->names, frame->site->file,
-                  frame->site->line, left);
+        gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u " GC__FRAME_LEFT, frame->site->names, frame->site->file,
+                  frame->site->line);
 }
 
 /* Where the frames of a thread in native code, and what they point to, may lie: on its stack, and wherever the system says
@@ -6607,7 +6614,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
 GC_API void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
-    gc__frames_assign(stack->heap, stack->frames, NULL);
+    gc__frames_assign(stack->heap, stack->frames, stack->last, NULL);
     gc__lock_take(&stack->heap->threads->roots_lock);
     gc_stack **link = &stack->heap->threads->stacks;
     while (*link != stack) link = &(*link)->next;
@@ -6637,7 +6644,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &gc__record(thread)->own_stack ? thread : NULL;
     left->conservative |= gc__record(thread)->conservative && left != &gc__record(thread)->own_stack;
-    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
+    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, stack->last, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;
@@ -14265,8 +14272,8 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
 
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
-    gc__frames_assign(thread->heap, thread->frames, NULL);
-    gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, NULL);
+    gc__frames_assign(thread->heap, thread->frames, thread, NULL);
+    gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, thread, NULL);
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {

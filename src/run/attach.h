@@ -7,8 +7,8 @@
 #include "../handles/finalizers.h"
 
 GC__FN void gc__thread_close_frames(gc_thread *thread) {
-    gc__frames_assign(thread->heap, thread->frames, NULL);
-    gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, NULL);
+    gc__frames_assign(thread->heap, thread->frames, thread, NULL);
+    gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, thread, NULL);
 }
 
 GC__FN void gc__thread_forget(gc_thread *thread) {

@@ -41,12 +41,24 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     search->left = search->span *= 2;
 }
 
-/* Makes the frames belong to a thread; NULL: to none, since their heap is destroyed. */
-GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *thread) {
+#define GC__FRAME_LEFT                                                                            \
+    "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "    \
+    "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "      \
+    "the scope before the goto, or call gc_stack_switch"
+
+/* A frame that is not of the thread whose list it is in was left without its end, and other calls have overwritten it. */
+GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, const gc_thread *thread) {
+    if (GC__UNLIKELY(frame->thread != thread))
+        gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, " GC__FRAME_LEFT, (const void *)frame);
+}
+
+/* Makes the frames of one thread belong to another one; NULL: to none, since their heap is destroyed. */
+GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
-        frame->thread = thread;
+        if (frame->thread != to) gc__frame_check_thread(heap, frame, from); /* a cycle comes here again */
+        frame->thread = to;
     }
 }
 
@@ -54,17 +66,12 @@ GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, gc_thread *
    are compared with GC_DEBUG only. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
-    static const char left[] =
-        "was left without its end, by longjmp, by a computed goto (goto *label), by an exception "
-        "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "
-        "the scope before the goto, or call gc_stack_switch";
-    if (frame->thread != stack->last)
-        gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, %s", (const void *)frame, left);
+    gc__frame_check_thread(heap, frame, stack->last);
     bool below = GC_DEBUG >= 1 && (const char *)frame < stack_pointer &&
                  (size_t)(stack->base - (const char *)frame) < GC__STACK_BYTES_MAX;
     if (below)
-        gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u %s", frame->site->names, frame->site->file,
-                  frame->site->line, left);
+        gc__fatal(&heap->options, "the frame of GC_ROOTS(%s) at %s:%u " GC__FRAME_LEFT, frame->site->names, frame->site->file,
+                  frame->site->line);
 }
 
 /* Where the frames of a thread in native code, and what they point to, may lie: on its stack, and wherever the system says

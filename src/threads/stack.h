@@ -24,7 +24,7 @@ GC_API gc_stack *gc_stack_create(gc_heap *heap, void *base) {
 GC_API void gc_stack_destroy(gc_stack *stack) {
     if (!stack) return;
     GC_ASSERT(!stack->thread, "gc_stack_destroy: the stack is running");
-    gc__frames_assign(stack->heap, stack->frames, NULL);
+    gc__frames_assign(stack->heap, stack->frames, stack->last, NULL);
     gc__lock_take(&stack->heap->threads->roots_lock);
     gc_stack **link = &stack->heap->threads->stacks;
     while (*link != stack) link = &(*link)->next;
@@ -54,7 +54,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     left->stack_pointer = (char *)left->registers[GC__SAVED_STACK_POINTER];
     left->thread = left == &gc__record(thread)->own_stack ? thread : NULL;
     left->conservative |= gc__record(thread)->conservative && left != &gc__record(thread)->own_stack;
-    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, thread);
+    if (stack->last != thread) gc__frames_assign(thread->heap, stack->frames, stack->last, thread);
     stack->thread = stack->last = thread;
     thread->stack = stack;
     thread->frames = stack->frames;

@@ -172,6 +172,15 @@ static void cycle_destroyed(void *unused) {
     end();
 }
 
+/* A frame that was left, and what other calls have written there since. */
+static void overwritten_destroyed(void *unused) {
+    (void)unused;
+    begin(NULL);
+    memset(&frames[0], 0x55, sizeof frames[0]);
+    gc_frames_restore(gc, &frames[0]);
+    end();
+}
+
 static void not_objects(void) {
     node *a = &outside, *b = NULL, *c = (node *)(uintptr_t)4096;
     char *allocated = malloc(100);
@@ -380,6 +389,8 @@ int main(void) {
     reported_again(entered_after_longjmp, "(made)", "a frame left by longjmp");
     reported_again(cycle_collected, "(a)", "a cycle of frames, in a collection");
     reported_again(cycle_destroyed, "(a)", "a cycle of frames, where the heap ends");
+    is(tap_child(overwritten_destroyed, NULL, report, sizeof report), 256 + 6, "an overwritten frame, where the heap ends: the process aborts");
+    has(report, "was left without its end", "an overwritten frame, where the heap ends: the report says why");
     gc_options hosted = {.scan_roots = scan_roots, .host = &calls};
     run(scopes, (gc_options){0});
     run(during, (gc_options){0});
