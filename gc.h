@@ -7580,33 +7580,43 @@ GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, ui
     member->for_host[member->for_host_count++] = item;
 }
 
-/* Moves every second entry of the older part of the stack into the piece, but not the newest; of an array that is all there
-   is, the second half. What lies deeper in the stack mostly leads to more: so each has half of the large ones and half of the
-   small. */
+/* Splits the rest of a long array between two entries. */
+GC__FN bool gc__entry_halve(const uintptr_t *entry, uintptr_t *lower, uintptr_t *upper) {
+    if (!(*entry & GC__NUMBER)) return false;
+    size_t end = entry[0] >> 2, index = entry[1] >> 2, middle = index + (end - index) / 2;
+    if (end - index < 2 * GC__CHUNK) return false;
+    lower[0] = middle << 2 | GC__NUMBER;
+    upper[0] = entry[0];
+    lower[1] = entry[1];
+    upper[1] = lower[0];
+    lower[2] = upper[2] = entry[2];
+    return true;
+}
+
+/* Moves every second entry of the older part of the stack into the piece, but not the newest; and of each long array the second
+   half. What lies deeper in the stack mostly leads to more: so each has half of the large ones and half of the small. Were all
+   of an array given away, who gives it would soon have nothing, and take it back. */
 GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
-    size_t words = (size_t)(worker->top - worker->stack), seen = 0, kept = 0;
-    uintptr_t keeps[GC__SHARED_WORDS + 3], *from = worker->stack;
+    size_t words = (size_t)(worker->top - worker->stack), seen = 0, kept = 0, given = 0;
+    uintptr_t keeps[GC__SHARED_WORDS], *from = worker->stack;
     bool give = true;
-    piece->count = 0;
     piece->remember = gc__worker_remembers(worker);
-    if (words == 3 && *from & GC__NUMBER) {
-        size_t end = from[0] >> 2, index = from[1] >> 2, middle = index + (end - index) / 2;
-        if (end - index < 2 * GC__CHUNK) return;
-        const uintptr_t half[3] = {from[0], middle << 2 | GC__NUMBER, from[2]};
-        memcpy(piece->words, half, sizeof half);
-        piece->count = 3;
-        from[0] = middle << 2 | GC__NUMBER;
-        return;
-    }
-    for (; seen < words; give = !give) {
+    while (seen < words) {
         size_t entry = gc__entry_words(from + seen);
-        if (piece->count + entry > GC__SHARED_WORDS || kept + entry > GC__SHARED_WORDS) break;
-        if (give && seen + entry == words) break;
-        memcpy(give ? piece->words + piece->count : keeps + kept, from + seen, entry * sizeof *from);
-        *(give ? &piece->count : &kept) += entry;
+        if (given + entry > GC__SHARED_WORDS || kept + entry > GC__SHARED_WORDS) break;
+        if (gc__entry_halve(from + seen, keeps + kept, piece->words + given)) {
+            kept += entry;
+            given += entry;
+        } else {
+            if (give && seen + entry == words) break;
+            memcpy(give ? piece->words + given : keeps + kept, from + seen, entry * sizeof *from);
+            *(give ? &given : &kept) += entry;
+            give = !give;
+        }
         seen += entry;
     }
-    worker->stack += piece->count;
+    piece->count = given;
+    worker->stack += seen - kept;
     memcpy(worker->stack, keeps, kept * sizeof *keeps);
 }
 
