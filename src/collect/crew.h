@@ -281,11 +281,20 @@ GC__FN bool gc__crew_units_left(const gc__crew *crew) {
     return __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED) < crew->units;
 }
 
+/* While a worker is alone nobody finds work. */
+GC__FN void gc__crew_check(const gc__crew *crew, unsigned number) {
+    for (unsigned i = 0; i < crew->count; i++)
+        if (i != number && crew->members[i].busy && crew->members[i].worker.alone)
+            gc__fatal(&crew->heap->options, "collector thread %u has found work beside %u, which claims as if alone",
+                      number, i);
+}
+
 /* Looks for work. A worker that finds some is busy from now on. */
 GC__FN bool gc__crew_find(gc__crew *crew, gc__worker *worker) {
     if (!crew->runs || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
     bool found = gc__crew_take_for_host(crew, worker) || gc__crew_units_left(crew) || gc__crew_take_piece(crew, worker);
     if (found) crew->members[worker->number].busy = true;
+    if (GC_DEBUG >= 3 && found) gc__crew_check(crew, worker->number);
     crew->busy += found;
     return found;
 }

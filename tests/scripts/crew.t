@@ -38,6 +38,14 @@ planted 'a worker that takes itself for alone after it has shared' \
     's/worker->alone = false;\s*(crew->members\[worker->number\]\.shared\+\+)/$1/'
 planted 'a worker that takes itself for alone beside busy ones' \
     's/worker->alone = crew->busy == 1 && /worker->alone = /'
+planted 'a worker that takes itself for alone while a piece is shared' \
+    's/ && !crew->shared_count (&& !crew->for_host)/ $1/'
+planted 'a worker that takes itself for alone while roots are left' \
+    's/!gc__crew_units_left\(crew\) && (!crew->shared_count)/$1/' '' gc.h test_alone
+planted 'a worker that takes itself for alone while trace functions are to be called' \
+    's/ && !crew->for_host\.count;/;/' '' gc.h test_alone
+planted 'arrays that are given away whole' \
+    's/if \(end - index < 2 \* GC__CHUNK\) return false;/return false;/' '' gc.h test_alone
 planted 'cards that are scanned as roots are' \
     's/gc__crew_remember\(worker, true\);\s*(if \(unit >= slots\))/$1/'
 planted 'mark bits of regions that nobody clears' \
