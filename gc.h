@@ -14066,7 +14066,8 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
         gc__region *region = window->region;
         void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
         if (!zeroed) memset(more, 0, bytes);
-        if (region->indexed_end == end) region->indexed_end += bytes; /* no object starts there */
+        /* No object starts there. The index of a formatted region, in which others may have windows, starts anew. */
+        if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;
         return true;
     }
     return false;
