@@ -675,8 +675,9 @@ typedef struct gc_options {
        only what the goal for pauses allows. That takes room: with a limit of less than 1.7 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
-       says what stands against it. By default it is on in heaps with a pause_goal_us, unless something stands against it or
-       collector_threads is 1. */
+       says what stands against it. If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if
+       all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By
+       default it is on in heaps with a pause_goal_us, unless something stands against it or collector_threads is 1. */
     gc_concurrent concurrent;
     /* Trace functions may be called by that thread, while mutators change their objects: what they read of these besides slots
        must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
@@ -6098,6 +6099,7 @@ typedef struct gc__threads {
     gc__lock roots_lock;    /* global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    bool asked;             /* atomic; the next one at a safe point is to end the marking beside mutators, which is done */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
     uint64_t stop_started_ns;  /* when they were asked to; 0: the last stop was of no other thread, or its time was counted */
@@ -6446,8 +6448,9 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
+    bool polls = heap->options.stress == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        __atomic_store_n(&thread->poll, heap->options.stress == GC_STRESS_SAFEPOINT ? 1u : 0u, __ATOMIC_RELAXED);
+        __atomic_store_n(&thread->poll, (uint32_t)polls, __ATOMIC_RELAXED);
 }
 
 GC__INLINED void gc__world_resume(gc_heap *heap) {
@@ -7868,6 +7871,9 @@ typedef struct gc__marker {
     size_t began_old_bytes;       /* what generation 2 held then */
     size_t grown_bytes;           /* by how much that grew during the last marking */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
+    gc_reason reason;             /* of that collection */
+    void (*await_end)(gc_heap *); /* called by the thread when no collection has come for a while since it was done */
+    bool is_closing;              /* the heap is being destroyed: written under its lock */
     bool refused;                 /* the system gave no memory or no thread: not tried again */
     bool has_thread, is_ending;   /* the second is atomic */
     uint64_t cpu_ns;              /* of the thread; atomic */
@@ -9383,8 +9389,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     }
     heap->marking = true;
     heap->stats.concurrent_cycles++;
-    marker->done = false;
     marker->began = heap->collection.number;
+    marker->reason = heap->collection.reason;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
@@ -9394,13 +9400,16 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 }
 
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
-GC__FN void gc__marker_forget(gc__marker *marker) {
+GC__FN void gc__marker_forget(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     gc__marker_clear_log(marker);
     marker->slots.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
+    __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
 }
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
@@ -9420,7 +9429,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    gc__marker_forget(heap->marker);
+    gc__marker_forget(heap);
 }
 
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
@@ -9480,7 +9489,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         if (!gc__marker_leaves(marker->waiting.words[i]) && gc__mark_get(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
-    gc__marker_forget(marker);
+    gc__marker_forget(worker->heap);
 }
 #endif
 /* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
@@ -12791,6 +12800,7 @@ GC__FN void gc__limit_look(gc_heap *heap) {
 
 
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
+#define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 
 /* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
@@ -12852,7 +12862,7 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
 #if GC_HAS_MODEL
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_hire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_hire(gc_heap *heap, void (*await_end)(gc_heap *heap)) { (void)heap, (void)await_end; }
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
@@ -12889,8 +12899,10 @@ GC__FN void gc__marker_thread(void *context) {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
         if (more) continue;
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
-        gc__os_wait_for(&marker->turn, turn, 1000 * GC__NS_PER_MS);
+        gc__os_wait_for(&marker->turn, turn, (done ? GC__MARKING_PATIENCE_MS : 1000) * GC__NS_PER_MS);
+        if (done && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->await_end(heap);
     }
 }
 
@@ -12916,9 +12928,10 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
 
 /* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
    hold a lock of the C library. */
-GC__FN void gc__marking_hire(gc_heap *heap) {
+GC__FN void gc__marking_hire(gc_heap *heap, void (*await_end)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
     if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
+    marker->await_end = await_end;
     marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
     if (marker->has_thread) return;
     marker->refused = true;
@@ -13527,13 +13540,52 @@ GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     return ran;
 }
 
-/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
-GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap);
+/* One of the two collections of a cycle. The lock is held. */
+GC__FN bool gc__collect_for_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
     heap->cycle->marking = marking;
     bool ran = gc__collect(heap, marking == GC__MARKING_FINISH ? 2 : 1, reason, false);
     heap->cycle->marking = GC__MARKING_NONE;
     return ran;
+}
+
+/* Ends a marking that is done, and waits for that. The lock is held. */
+GC__FN void gc__marking_end_done(gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    bool waits = heap->marking && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
+    if (waits) gc__collect_for_marking(heap, GC__MARKING_FINISH, marker->reason);
+}
+
+/* On the marker's thread. While other threads run, one of them collects when it comes to a safe point or has spent its window;
+   if all are in preemptive mode, as in a server that waits for requests, this one does, so that memory is given back. Hosts that
+   suspend threads themselves know nothing of this one. */
+GC__FN void gc__marking_await_end(gc_heap *heap) {
+    if (!gc__heap_lock_unless_taken(heap)) return;
+    bool asks = heap->options.suspend != NULL;
+    for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
+        asks = gc__is_cooperative(thread);
+    if (!heap->marking || heap->marker->is_closing) {
+        asks = false;
+    } else if (!asks) {
+        gc__marking_end_done(heap);
+    } else {
+        __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
+    }
+    for (gc_thread *thread = heap->threads->first; thread && asks; thread = gc__record(thread)->next)
+        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+    gc__heap_unlock(heap);
+}
+
+/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
+GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
+    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap, gc__marking_await_end);
+    return gc__collect_for_marking(heap, marking, reason);
+}
+
+/* From now on the marker's thread does not collect. */
+GC__FN void gc__marking_close(gc_heap *heap) {
+    gc__heap_lock(heap);
+    heap->marker->is_closing = true;
+    gc__heap_unlock(heap);
 }
 
 /* Collects, unless another thread has found the same budget spent and collected meanwhile. */
@@ -13634,6 +13686,11 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
         gc__heap_lock(heap); /* the thread that collects holds it until the end */
+        gc__heap_unlock(heap);
+    }
+    if (__atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED)) {
+        gc__heap_lock(heap);
+        gc__marking_end_done(heap);
         gc__heap_unlock(heap);
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)
@@ -15267,6 +15324,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    gc__marking_close(heap);
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);

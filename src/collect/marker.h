@@ -226,8 +226,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     }
     heap->marking = true;
     heap->stats.concurrent_cycles++;
-    marker->done = false;
     marker->began = heap->collection.number;
+    marker->reason = heap->collection.reason;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
@@ -237,13 +237,16 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 }
 
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
-GC__FN void gc__marker_forget(gc__marker *marker) {
+GC__FN void gc__marker_forget(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     gc__marker_clear_log(marker);
     marker->slots.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
+    __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
 }
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
@@ -263,7 +266,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    gc__marker_forget(heap->marker);
+    gc__marker_forget(heap);
 }
 
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
@@ -323,6 +326,6 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         if (!gc__marker_leaves(marker->waiting.words[i]) && gc__mark_get(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
-    gc__marker_forget(marker);
+    gc__marker_forget(worker->heap);
 }
 #endif

@@ -295,6 +295,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    gc__marking_close(heap);
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     if (ended) gc__announce_pauses(heap);
     gc__heaps_remove(heap);

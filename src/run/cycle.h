@@ -242,13 +242,52 @@ GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool co
     return ran;
 }
 
-/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
-GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap);
+/* One of the two collections of a cycle. The lock is held. */
+GC__FN bool gc__collect_for_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
     heap->cycle->marking = marking;
     bool ran = gc__collect(heap, marking == GC__MARKING_FINISH ? 2 : 1, reason, false);
     heap->cycle->marking = GC__MARKING_NONE;
     return ran;
+}
+
+/* Ends a marking that is done, and waits for that. The lock is held. */
+GC__FN void gc__marking_end_done(gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    bool waits = heap->marking && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
+    if (waits) gc__collect_for_marking(heap, GC__MARKING_FINISH, marker->reason);
+}
+
+/* On the marker's thread. While other threads run, one of them collects when it comes to a safe point or has spent its window;
+   if all are in preemptive mode, as in a server that waits for requests, this one does, so that memory is given back. Hosts that
+   suspend threads themselves know nothing of this one. */
+GC__FN void gc__marking_await_end(gc_heap *heap) {
+    if (!gc__heap_lock_unless_taken(heap)) return;
+    bool asks = heap->options.suspend != NULL;
+    for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
+        asks = gc__is_cooperative(thread);
+    if (!heap->marking || heap->marker->is_closing) {
+        asks = false;
+    } else if (!asks) {
+        gc__marking_end_done(heap);
+    } else {
+        __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
+    }
+    for (gc_thread *thread = heap->threads->first; thread && asks; thread = gc__record(thread)->next)
+        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+    gc__heap_unlock(heap);
+}
+
+/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
+GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
+    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap, gc__marking_await_end);
+    return gc__collect_for_marking(heap, marking, reason);
+}
+
+/* From now on the marker's thread does not collect. */
+GC__FN void gc__marking_close(gc_heap *heap) {
+    gc__heap_lock(heap);
+    heap->marker->is_closing = true;
+    gc__heap_unlock(heap);
 }
 
 /* Collects, unless another thread has found the same budget spent and collected meanwhile. */
@@ -349,6 +388,11 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
         gc__heap_lock(heap); /* the thread that collects holds it until the end */
+        gc__heap_unlock(heap);
+    }
+    if (__atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED)) {
+        gc__heap_lock(heap);
+        gc__marking_end_done(heap);
         gc__heap_unlock(heap);
     }
     if (heap->options.stress == GC_STRESS_SAFEPOINT)

@@ -80,6 +80,7 @@ typedef struct gc__threads {
     gc__lock roots_lock;    /* global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
+    bool asked;             /* atomic; the next one at a safe point is to end the marking beside mutators, which is done */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
     uint64_t stop_started_ns;  /* when they were asked to; 0: the last stop was of no other thread, or its time was counted */

@@ -778,6 +778,50 @@ static void with_a_thread(void) {
     begin_marking();
 }
 
+/* A program that does not allocate any more still has its marking ended, and its memory given back. */
+static const void *ended_by;
+static void on_end(void *host, const gc_collection *collection) {
+    (void)host;
+    if (collection->generation == 2) ended_by = gc__os_self();
+}
+
+static uint64_t finished(void) { return stats().concurrent_finished; }
+
+static void leave_garbage(void) {
+    node *first = new_list(300000);
+    GC_ROOTS(gc, first);
+    full();
+    full();
+    first = NULL;
+    begin_marking();
+}
+
+static void ends_when_idle(void) {
+    leave_garbage();
+    uint64_t before = finished();
+    ok(heap->marking, "a full collection begins to mark");
+    {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        for (int i = 0; i < 5000 && finished() == before; i++) usleep(1000);
+    }
+    ok(finished() == before + 1 && ended_by != gc__os_self(), "it ends beside a program in native code");
+    ok(stats().live_bytes < 1 << 20, "and frees what died");
+    leave_garbage();
+    before = finished();
+    for (int i = 0; i < 5000 && finished() == before; i++) {
+        gc_safepoint(gc);
+        usleep(1000);
+    }
+    ok(finished() == before + 1 && ended_by == gc__os_self(), "or at a safe point of a program that does not allocate");
+    leave_garbage();
+    before = finished();
+    usleep(500000);
+    is(finished(), before, "not while a thread may hold references");
+    for (int i = 0; i < 2000; i++) new_node(1);
+    is(finished(), before + 1, "or at the next allocation, long before the nursery is spent");
+    leave_garbage(); /* and the heap ends meanwhile */
+}
+
 static void refused(void) {
     struct rlimit before, none;
     getrlimit(RLIMIT_NPROC, &before);
@@ -843,6 +887,7 @@ int main(void) {
     obstacles();
     by_default();
     run(with_a_thread, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .growth_percent = 30});
+    run(ends_when_idle, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .collection_end = on_end});
     refused();
     return done();
 }
