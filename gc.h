@@ -7861,6 +7861,9 @@ typedef struct gc__marker {
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
+    struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
+    size_t settle_from, settle_passes;
+    bool settle_again;            /* another pass may find more */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
@@ -12798,6 +12801,79 @@ GC__FN void gc__limit_look(gc_heap *heap) {
 
 /* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
 
+/* What the last collection of a cycle need not look at among the handles: the marker finds that out beside mutators.
+
+   A clump is settled if each of its handles is free, or empty, or refers to an object of generation 2 that is marked and will not
+   move, and so does its dependent. Between the marker's look and the end of the cycle a place can come to refer to another
+   object by a store only, and each store ends that the clump is settled, after the place was written. */
+
+
+#define GC__SETTLE_CLUMPS 32 /* looked at while the lock of the handles is held */
+#define GC__SETTLE_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
+
+GC__FN bool gc__is_settled(uintptr_t object) {
+    if (!gc__in_arena(object)) return true;
+    size_t index = gc__mark_index(object);
+    unsigned age = gc__barrier_age(&gc__tables, object);
+    if (!(age & GC__AGE_MARKING) || age & GC__AGE_LEAVING) return false;
+    return __atomic_load_n(&gc__cycle_marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
+}
+
+/* The clump is settled from now on, if it can be and has no young objects. Dependents of marked objects are shaded. Returns
+   whether any was. */
+GC__FN bool gc__clump_settle(gc__handle_segment *segment, size_t clump) {
+    size_t first = clump * GC__HANDLE_CLUMP;
+    bool dependent = gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT, settles = true, shaded = false;
+    if (__atomic_load_n(&segment->youth[clump], __ATOMIC_RELAXED)) return false;
+    (void)__atomic_exchange_n(&segment->settled[clump], (uint8_t)1, __ATOMIC_ACQ_REL); /* before its places are read */
+    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+        uintptr_t object = __atomic_load_n(&segment->places[i], __ATOMIC_RELAXED);
+        if (gc__place_is_empty(object)) continue;
+        bool reached = gc__is_settled(object);
+        settles &= reached;
+        if (!dependent || !reached) continue;
+        uintptr_t other = __atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
+        if (gc__is_settled(other)) continue;
+        gc__shade_word(other);
+        shaded = true;
+        settles &= gc__is_settled(other);
+    }
+    if (!settles) __atomic_store_n(&segment->settled[clump], (uint8_t)0, __ATOMIC_RELAXED);
+    return shaded;
+}
+
+/* A cycle begins. */
+GC__FN void gc__handles_unsettle(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
+        memset(segment->settled, 0, sizeof segment->settled);
+    marker->settling = NULL;
+    marker->settle_passes = 0;
+    marker->settle_again = true;
+}
+
+/* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
+GC__FN bool gc__handles_settle(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__lock_take(&heap->handles->lock);
+    if (!marker->settling && marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES) {
+        marker->settling = heap->handles->segments;
+        marker->settle_from = 0;
+        marker->settle_passes++;
+        marker->settle_again = false;
+    }
+    gc__handle_segment *segment = marker->settling;
+    for (size_t i = 0; segment && i < GC__SETTLE_CLUMPS; i++) {
+        size_t clump = marker->settle_from++;
+        if (gc__handle_kind(segment, clump * GC__HANDLE_CLUMP) < GC_HANDLE_KINDS)
+            marker->settle_again |= gc__clump_settle(segment, clump);
+        if (marker->settle_from < sizeof segment->settled) continue;
+        marker->settling = segment = segment->next;
+        marker->settle_from = 0;
+    }
+    gc__lock_release(&heap->handles->lock);
+    return segment || (marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES);
+}
 
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
@@ -12879,7 +12955,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking) return gc__holes_list_next(heap);
-    bool more = gc__marker_work(heap, steps);
+    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
     if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
     return more;
 }
@@ -12978,6 +13054,7 @@ GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     if (heap->cycle->marking == GC__MARKING_BEGIN) {
         gc__marker_begin(heap);
+        if (heap->marking) gc__handles_unsettle(heap);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
     } else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {

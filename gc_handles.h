@@ -306,7 +306,8 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 
    youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
    Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
-   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it.
+   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. Each store also
+   ends that the clump is settled, after the place was written.
 
    Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
 
@@ -330,6 +331,7 @@ typedef struct gc__handle_segment {
     gc_heap *heap;
     uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
     uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
+    uint8_t settled[GC__HANDLE_PLACES / GC__HANDLE_CLUMP]; /* atomic; 1: see gc__clump_settle */
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
@@ -384,6 +386,7 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
     uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
     if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->settled[index / GC__HANDLE_CLUMP], (uint8_t)0, __ATOMIC_RELEASE);
 }
 
 /* Free places. */
@@ -488,10 +491,10 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
     }
     gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
     size_t index = gc__handle_index(segment, (uintptr_t)place);
-    if (extra) *gc__handle_extra(segment, index) = extra;
+    if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELAXED);
+    if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
     if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
     if (object) gc__handle_remember(segment, index, object);
-    if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
     gc_handle handle = gc__handle_value(segment, index);
     gc__handle_note(heap, handle, kind, true);
     return handle;
@@ -569,7 +572,8 @@ GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
 GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handle_cache *cache) {
     uint16_t *tag = &segment->tags[index];
     __atomic_store_n(tag, (uint16_t)(*tag + 1), __ATOMIC_RELAXED);
-    if (gc__handle_has_extra(gc__handle_kind(segment, index))) *gc__handle_extra(segment, index) = 0;
+    if (gc__handle_has_extra(gc__handle_kind(segment, index)))
+        __atomic_store_n(gc__handle_extra(segment, index), (gc_word)0, __ATOMIC_RELAXED);
     gc__handle_cache_push(cache, &segment->places[index]);
 }
 
@@ -1302,15 +1306,21 @@ typedef struct gc__clumps {
     unsigned kinds, least; /* the least youth of a clump */
     gc__clump_function f;
     void *context;
+    bool skips; /* clumps that are settled */
 } gc__clumps;
+
+#define GC__EIGHT_SETTLED 0x0101010101010101u
 
 /* Those of the segment in [from, end), multiples of 8. */
 GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, size_t from, size_t end) {
     for (size_t eight = from; eight < end; eight += 8) {
-        uint64_t some;
+        uint64_t some, settled;
         memcpy(&some, &segment->youth[eight], 8);
-        for (size_t clump = eight; (some || !all->least) && clump < eight + 8; clump++) {
+        memcpy(&settled, &segment->settled[eight], 8);
+        if (!some && (all->least || (all->skips && settled == GC__EIGHT_SETTLED))) continue;
+        for (size_t clump = eight; clump < eight + 8; clump++) {
             size_t first = clump * GC__HANDLE_CLUMP;
+            if (all->skips && segment->settled[clump] && !segment->youth[clump]) continue;
             if (segment->youth[clump] >= all->least && (all->kinds >> gc__handle_kind(segment, first) & 1))
                 all->f(all->context, segment, first);
         }
@@ -1318,12 +1328,14 @@ GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, si
 }
 
 GC__FN gc__clumps gc__clumps_which(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
-    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context};
+    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context, false};
     return all;
 }
 
-GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
-    const gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context);
+GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
+                            bool skips) {
+    gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context);
+    all.skips = skips;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         gc__clumps_of(&all, segment, 0, sizeof segment->youth);
 }
@@ -1339,9 +1351,13 @@ GC__FN void gc__clumps_unit(void *context, size_t unit) {
     gc__clumps_of(all, segment, from, from + GC__UNIT_CLUMPS);
 }
 
+/* Whether the collection that runs has nothing to do for settled clumps. */
+GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINISH; }
+
 /* The same, where f changes nothing but the clump: by any thread. */
 GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, int generation, gc__clump_function f) {
     gc__clumps all = gc__clumps_which(worker->heap, kinds, generation, f, NULL);
+    all.skips = gc__settled_are_skipped(worker->heap);
     size_t units = 0;
     for (const gc__handle_segment *segment = all.heap->handles->segments; segment; segment = segment->next)
         units += sizeof segment->youth / GC__UNIT_CLUMPS;
@@ -1381,9 +1397,10 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
-    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all);
-    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all);
-    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all);
+    bool skips = gc__settled_are_skipped(heap) && !heap->options.checkmark; /* which begins with all roots */
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all, false);
+    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all, skips);
+    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all, skips);
     gc__finalizers_visit_queued(heap, visitor);
 }
 
@@ -1459,7 +1476,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     gc__waits_begin(heap);
-    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker, gc__settled_are_skipped(heap));
     gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump);
@@ -1474,7 +1491,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__clumps_share(worker, dependent, generation, gc__dependents_clear_clump);
     gc__notes_clear(heap, true);
     gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump);
-    if (generation == 2) gc__handles_chain(heap);
+    if (generation == 2 && !gc__settled_are_skipped(heap)) gc__handles_chain(heap);
 }
 
 /* For verify. */
@@ -1497,7 +1514,7 @@ GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
     gc__lock_take(&heap->handles->lock);
-    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all, false);
     gc__lock_release(&heap->handles->lock);
     gc__finalizers_visit_queued(heap, visitor);
     gc__finalizers_visit_registered(heap, visitor);
@@ -1523,7 +1540,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                   bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
-    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker, false);
     return checker.any;
 }
 /* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of

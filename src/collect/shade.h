@@ -34,6 +34,9 @@ typedef struct gc__marker {
     size_t taken;                 /* entries that the marker has taken */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
+    struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
+    size_t settle_from, settle_passes;
+    bool settle_again;            /* another pass may find more */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */

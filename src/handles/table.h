@@ -6,7 +6,8 @@
 
    youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
    Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
-   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it.
+   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. Each store also
+   ends that the clump is settled, after the place was written.
 
    Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
 
@@ -35,6 +36,7 @@ typedef struct gc__handle_segment {
     gc_heap *heap;
     uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
     uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
+    uint8_t settled[GC__HANDLE_PLACES / GC__HANDLE_CLUMP]; /* atomic; 1: see gc__clump_settle */
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
@@ -89,6 +91,7 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
     uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
     if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
+    __atomic_store_n(&segment->settled[index / GC__HANDLE_CLUMP], (uint8_t)0, __ATOMIC_RELEASE);
 }
 
 /* Free places. */
@@ -193,10 +196,10 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
     }
     gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
     size_t index = gc__handle_index(segment, (uintptr_t)place);
-    if (extra) *gc__handle_extra(segment, index) = extra;
+    if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELAXED);
+    if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
     if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
     if (object) gc__handle_remember(segment, index, object);
-    if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
     gc_handle handle = gc__handle_value(segment, index);
     gc__handle_note(heap, handle, kind, true);
     return handle;
@@ -274,7 +277,8 @@ GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle) {
 GC__FN void gc__handle_free(gc__handle_segment *segment, size_t index, gc__handle_cache *cache) {
     uint16_t *tag = &segment->tags[index];
     __atomic_store_n(tag, (uint16_t)(*tag + 1), __ATOMIC_RELAXED);
-    if (gc__handle_has_extra(gc__handle_kind(segment, index))) *gc__handle_extra(segment, index) = 0;
+    if (gc__handle_has_extra(gc__handle_kind(segment, index)))
+        __atomic_store_n(gc__handle_extra(segment, index), (gc_word)0, __ATOMIC_RELAXED);
     gc__handle_cache_push(cache, &segment->places[index]);
 }
 

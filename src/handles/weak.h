@@ -18,15 +18,21 @@ typedef struct gc__clumps {
     unsigned kinds, least; /* the least youth of a clump */
     gc__clump_function f;
     void *context;
+    bool skips; /* clumps that are settled */
 } gc__clumps;
+
+#define GC__EIGHT_SETTLED 0x0101010101010101u
 
 /* Those of the segment in [from, end), multiples of 8. */
 GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, size_t from, size_t end) {
     for (size_t eight = from; eight < end; eight += 8) {
-        uint64_t some;
+        uint64_t some, settled;
         memcpy(&some, &segment->youth[eight], 8);
-        for (size_t clump = eight; (some || !all->least) && clump < eight + 8; clump++) {
+        memcpy(&settled, &segment->settled[eight], 8);
+        if (!some && (all->least || (all->skips && settled == GC__EIGHT_SETTLED))) continue;
+        for (size_t clump = eight; clump < eight + 8; clump++) {
             size_t first = clump * GC__HANDLE_CLUMP;
+            if (all->skips && segment->settled[clump] && !segment->youth[clump]) continue;
             if (segment->youth[clump] >= all->least && (all->kinds >> gc__handle_kind(segment, first) & 1))
                 all->f(all->context, segment, first);
         }
@@ -34,12 +40,14 @@ GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, si
 }
 
 GC__FN gc__clumps gc__clumps_which(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
-    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context};
+    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context, false};
     return all;
 }
 
-GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
-    const gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context);
+GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
+                            bool skips) {
+    gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context);
+    all.skips = skips;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         gc__clumps_of(&all, segment, 0, sizeof segment->youth);
 }
@@ -55,9 +63,13 @@ GC__FN void gc__clumps_unit(void *context, size_t unit) {
     gc__clumps_of(all, segment, from, from + GC__UNIT_CLUMPS);
 }
 
+/* Whether the collection that runs has nothing to do for settled clumps. */
+GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINISH; }
+
 /* The same, where f changes nothing but the clump: by any thread. */
 GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, int generation, gc__clump_function f) {
     gc__clumps all = gc__clumps_which(worker->heap, kinds, generation, f, NULL);
+    all.skips = gc__settled_are_skipped(worker->heap);
     size_t units = 0;
     for (const gc__handle_segment *segment = all.heap->handles->segments; segment; segment = segment->next)
         units += sizeof segment->youth / GC__UNIT_CLUMPS;
@@ -97,9 +109,10 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
-    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all);
-    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all);
-    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all);
+    bool skips = gc__settled_are_skipped(heap) && !heap->options.checkmark; /* which begins with all roots */
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all, false);
+    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all, skips);
+    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all, skips);
     gc__finalizers_visit_queued(heap, visitor);
 }
 
@@ -175,7 +188,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     gc__waits_begin(heap);
-    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker);
+    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker, gc__settled_are_skipped(heap));
     gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump);
@@ -190,7 +203,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__clumps_share(worker, dependent, generation, gc__dependents_clear_clump);
     gc__notes_clear(heap, true);
     gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump);
-    if (generation == 2) gc__handles_chain(heap);
+    if (generation == 2 && !gc__settled_are_skipped(heap)) gc__handles_chain(heap);
 }
 
 /* For verify. */
@@ -213,7 +226,7 @@ GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
     gc__lock_take(&heap->handles->lock);
-    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all, false);
     gc__lock_release(&heap->handles->lock);
     gc__finalizers_visit_queued(heap, visitor);
     gc__finalizers_visit_registered(heap, visitor);
@@ -239,6 +252,6 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                   bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
-    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker, false);
     return checker.any;
 }

@@ -1,6 +1,7 @@
 /* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
 #pragma once
 
+#include "../handles/settle.h"
 #include "../heap/profiler.h"
 #include "../collect/marker.h"
 #include "../collect/parallel.h"
@@ -87,7 +88,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking) return gc__holes_list_next(heap);
-    bool more = gc__marker_work(heap, steps);
+    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
     if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
     return more;
 }
@@ -186,6 +187,7 @@ GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     if (heap->cycle->marking == GC__MARKING_BEGIN) {
         gc__marker_begin(heap);
+        if (heap->marking) gc__handles_unsettle(heap);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
     } else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {

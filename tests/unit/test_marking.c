@@ -461,6 +461,82 @@ static void finalizers_and_dependents(void) {
     scene_close();
 }
 
+/* Handles that the marker has looked at are not looked at by the last collection, unless they were set since. */
+enum { SETTLING = 256 };
+
+static size_t settled_clumps(gc_handle *handles) {
+    size_t count = 0;
+    for (size_t i = 0; i < SETTLING; i += GC__HANDLE_CLUMP) {
+        gc__handle_segment *segment;
+        size_t index;
+        if (gc__handle_at(handles[i], &segment, &index)) count += segment->settled[index / GC__HANDLE_CLUMP];
+    }
+    return count;
+}
+
+static void settled_handles(void) {
+    static gc_handle handles[GC_HANDLE_KINDS][SETTLING];
+    vector *many = NULL;
+    node *others = NULL; /* so that regions are dense, and stay */
+    gc_handle lost, found;
+    GC_ROOTS(gc, many, others);
+    scene_open();
+    others = new_list(10000);
+    many = new_vector(SETTLING);
+    for (size_t i = 0; i < SETTLING; i++) {
+        gc_store(gc, &many->items[i], new_node(i));
+        for (size_t k = 0; k < 50; k++) {
+            node *next = new_node(k);
+            gc_store(gc, &next->right, others);
+            others = next;
+        }
+    }
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
+        for (size_t i = 0; i < SETTLING; i++) {
+            void *other = kind == GC_HANDLE_DEPENDENT ? new_node(5000 + i) : NULL;
+            handles[kind][i] = other ? gc_handle_create_dependent(heap, many->items[i], other) : gc_handle_create(heap, kind, many->items[i]);
+        }
+    lost = gc_handle_create(heap, GC_HANDLE_WEAK, new_node(7));
+    found = gc_handle_create(heap, GC_HANDLE_STRONG, gc_handle_get(lost));
+    full();
+    full();
+    gc_handle_set(found, NULL); /* which leaves an old object that no cycle marks */
+    begin_marking();
+    for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
+    heap->marker->done = true;
+    const gc_handle_kind settling[] = {GC_HANDLE_STRONG, GC_HANDLE_WEAK, GC_HANDLE_WEAK_LONG, GC_HANDLE_DEPENDENT};
+    for (size_t i = 0; i < 4; i++)
+        ok(settled_clumps(handles[settling[i]]) >= SETTLING / GC__HANDLE_CLUMP - 2, "%zu clumps of kind %d are settled", settled_clumps(handles[settling[i]]), settling[i]);
+    ok(is_marked(gc_handle_dependent(handles[GC_HANDLE_DEPENDENT][9])), "a dependent is marked beside the program");
+    gc_handle_set(handles[GC_HANDLE_WEAK][40], gc_handle_get(lost));
+    gc_handle_set_dependent(handles[GC_HANDLE_DEPENDENT][40], gc_handle_get(lost));
+    gc_handle_set(handles[GC_HANDLE_WEAK_LONG][100], new_node(8));
+    gc_collect(heap, 0, 0);
+    gc_collect(heap, 1, 0);
+    finish();
+    ok(gc_handle_get(lost) == gc_handle_dependent(handles[GC_HANDLE_DEPENDENT][40]) && gc_handle_get(lost), "what became a dependent lives");
+    ok(gc_handle_get(handles[GC_HANDLE_WEAK][40]) == gc_handle_get(lost), "and its weak handles");
+    ok(!gc_handle_get(handles[GC_HANDLE_WEAK_LONG][100]), "a handle that was set to an object that died is cleared");
+    gc_handle_set_dependent(handles[GC_HANDLE_DEPENDENT][40], NULL);
+    begin_marking();
+    for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
+    heap->marker->done = true;
+    gc_handle_set(handles[GC_HANDLE_WEAK_LONG][200], gc_handle_get(lost));
+    gc_collect(heap, 1, 0);
+    finish();
+    ok(!gc_handle_get(lost) && !gc_handle_get(handles[GC_HANDLE_WEAK][40]), "a weak handle of an object that was not marked is cleared");
+    ok(!gc_handle_get(handles[GC_HANDLE_WEAK_LONG][200]), "though it is among settled ones, and was set late");
+    size_t right = 0;
+    for (int kind = 0; kind < GC_HANDLE_KINDS; kind++)
+        for (size_t i = 0; i < SETTLING; i++) {
+            right += gc_handle_get(handles[kind][i]) == many->items[i];
+            gc_handle_destroy(heap, handles[kind][i]);
+        }
+    is(right, GC_HANDLE_KINDS * SETTLING - 3, "all others are as they were");
+    gc_handle_destroy(heap, lost), gc_handle_destroy(heap, found);
+    scene_close();
+}
+
 /* A weak table with a buffer of its own. */
 typedef struct table {
     gc_object header;
@@ -847,7 +923,7 @@ int main(void) {
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, weak_tables,
+                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, weak_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
