@@ -6682,6 +6682,7 @@ typedef struct gc__pace {
     size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
+    size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
@@ -9844,7 +9845,6 @@ GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
-#define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
 #define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
@@ -9859,14 +9859,15 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < gc__limit_regions(heap) / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. A full collection also expects, of the objects that
-   the last one left, no more to be dead than was promoted since: so right after a full collection densities are
-   exact. */
+/* Expects as much of each generation to survive as did lately. A full collection knows no difference between generations 1 and 2.
+   It also expects, of the objects that the last one left, no more to be dead than was allocated and kept since: so right after a
+   full collection densities are exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-    unsigned least = heap->full_bytes < old ? (unsigned)(heap->full_bytes / (old / 100 + 1)) : 100;
+    size_t since = old + gc__counted(&heap->generation_bytes[0]);
+    unsigned least = heap->full_bytes < since ? (unsigned)(heap->full_bytes / (since / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
-        heap->cycle->predicted[g] = heap->pace->survival[g];
+        heap->cycle->predicted[g] = heap->pace->survival[g && generation == 2 ? 2 : g];
         if (g && generation == 2 && heap->cycle->predicted[g] < least) heap->cycle->predicted[g] = least;
     }
 }
@@ -9965,6 +9966,7 @@ GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *regi
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
 typedef struct gc__space {
     size_t live[101], regions[101];
+    size_t likely[101];            /* of the former, what is expected to live */
     size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
     size_t staying_gaps;           /* of those holes, no more than the objects between them */
     size_t wanted;                 /* bytes of what should be evacuated */
@@ -10005,6 +10007,7 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
                 continue;
             }
             space->live[percent] += bytes;
+            space->likely[percent] += gc__predicted_bytes(heap, region);
             space->regions[percent]++;
             if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
             if (g == 0 && gc__target_generation(heap, region) == 1) space->young += bytes;
@@ -10025,8 +10028,8 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
 /* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
    as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that should be moved does one stay for its free end. Dense regions are only evacuated within the goal,
-   too; others leave more memory free than their copies take. */
+   few regions for all that should be moved does one stay for its free end. What is expected to be copied must fit into the goal,
+   too. */
 GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
     if (generation < 2)
@@ -10034,14 +10037,16 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     else if (space->wanted + unused > left)
         left += gc__plan_free_end(heap, space->live);
     left -= gc__min(left, unused);
-    size_t goal = gc__goal_left(heap), bytes = left;
+    size_t goal = gc__goal_left(heap);
     int percent = 0;
     for (; percent <= 100; percent++) {
-        bytes = percent > GC__DENSITY_HALF ? gc__min(left, goal) : left;
-        if (space->live[percent] > bytes) break;
+        if (space->live[percent] > left || space->likely[percent] > goal) break;
         left -= space->live[percent];
-        goal -= gc__min(goal, space->live[percent]);
+        goal -= space->likely[percent];
     }
+    size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
+    if (percent <= 100 && space->likely[percent] > goal)
+        bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
     heap->cycle->evacuate_partly = percent;
     heap->cycle->evacuate_partly_bytes = bytes;
     if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
@@ -10098,6 +10103,12 @@ GC__FN bool gc__is_one_region(const gc_heap *heap) {
     return found == 1;
 }
 
+/* Whether it is the limit that the heap meets, rather than its goal. */
+GC__FN bool gc__is_limited(const gc_heap *heap) {
+    return heap->options.heap_bytes_max &&
+           (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
@@ -10125,7 +10136,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2 && (heap->options.heap_bytes_max || heap->cycle->studded)) gc__plan_recycling(heap, &space);
+    if (generation == 2 && (gc__is_limited(heap) || heap->cycle->studded)) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
@@ -10371,7 +10382,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__GOAL_EXTRA ((size_t)2 << 20) /* of the nursery, what the goal allows beyond live objects and their growth */
+#define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond live bytes and growth */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
@@ -10401,16 +10412,17 @@ GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
     return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
 }
 
-/* After a full collection: what the heap should hold at most until the next one has ended. */
+/* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
-    if (!nursery) nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
+    if (!nursery) nursery = gc__min(growth, GC__GOAL_EXTRA);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + gc__growth_beside(heap, live_bytes);
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
+    goal -= gc__table_bytes(goal >> GC_REGION_SHIFT, 0);
     heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
@@ -10422,19 +10434,32 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 /* By how much it may grow from one full collection to the next. */
 GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
+/* The memory of regions that no object takes. */
+GC__FN size_t gc__pace_holes(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
+    return used - gc__min(used, bytes);
+}
+
+/* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
+   holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
+GC__FN size_t gc__pace_copies(const gc_heap *heap) {
+    size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
+    size_t last = heap->pace->full_copied_bytes, holes = gc__pace_holes(heap);
+    return gc__min(gc__max(last + last / 8, holes / 4), growth / 4) + begun;
+}
+
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
-   leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
-   time: enough was promoted for it to free a part of that. */
+   leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
+   copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
-    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
-    size_t holes = used - gc__min(used, old + spent);
-    size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
-    size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
-    bool grows = heap->pace->nursery_grows != 0;
-    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
-    return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes), growth = gc__growth_due(heap);
+    bool grows = heap->pace->nursery_grows != 0, holes = !heap->options.non_moving && gc__pace_holes(heap) > growth / 4;
+    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : spent / 100 * heap->pace->survival[0];
+    if (!grows) used -= gc__min(used, spent - gc__min(spent, nursery / 2));
+    return promoted >= live + growth / (holes ? 8 : 4) && used + next + gc__pace_copies(heap) > heap->goal_bytes;
 }
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
@@ -10570,12 +10595,19 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
-/* The nursery until the next collection: within the goal, if that leaves enough of it. */
+/* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
+   memory is taken whole; where pauses have a goal, time is short. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
-    size_t nursery = heap->pace->nursery_bytes;
+    size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    if (gc__pace_is_all_young(heap)) return gc__growth_of(heap, heap->full_bytes);
-    return gc__min(nursery, gc__max(gc__max(gc__bytes_to_goal(heap), nursery / 4), GC__NURSERY_LEAST));
+    size_t left = gc__bytes_to_goal(heap), copies = gc__pace_copies(heap);
+    left -= gc__min(left, copies);
+    if (gc__pace_is_all_young(heap)) { /* holes are a nursery, too */
+        size_t growth = gc__growth_of(heap, heap->full_bytes);
+        return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
+    }
+    nursery = gc__min(nursery, gc__max(gc__max(left, nursery / 2), GC__NURSERY_LEAST));
+    return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
@@ -10597,6 +10629,7 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
+    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES));
     bool at_once = heap->collection.reason == GC_REASON_INDUCED;
     heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     for (size_t i = 0; heap->trim_bytes && heap->free && (at_once || i < GC__TRIM_REGIONS_MAX); i++) {
@@ -10641,6 +10674,8 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_room(heap);
+        if (!heap->collection.compacting)
+            heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
         bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
         if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;

@@ -14,6 +14,7 @@ typedef struct gc__pace {
     size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
+    size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */

@@ -7,7 +7,7 @@
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__GOAL_EXTRA ((size_t)2 << 20) /* of the nursery, what the goal allows beyond live objects and their growth */
+#define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond live bytes and growth */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
@@ -37,16 +37,17 @@ GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
     return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
 }
 
-/* After a full collection: what the heap should hold at most until the next one has ended. */
+/* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
-    if (!nursery) nursery = gc__min(gc__nursery_most(heap), GC__GOAL_EXTRA);
+    if (!nursery) nursery = gc__min(growth, GC__GOAL_EXTRA);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + gc__growth_beside(heap, live_bytes);
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
+    goal -= gc__table_bytes(goal >> GC_REGION_SHIFT, 0);
     heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
@@ -58,19 +59,32 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 /* By how much it may grow from one full collection to the next. */
 GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
+/* The memory of regions that no object takes. */
+GC__FN size_t gc__pace_holes(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
+    return used - gc__min(used, bytes);
+}
+
+/* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
+   holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
+GC__FN size_t gc__pace_copies(const gc_heap *heap) {
+    size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
+    size_t last = heap->pace->full_copied_bytes, holes = gc__pace_holes(heap);
+    return gc__min(gc__max(last + last / 8, holes / 4), growth / 4) + begun;
+}
+
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
-   leaves the nursery's survivors, and the full collection that comes next needs room for copies. It must also be worth its
-   time: enough was promoted for it to free a part of that. */
+   leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
+   copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
-    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
-    size_t holes = used - gc__min(used, old + spent);
-    size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
-    size_t copies = gc__min(growth / 4, holes) + begun; /* regions that copies begin; a heap may have few in all */
-    bool grows = heap->pace->nursery_grows != 0;
-    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : nursery / 100 * heap->pace->survival[0];
-    return promoted >= live + growth / 4 && used + next + copies > heap->goal_bytes;
+    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes), growth = gc__growth_due(heap);
+    bool grows = heap->pace->nursery_grows != 0, holes = !heap->options.non_moving && gc__pace_holes(heap) > growth / 4;
+    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : spent / 100 * heap->pace->survival[0];
+    if (!grows) used -= gc__min(used, spent - gc__min(spent, nursery / 2));
+    return promoted >= live + growth / (holes ? 8 : 4) && used + next + gc__pace_copies(heap) > heap->goal_bytes;
 }
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
@@ -206,12 +220,19 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
-/* The nursery until the next collection: within the goal, if that leaves enough of it. */
+/* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
+   memory is taken whole; where pauses have a goal, time is short. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
-    size_t nursery = heap->pace->nursery_bytes;
+    size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    if (gc__pace_is_all_young(heap)) return gc__growth_of(heap, heap->full_bytes);
-    return gc__min(nursery, gc__max(gc__max(gc__bytes_to_goal(heap), nursery / 4), GC__NURSERY_LEAST));
+    size_t left = gc__bytes_to_goal(heap), copies = gc__pace_copies(heap);
+    left -= gc__min(left, copies);
+    if (gc__pace_is_all_young(heap)) { /* holes are a nursery, too */
+        size_t growth = gc__growth_of(heap, heap->full_bytes);
+        return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
+    }
+    nursery = gc__min(nursery, gc__max(gc__max(left, nursery / 2), GC__NURSERY_LEAST));
+    return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
@@ -233,6 +254,7 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
+    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES));
     bool at_once = heap->collection.reason == GC_REASON_INDUCED;
     heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     for (size_t i = 0; heap->trim_bytes && heap->free && (at_once || i < GC__TRIM_REGIONS_MAX); i++) {
@@ -277,6 +299,8 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
         if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
         gc__pace_room(heap);
+        if (!heap->collection.compacting)
+            heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
         bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
         if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;

@@ -11,7 +11,6 @@
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
-#define GC__DENSITY_HALF 50    /* percent live up to which evacuation frees more memory than its copies take */
 #define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
 #define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
 
@@ -26,14 +25,15 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
            gc__regions_left(heap) < gc__limit_regions(heap) / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. A full collection also expects, of the objects that
-   the last one left, no more to be dead than was promoted since: so right after a full collection densities are
-   exact. */
+/* Expects as much of each generation to survive as did lately. A full collection knows no difference between generations 1 and 2.
+   It also expects, of the objects that the last one left, no more to be dead than was allocated and kept since: so right after a
+   full collection densities are exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-    unsigned least = heap->full_bytes < old ? (unsigned)(heap->full_bytes / (old / 100 + 1)) : 100;
+    size_t since = old + gc__counted(&heap->generation_bytes[0]);
+    unsigned least = heap->full_bytes < since ? (unsigned)(heap->full_bytes / (since / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
-        heap->cycle->predicted[g] = heap->pace->survival[g];
+        heap->cycle->predicted[g] = heap->pace->survival[g && generation == 2 ? 2 : g];
         if (g && generation == 2 && heap->cycle->predicted[g] < least) heap->cycle->predicted[g] = least;
     }
 }
@@ -132,6 +132,7 @@ GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *regi
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
 typedef struct gc__space {
     size_t live[101], regions[101];
+    size_t likely[101];            /* of the former, what is expected to live */
     size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
     size_t staying_gaps;           /* of those holes, no more than the objects between them */
     size_t wanted;                 /* bytes of what should be evacuated */
@@ -172,6 +173,7 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
                 continue;
             }
             space->live[percent] += bytes;
+            space->likely[percent] += gc__predicted_bytes(heap, region);
             space->regions[percent]++;
             if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
             if (g == 0 && gc__target_generation(heap, region) == 1) space->young += bytes;
@@ -192,8 +194,8 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
 /* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
    as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that should be moved does one stay for its free end. Dense regions are only evacuated within the goal,
-   too; others leave more memory free than their copies take. */
+   few regions for all that should be moved does one stay for its free end. What is expected to be copied must fit into the goal,
+   too. */
 GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
     if (generation < 2)
@@ -201,14 +203,16 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     else if (space->wanted + unused > left)
         left += gc__plan_free_end(heap, space->live);
     left -= gc__min(left, unused);
-    size_t goal = gc__goal_left(heap), bytes = left;
+    size_t goal = gc__goal_left(heap);
     int percent = 0;
     for (; percent <= 100; percent++) {
-        bytes = percent > GC__DENSITY_HALF ? gc__min(left, goal) : left;
-        if (space->live[percent] > bytes) break;
+        if (space->live[percent] > left || space->likely[percent] > goal) break;
         left -= space->live[percent];
-        goal -= gc__min(goal, space->live[percent]);
+        goal -= space->likely[percent];
     }
+    size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
+    if (percent <= 100 && space->likely[percent] > goal)
+        bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
     heap->cycle->evacuate_partly = percent;
     heap->cycle->evacuate_partly_bytes = bytes;
     if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
@@ -265,6 +269,12 @@ GC__FN bool gc__is_one_region(const gc_heap *heap) {
     return found == 1;
 }
 
+/* Whether it is the limit that the heap meets, rather than its goal. */
+GC__FN bool gc__is_limited(const gc_heap *heap) {
+    return heap->options.heap_bytes_max &&
+           (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
@@ -292,7 +302,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2 && (heap->options.heap_bytes_max || heap->cycle->studded)) gc__plan_recycling(heap, &space);
+    if (generation == 2 && (gc__is_limited(heap) || heap->cycle->studded)) gc__plan_recycling(heap, &space);
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {

@@ -122,6 +122,39 @@ static void grows_as_said(void) {
     }
 }
 
+/* Replaces objects in a table of `live` bytes by chance; one in `every` new ones is kept. */
+static void replace_at_random(size_t live, size_t size, size_t every, size_t total) {
+    size_t count = live / (size + sizeof(void *));
+    vector *table = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, table);
+    state = UINT64_C(88172645463325252);
+    for (size_t i = 0; i < total / size; i++) {
+        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        if (i < count || i % every == 0) gc_store(gc, &table->items[i < count ? i : draw(count)], b);
+    }
+}
+
+/* Nurseries of a small heap are promoted several times before all of it is collected. */
+static void small_heaps_have_generations(void) {
+    begin(&(gc_options){0});
+    replace_at_random((size_t)128 << 10, 64, 1, (size_t)32 << 20);
+    gc_stats seen = stats();
+    ok(seen.collections[2] && 10 * seen.collections[2] <= 7 * seen.collections[0],
+       "128 KiB live, replaced at random: %llu young collections, %llu full ones", (unsigned long long)seen.collections[0],
+       (unsigned long long)seen.collections[2]);
+    end();
+}
+
+/* Copies have their part of the goal, even where most of the young generation dies later than was expected. */
+static void copies_keep_to_the_goal(void) {
+    size_t live = (size_t)24 << 20;
+    begin(&(gc_options){0});
+    replace_at_random(live, 512, 3, 15 * live);
+    size_t held = stats().committed_bytes_peak, most = live / 2 * 5;
+    ok(held <= most, "%zu MiB live: %zu KiB held at most, not more than %zu", live >> 20, held >> 10, most >> 10);
+    end();
+}
+
 static void small_heaps(void) {
     size_t held = held_at_most(100000, 50, &(gc_options){0});
     ok(held <= (size_t)1 << 20, "a heap with 100 kB live holds %zu KiB, and tables of %zu KiB", held >> 10, stats().table_bytes >> 10);
@@ -427,6 +460,8 @@ int main(void) {
     in_place();
     end();
     grows_as_said();
+    small_heaps_have_generations();
+    copies_keep_to_the_goal();
     small_heaps();
     changed_limit();
     soft_limit();
