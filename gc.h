@@ -10382,7 +10382,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond live bytes and growth */
+#define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond growth */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
