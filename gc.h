@@ -5803,6 +5803,7 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     }
     uintptr_t hole = *link;
     *link = GC__WORD(hole + 8);
+    __builtin_prefetch((const void *)*link, 1); /* probably the next hole that is taken */
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
     gc__count(&holes->bytes, 0 - gc__filler_bytes(hole));
     return hole;
@@ -7778,7 +7779,8 @@ typedef struct gc__remembered {
 
 /* False: there is no room. Any thread; none is stopped between taking a place and filling it. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
-    gc__remembered *remembered = gc__region_of(slot)->heap->remembered;
+    const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    gc__remembered *remembered = heap->remembered;
     if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
     size_t place = __atomic_fetch_add(&remembered->count, 1, __ATOMIC_RELAXED);
     if (place >= GC__REMEMBERED_MOST) return false;
@@ -7834,10 +7836,10 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 /* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
 
    An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
-   one of four places: `grey`, the marker's stack; `seen`, which a collection has met, and which may still be white; `log`,
-   which barriers have found; `waiting`, whose trace functions must not run beside mutators. An object for which there was
-   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or, if the object
-   should wait, the region is *unasked*, and they are scanned by the last collection.
+   one of four places: `grey`, the marker's stack; `log`, which barriers have found, and `seen`, which a collection has met or
+   taken from there, where they may still be white; `waiting`, whose trace functions must not run beside mutators. An object for
+   which there was no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or,
+   if the object should wait, the region is *unasked*, and they are scanned by the last collection.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
    here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
@@ -7846,6 +7848,7 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 
 
 #define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
+#define GC__SHADE_BLIND (GC__SHADE_LOG / 16) /* so many of them may be marked already */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -7855,10 +7858,13 @@ typedef struct gc__marker {
     gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED; or an object | GC__NUMBER,
                        of which all but what its trace function reports was scanned and counted */
     gc__words seen, waiting;
-    uintptr_t *log;               /* an entry is 0 until it was written */
-    size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
+    char apart[64];  /* what mutators write is not in the same line of memory as what the marker does */
+    uintptr_t *log;  /* words that may be white objects, or none; an entry is 0 until it was written */
+    size_t logged;   /* entries that were claimed, also beyond the log's end; atomic */
+    char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
+    unsigned turns;               /* of the marker's */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
@@ -7893,25 +7899,37 @@ GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
 }
 
-GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) {
-    gc__marker *marker = region->heap->marker;
-    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place < GC__SHADE_LOG)
-        __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
-    else
-        gc__shade_unscanned(region);
+/* Whether a word that refers to generation 2 is an object. */
+GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
+    const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
+    if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
+    return __atomic_load_n(&gc__the_arena.marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
 }
 
-/* Makes the object grey if the word refers to a white one. Any thread. */
+/* There is no room in the log. */
+GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
+    uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
+    if (!gc__shade_is_object(word)) return;
+    if (!(__atomic_fetch_or(&gc__cycle_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
+        gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
+}
+
+/* Makes the object grey if the word refers to a white one. Any thread. To look at the object and its bits is left to who takes
+   the word from the log, since it means to wait for memory; but for its bit where many are noted, or nearly all are marked. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
-    uintptr_t offset = word - gc__the_arena.base, index = word >> 3;
-    uint64_t bit = (uint64_t)1 << (index & 63), *mark = &gc__cycle_marks[index >> 6];
+    uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return;
     if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
-    gc__region *region = &gc__the_arena.regions[offset >> GC_REGION_SHIFT];
-    if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return;
-    if (__atomic_load_n(mark, __ATOMIC_RELAXED) & bit || !(gc__the_arena.marks[index >> 6] & bit)) return;
-    if (!(__atomic_fetch_or(mark, bit, __ATOMIC_RELAXED) & bit)) gc__shade_note(region, word);
+    gc__marker *marker = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap->marker;
+    bool many = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_BLIND;
+    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) &&
+        __atomic_load_n(&gc__cycle_marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1)
+        return;
+    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
+    if (place < GC__SHADE_LOG)
+        __atomic_store_n(&marker->log[place], word, __ATOMIC_RELEASE);
+    else
+        gc__shade_at_once(word);
 }
 
 /* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
@@ -9303,14 +9321,23 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
+GC__INLINED void gc__marker_await(uintptr_t object) {
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
+}
+
 /* Takes what barriers have noted. False: that is nothing. */
 GC__FN bool gc__marker_take_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t before = marker->taken;
     for (; marker->taken < GC__SHADE_LOG; marker->taken++) {
-        uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
-        if (!object) break; /* another thread is about to write it, or it is the end */
-        gc__marker_push(heap, object);
+        uintptr_t word = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE), ahead = 0;
+        if (!word) break; /* another thread is about to write it, or it is the end */
+        if (marker->taken + GC__FIFO < GC__SHADE_LOG)
+            ahead = __atomic_load_n(&marker->log[marker->taken + GC__FIFO], __ATOMIC_RELAXED);
+        if (ahead) gc__marker_await(ahead);
+        if (gc__shade_is_object(word) && gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
     }
     return marker->taken > before;
 }
@@ -9323,20 +9350,31 @@ GC__FN void gc__marker_clear_log(gc__marker *marker) {
     marker->logged = marker->taken = 0;
 }
 
-/* Takes what barriers have noted, and empties the log. The world is stopped. */
+/* Takes what barriers have noted, and empties the log. The world is stopped, so the marker is left to look at it. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
+    size_t end = gc__min(marker->logged, GC__SHADE_LOG);
+    if (gc__shade_room(heap, &marker->seen, end - marker->taken))
+        for (; marker->taken < end; marker->taken++) gc__words_push(&marker->seen, marker->log[marker->taken]);
     gc__marker_take_log(heap);
     heap->pause.stored_objects += marker->logged;
     gc__marker_clear_log(marker);
+}
+
+/* Takes some of what collections have met, and barriers before. */
+GC__FN void gc__marker_take_seen(gc_heap *heap) {
+    gc__words *seen = &heap->marker->seen;
+    size_t from = seen->count - gc__min(seen->count, GC__FIFO);
+    for (size_t i = from; i < seen->count; i++) gc__marker_await(seen->words[i]);
+    for (; seen->count > from; seen->count--)
+        if (gc__shade_is_object(seen->words[seen->count - 1])) gc__marker_prefetch(heap, seen->words[seen->count - 1]);
 }
 
 /* Finds something to scan where the stack is empty. False: there is nothing. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (gc__marker_take_log(heap)) return true;
-    for (size_t i = 0; i < GC__FIFO && marker->seen.count; i++)
-        gc__marker_prefetch(heap, marker->seen.words[--marker->seen.count]);
+    gc__marker_take_seen(heap);
     if (marker->seen.count) return true;
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &marker->fifo[i], oldest = *place;
@@ -9435,12 +9473,24 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     gc__marker_forget(heap);
 }
 
+/* Drops from `seen` what is no object of those that the cycle began with. */
+GC__FN void gc__marker_sift_seen(gc_heap *heap) {
+    gc__words *seen = &heap->marker->seen;
+    size_t kept = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        if (i + GC__FIFO < seen->count) gc__marker_await(seen->words[i + GC__FIFO]);
+        if (gc__shade_is_object(seen->words[i])) seen->words[kept++] = seen->words[i];
+    }
+    seen->count = kept;
+}
+
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
     marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
     gc__marker_empty_log(heap);
+    gc__marker_sift_seen(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_waited += marker->waiting.count;
@@ -12914,6 +12964,7 @@ GC__FN bool gc__handles_settle(gc_heap *heap) {
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
+#define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
 /* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
@@ -12991,6 +13042,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking) return gc__holes_list_next(heap);
+    if (++heap->marker->turns % GC__MARKING_TURNS == 0) gc__marker_take_log(heap); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
     if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
     return more;

@@ -137,14 +137,23 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
+GC__INLINED void gc__marker_await(uintptr_t object) {
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
+}
+
 /* Takes what barriers have noted. False: that is nothing. */
 GC__FN bool gc__marker_take_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t before = marker->taken;
     for (; marker->taken < GC__SHADE_LOG; marker->taken++) {
-        uintptr_t object = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE);
-        if (!object) break; /* another thread is about to write it, or it is the end */
-        gc__marker_push(heap, object);
+        uintptr_t word = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE), ahead = 0;
+        if (!word) break; /* another thread is about to write it, or it is the end */
+        if (marker->taken + GC__FIFO < GC__SHADE_LOG)
+            ahead = __atomic_load_n(&marker->log[marker->taken + GC__FIFO], __ATOMIC_RELAXED);
+        if (ahead) gc__marker_await(ahead);
+        if (gc__shade_is_object(word) && gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
     }
     return marker->taken > before;
 }
@@ -157,20 +166,31 @@ GC__FN void gc__marker_clear_log(gc__marker *marker) {
     marker->logged = marker->taken = 0;
 }
 
-/* Takes what barriers have noted, and empties the log. The world is stopped. */
+/* Takes what barriers have noted, and empties the log. The world is stopped, so the marker is left to look at it. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
+    size_t end = gc__min(marker->logged, GC__SHADE_LOG);
+    if (gc__shade_room(heap, &marker->seen, end - marker->taken))
+        for (; marker->taken < end; marker->taken++) gc__words_push(&marker->seen, marker->log[marker->taken]);
     gc__marker_take_log(heap);
     heap->pause.stored_objects += marker->logged;
     gc__marker_clear_log(marker);
+}
+
+/* Takes some of what collections have met, and barriers before. */
+GC__FN void gc__marker_take_seen(gc_heap *heap) {
+    gc__words *seen = &heap->marker->seen;
+    size_t from = seen->count - gc__min(seen->count, GC__FIFO);
+    for (size_t i = from; i < seen->count; i++) gc__marker_await(seen->words[i]);
+    for (; seen->count > from; seen->count--)
+        if (gc__shade_is_object(seen->words[seen->count - 1])) gc__marker_prefetch(heap, seen->words[seen->count - 1]);
 }
 
 /* Finds something to scan where the stack is empty. False: there is nothing. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (gc__marker_take_log(heap)) return true;
-    for (size_t i = 0; i < GC__FIFO && marker->seen.count; i++)
-        gc__marker_prefetch(heap, marker->seen.words[--marker->seen.count]);
+    gc__marker_take_seen(heap);
     if (marker->seen.count) return true;
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &marker->fifo[i], oldest = *place;
@@ -269,12 +289,24 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     gc__marker_forget(heap);
 }
 
+/* Drops from `seen` what is no object of those that the cycle began with. */
+GC__FN void gc__marker_sift_seen(gc_heap *heap) {
+    gc__words *seen = &heap->marker->seen;
+    size_t kept = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        if (i + GC__FIFO < seen->count) gc__marker_await(seen->words[i + GC__FIFO]);
+        if (gc__shade_is_object(seen->words[i])) seen->words[kept++] = seen->words[i];
+    }
+    seen->count = kept;
+}
+
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
     marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
     gc__marker_empty_log(heap);
+    gc__marker_sift_seen(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     heap->stats.concurrent_waited += marker->waiting.count;

@@ -27,7 +27,8 @@ typedef struct gc__remembered {
 
 /* False: there is no room. Any thread; none is stopped between taking a place and filling it. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
-    gc__remembered *remembered = gc__region_of(slot)->heap->remembered;
+    const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    gc__remembered *remembered = heap->remembered;
     if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
     size_t place = __atomic_fetch_add(&remembered->count, 1, __ATOMIC_RELAXED);
     if (place >= GC__REMEMBERED_MOST) return false;

@@ -1,10 +1,10 @@
 /* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
 
    An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
-   one of four places: `grey`, the marker's stack; `seen`, which a collection has met, and which may still be white; `log`,
-   which barriers have found; `waiting`, whose trace functions must not run beside mutators. An object for which there was
-   no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or, if the object
-   should wait, the region is *unasked*, and they are scanned by the last collection.
+   one of four places: `grey`, the marker's stack; `log`, which barriers have found, and `seen`, which a collection has met or
+   taken from there, where they may still be white; `waiting`, whose trace functions must not run beside mutators. An object for
+   which there was no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or,
+   if the object should wait, the region is *unasked*, and they are scanned by the last collection.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
    here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
@@ -19,6 +19,7 @@
 #include "crew.h"
 
 #define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
+#define GC__SHADE_BLIND (GC__SHADE_LOG / 16) /* so many of them may be marked already */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -28,10 +29,13 @@ typedef struct gc__marker {
     gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED; or an object | GC__NUMBER,
                        of which all but what its trace function reports was scanned and counted */
     gc__words seen, waiting;
-    uintptr_t *log;               /* an entry is 0 until it was written */
-    size_t logged;                /* entries that were claimed, also beyond the log's end; atomic */
+    char apart[64];  /* what mutators write is not in the same line of memory as what the marker does */
+    uintptr_t *log;  /* words that may be white objects, or none; an entry is 0 until it was written */
+    size_t logged;   /* entries that were claimed, also beyond the log's end; atomic */
+    char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
+    unsigned turns;               /* of the marker's */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
@@ -66,25 +70,37 @@ GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
 }
 
-GC__IN_BARRIER GC__FN void gc__shade_note(gc__region *region, uintptr_t object) {
-    gc__marker *marker = region->heap->marker;
-    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place < GC__SHADE_LOG)
-        __atomic_store_n(&marker->log[place], object, __ATOMIC_RELEASE);
-    else
-        gc__shade_unscanned(region);
+/* Whether a word that refers to generation 2 is an object. */
+GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
+    const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
+    if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
+    return __atomic_load_n(&gc__the_arena.marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
 }
 
-/* Makes the object grey if the word refers to a white one. Any thread. */
+/* There is no room in the log. */
+GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
+    uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
+    if (!gc__shade_is_object(word)) return;
+    if (!(__atomic_fetch_or(&gc__cycle_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
+        gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
+}
+
+/* Makes the object grey if the word refers to a white one. Any thread. To look at the object and its bits is left to who takes
+   the word from the log, since it means to wait for memory; but for its bit where many are noted, or nearly all are marked. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
-    uintptr_t offset = word - gc__the_arena.base, index = word >> 3;
-    uint64_t bit = (uint64_t)1 << (index & 63), *mark = &gc__cycle_marks[index >> 6];
+    uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return;
     if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
-    gc__region *region = &gc__the_arena.regions[offset >> GC_REGION_SHIFT];
-    if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return;
-    if (__atomic_load_n(mark, __ATOMIC_RELAXED) & bit || !(gc__the_arena.marks[index >> 6] & bit)) return;
-    if (!(__atomic_fetch_or(mark, bit, __ATOMIC_RELAXED) & bit)) gc__shade_note(region, word);
+    gc__marker *marker = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap->marker;
+    bool many = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_BLIND;
+    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) &&
+        __atomic_load_n(&gc__cycle_marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1)
+        return;
+    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
+    if (place < GC__SHADE_LOG)
+        __atomic_store_n(&marker->log[place], word, __ATOMIC_RELEASE);
+    else
+        gc__shade_at_once(word);
 }
 
 /* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about

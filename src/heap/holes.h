@@ -69,6 +69,7 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     }
     uintptr_t hole = *link;
     *link = GC__WORD(hole + 8);
+    __builtin_prefetch((const void *)*link, 1); /* probably the next hole that is taken */
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
     gc__count(&holes->bytes, 0 - gc__filler_bytes(hole));
     return hole;

@@ -11,6 +11,7 @@
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
+#define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
 /* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
@@ -88,6 +89,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking) return gc__holes_list_next(heap);
+    if (++heap->marker->turns % GC__MARKING_TURNS == 0) gc__marker_take_log(heap); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
     if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
     return more;

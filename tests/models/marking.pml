@@ -1,12 +1,13 @@
 /* Marking beside mutators. Three old objects of one field, one more that becomes old meanwhile, mutators with a register each,
    the field of a young object, a weak handle, and a marker beside them. Each read, mark, note and store is a step of its own.
+   A barrier may look whether an object is marked before it notes it, or not; the marker marks what was noted.
 
    The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With
    PAUSE, where nothing is read from the weak handle: if the marker had finished, the last stop has nothing to mark.
 
    Faults: NO_NEW: what is stored is not shaded. NO_OLD: nor what is overwritten, which only PAUSE finds. NO_BORN: a collection in
    which an object becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the last stop
-   comes while a mutator is in its barrier. */
+   comes while a mutator is in its barrier. UNTAKEN: it does not look at what was noted. */
 #define N 4
 #define OLD 3 /* the fourth is young at first */
 #define NIL 4
@@ -18,7 +19,7 @@
 #endif
 
 byte field[N], register_of[MUTATORS], steps[MUTATORS];
-bool marked[N], grey[N], is_old;
+bool marked[N], grey[N], logged[N], is_old;
 byte young = NIL; /* what the young object refers to */
 byte in_step;
 bool is_stopped;
@@ -30,13 +31,21 @@ inline shade(v) {
   fi
 }
 
+inline note(v) {
+  if
+  :: v < N && (v < OLD || is_old) -> logged[v] = true
+  :: v < N && (v < OLD || is_old) && marked[v]
+  :: v >= N || (v == OLD && !is_old)
+  fi
+}
+
 inline store(object, ref) {
   old = field[object];
 #ifndef NO_OLD
-  shade(old);
+  note(old);
 #endif
 #ifndef NO_NEW
-  shade(ref);
+  note(ref);
 #endif
   field[object] = ref
 }
@@ -49,7 +58,13 @@ proctype mutator(byte me) {
      :: r < OLD || (r == OLD && is_old) -> register_of[me] = field[r]
      :: register_of[me] = 0
      :: r < OLD || (r == OLD && is_old) ->
-        if :: store(0, r) :: store(r, NIL) fi
+        if
+        :: store(0, r)
+        :: store(r, NIL)
+#ifndef PAUSE
+        :: register_of[me] = NIL; store(0, r)
+#endif
+        fi
      :: is_old -> store(OLD, r)
      :: !is_old && r != OLD -> young = r
      :: !is_old && r == OLD -> store(0, OLD); register_of[me] = 0
@@ -87,6 +102,10 @@ inline mark_now(v) {
 }
 
 inline last_stop() {
+#ifndef UNTAKEN
+  for (i : 0 .. N - 1) { if :: logged[i] -> mark_now(i) :: else fi };
+  found = false;
+#endif
   for (i : 0 .. MUTATORS - 1) { mark_now(register_of[i]) };
   mark_now(young);
   mark_now(0);
@@ -94,12 +113,17 @@ inline last_stop() {
   assert(!found);
 #endif
   for (k : 0 .. N) { for (i : 0 .. N - 1) { if :: grey[i] -> grey[i] = false; mark_now(field[i]) :: else fi } };
+}
+
+/* Mutators that were in a barrier have left it. */
+inline check() {
   reach(0); reach(young);
   for (i : 0 .. MUTATORS - 1) { reach(register_of[i]) };
   for (k : 0 .. N) { for (i : 0 .. N - 1) { if :: reached[i] && (i < OLD || is_old) -> reach(field[i]) :: else fi } };
   for (i : 0 .. N - 1) { assert(!reached[i] || marked[i] || (i == OLD && !is_old)) }
 }
 
+inline take(object) { logged[object] = false; shade(object) }
 inline scan(object) { grey[object] = false; v = field[object]; shade(v) }
 
 proctype marker() {
@@ -110,9 +134,14 @@ proctype marker() {
   :: grey[1] -> scan(1)
   :: grey[2] -> scan(2)
   :: is_old && grey[3] -> scan(3)
+  :: logged[0] -> take(0)
+  :: logged[1] -> take(1)
+  :: logged[2] -> take(2)
+  :: is_old && logged[3] -> take(3)
   :: atomic {
 #ifdef PAUSE
        !grey[0] && !grey[1] && !grey[2] && !grey[3] &&
+       !logged[0] && !logged[1] && !logged[2] && !logged[3] &&
 #endif
 #ifdef UNSTOPPED
        true
@@ -121,6 +150,7 @@ proctype marker() {
 #endif
        -> is_stopped = true
      } -> d_step { last_stop(); skip }
+     in_step == 0 -> d_step { check(); skip }
      break
   od
 }

@@ -39,7 +39,7 @@ done
 is "$(errors marking.pml '' safety)" 0 'marking beside a mutator: what is reachable at the end is marked'
 is "$(errors marking.pml '-DMUTATORS=2 -DSTEPS=2' safety)" 0 'beside two likewise'
 is "$(errors marking.pml '-DPAUSE -DMUTATORS=2 -DSTEPS=2' safety)" 0 'and the last stop has nothing to mark'
-for fault in NO_NEW NO_BORN WHITE_BORN UNSTOPPED; do
+for fault in NO_NEW NO_BORN WHITE_BORN UNSTOPPED UNTAKEN; do
     is "$(errors marking.pml "-D$fault" safety)" 1 "$fault: an error is found"
 done
 is "$(errors marking.pml '-DPAUSE -DNO_OLD -DMUTATORS=2 -DSTEPS=2' safety)" 1 'NO_OLD: the last stop has something to mark'
