@@ -138,7 +138,7 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
             __builtin_prefetch((const void *)slots[i]);
             __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots[i]) >> 6]);
         }
-        if (i < from + GC__FIFO) continue;
+        if (i < from + GC__FIFO || !slots[i - GC__FIFO]) continue;
         gc__trace_slot(worker, slots[i - GC__FIFO], many);
         if (!many)
             gc__stack_drain(worker);

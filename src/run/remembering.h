@@ -12,8 +12,10 @@
 
 GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     gc__remembered *remembered = heap->remembered;
-    if (on && !remembered->slots)
+    if (on && !remembered->slots) {
         remembered->slots = (uintptr_t *)gc__os_map(GC__REMEMBERED_MOST * sizeof *remembered->slots);
+        gc__remembered_renew(remembered);
+    }
     if (on && !remembered->slots) return;
     heap->remembers_slots = on;
     remembered->few = 0;

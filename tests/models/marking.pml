@@ -33,7 +33,11 @@ inline shade(v) {
 
 inline note(v) {
   if
+#ifdef PAUSE
+  :: v < N && (v < OLD || is_old) && !marked[v] -> logged[v] = true
+#else
   :: v < N && (v < OLD || is_old) -> logged[v] = true
+#endif
   :: v < N && (v < OLD || is_old) && marked[v]
   :: v >= N || (v == OLD && !is_old)
   fi
