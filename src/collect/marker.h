@@ -28,11 +28,16 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
-#if !GC_HAS_MODEL
 GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
     if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
 }
 
+/* The word refers to generation 2: makes its object grey if it is white. The marker's lock is held. */
+GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
+    if (gc__shade_is_object(word) && gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
+}
+
+#if !GC_HAS_MODEL
 /* The object, which may be marked already, has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
     if (!gc__bit_set_shared(gc__cycle_marks, object)) return;
@@ -153,7 +158,7 @@ GC__FN bool gc__marker_take_log(gc_heap *heap) {
         if (marker->taken + GC__FIFO < GC__SHADE_LOG)
             ahead = __atomic_load_n(&marker->log[marker->taken + GC__FIFO], __ATOMIC_RELAXED);
         if (ahead) gc__marker_await(ahead);
-        if (gc__shade_is_object(word) && gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
+        gc__marker_shade(heap, word);
     }
     return marker->taken > before;
 }

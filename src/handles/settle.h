@@ -5,7 +5,7 @@
    object by a store only, and each store ends that the clump is settled, after the place was written. */
 #pragma once
 
-#include "../collect/shade.h"
+#include "../collect/marker.h"
 #include "table.h"
 
 #define GC__SETTLE_CLUMPS 32 /* looked at while the lock of the handles is held */
@@ -34,7 +34,7 @@ GC__FN bool gc__clump_settle(gc__handle_segment *segment, size_t clump) {
         if (!dependent || !reached) continue;
         uintptr_t other = __atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
         if (gc__is_settled(other)) continue;
-        gc__shade_word(other);
+        if (gc__is_marking(other)) gc__marker_shade(segment->heap, other);
         shaded = true;
         settles &= gc__is_settled(other);
     }
