@@ -194,6 +194,31 @@ static void stored_references(void) {
     }
 }
 
+/* A collection takes what barriers have noted to where the marker looks later, or the last collection, for which words that are
+   no objects are dropped. */
+static void note_before_a_collection(bool marker_looks) {
+    scene_open();
+    to_the_scene();
+    node *holder = last_of(list), *hidden = holder->right;
+    void *word = (char *)hidden + 8;
+    gc_store(gc, &scanned->items[2], hidden);
+    holder->right = NULL;
+    scanned->items[5] = word;
+    gc_store(gc, &scanned->items[5], NULL);
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+    is(heap->marker->logged, 0, "a collection empties the log");
+    if (marker_looks) mark_all();
+    finish();
+    is(((node *)scanned->items[2])->value, 4711, "and what it had survives");
+    ok(!gc__mark_get((uintptr_t)word), "but what is no object is not taken for one");
+    scene_close();
+}
+
+static void noted_before_a_collection(void) {
+    note_before_a_collection(true);
+    note_before_a_collection(false);
+}
+
 /* What is overwritten is marked: it may be in a register, or be stored into an object that was scanned. */
 static void overwritten_references(void) {
     for (size_t i = 0; i < FORMS; i++) {
@@ -931,7 +956,7 @@ int main(void) {
     gc_options scarce = TESTED, crew = TESTED;
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
-    static void (*const tests[])(void) = {stored_references, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+    static void (*const tests[])(void) = {stored_references, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, weak_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
