@@ -4929,8 +4929,9 @@ struct gc_heap {
     bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
     size_t beside_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
-    size_t external_bytes;                /* off-heap bytes; those without an owner are what exceeds the next; atomic */
-    size_t owned_bytes;                   /* those of objects, never more than the former: under the lock; atomic */
+    size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
+    size_t owned_bytes;                   /* those of objects */
+    size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
     size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
@@ -10351,12 +10352,10 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* Adds to the bytes of objects, or takes off. Lock held. In between the sum is too high by them, for gc__unowned_take. */
-GC__FN void gc__external_own(gc_heap *heap, ptrdiff_t bytes) {
-    size_t owned = heap->owned_bytes + (size_t)bytes;
-    if (bytes > 0) __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&heap->owned_bytes, owned, __ATOMIC_RELEASE);
-    if (bytes < 0) __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELEASE);
+/* Adds to the bytes of objects. Lock held. */
+GC__FN void gc__external_own(gc_heap *heap, size_t bytes) {
+    heap->owned_bytes += bytes;
+    __atomic_fetch_add(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
@@ -10367,7 +10366,7 @@ GC__FN void gc__external_update(gc_heap *heap) {
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
-            gc__external_own(heap, -(ptrdiff_t)moving->words[i + 1]);
+            gc__external_own(heap, 0 - moving->words[i + 1]);
     }
 }
 
@@ -10394,7 +10393,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
-    gc__external_own(heap, -(ptrdiff_t)bytes);
+    gc__external_own(heap, 0 - bytes);
     return GC_OK;
 }
 /* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
@@ -14428,7 +14427,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    gc__external_own(heap, bytes);
+    gc__external_own(heap, (size_t)bytes);
     return GC_OK;
 }
 
@@ -14443,20 +14442,15 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     return result;
 }
 
-/* Takes off bytes without an owner. False: there are not as many. Of the two numbers the second may be newer than the first, but
-   not if the first is the same afterwards. */
-GC__FN bool gc__unowned_take(gc_heap *heap, size_t bytes) {
-    size_t before = __atomic_load_n(&heap->external_bytes, __ATOMIC_ACQUIRE);
-    for (;;) {
-        size_t owned = __atomic_load_n(&heap->owned_bytes, __ATOMIC_ACQUIRE);
-        bool enough = owned <= before && before - owned >= bytes;
-        size_t now = enough ? before : __atomic_load_n(&heap->external_bytes, __ATOMIC_ACQUIRE);
-        if (!enough && now == before) return false;
-        before = now;
-        if (enough && __atomic_compare_exchange_n(&heap->external_bytes, &before, before - bytes, true, __ATOMIC_ACQUIRE,
-                                                  __ATOMIC_ACQUIRE))
-            return true;
-    }
+/* Changes the bytes without an owner. False: there are not as many. */
+GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+    size_t before = __atomic_load_n(&heap->unowned_bytes, __ATOMIC_RELAXED);
+    do
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+    while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+    return true;
 }
 
 /* Has the calling thread's next allocation look at the budget, unless the thread has no window that it may touch now. */
@@ -14469,13 +14463,11 @@ GC__FN void gc__allocation_interrupt(gc_heap *heap) {
 
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
     if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
-    if (bytes < 0 && !gc__unowned_take(heap, (size_t)0 - (size_t)bytes))
+    if (!gc__unowned_add(heap, bytes))
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
                         (size_t)0 - (size_t)bytes);
-    if (bytes <= 0) return GC_OK;
-    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
-    if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
     return GC_OK;
 }
 

@@ -19,12 +19,10 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* Adds to the bytes of objects, or takes off. Lock held. In between the sum is too high by them, for gc__unowned_take. */
-GC__FN void gc__external_own(gc_heap *heap, ptrdiff_t bytes) {
-    size_t owned = heap->owned_bytes + (size_t)bytes;
-    if (bytes > 0) __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&heap->owned_bytes, owned, __ATOMIC_RELEASE);
-    if (bytes < 0) __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELEASE);
+/* Adds to the bytes of objects. Lock held. */
+GC__FN void gc__external_own(gc_heap *heap, size_t bytes) {
+    heap->owned_bytes += bytes;
+    __atomic_fetch_add(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
@@ -35,7 +33,7 @@ GC__FN void gc__external_update(gc_heap *heap) {
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
-            gc__external_own(heap, -(ptrdiff_t)moving->words[i + 1]);
+            gc__external_own(heap, 0 - moving->words[i + 1]);
     }
 }
 
@@ -62,6 +60,6 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
-    gc__external_own(heap, -(ptrdiff_t)bytes);
+    gc__external_own(heap, 0 - bytes);
     return GC_OK;
 }

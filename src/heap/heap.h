@@ -49,8 +49,9 @@ struct gc_heap {
     bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
     size_t beside_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
-    size_t external_bytes;                /* off-heap bytes; those without an owner are what exceeds the next; atomic */
-    size_t owned_bytes;                   /* those of objects, never more than the former: under the lock; atomic */
+    size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
+    size_t owned_bytes;                   /* those of objects */
+    size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
     size_t trim_bytes;                    /* of what is free, what is to be given back to the system */

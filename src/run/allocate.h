@@ -506,7 +506,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    gc__external_own(heap, bytes);
+    gc__external_own(heap, (size_t)bytes);
     return GC_OK;
 }
 
@@ -521,20 +521,15 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     return result;
 }
 
-/* Takes off bytes without an owner. False: there are not as many. Of the two numbers the second may be newer than the first, but
-   not if the first is the same afterwards. */
-GC__FN bool gc__unowned_take(gc_heap *heap, size_t bytes) {
-    size_t before = __atomic_load_n(&heap->external_bytes, __ATOMIC_ACQUIRE);
-    for (;;) {
-        size_t owned = __atomic_load_n(&heap->owned_bytes, __ATOMIC_ACQUIRE);
-        bool enough = owned <= before && before - owned >= bytes;
-        size_t now = enough ? before : __atomic_load_n(&heap->external_bytes, __ATOMIC_ACQUIRE);
-        if (!enough && now == before) return false;
-        before = now;
-        if (enough && __atomic_compare_exchange_n(&heap->external_bytes, &before, before - bytes, true, __ATOMIC_ACQUIRE,
-                                                  __ATOMIC_ACQUIRE))
-            return true;
-    }
+/* Changes the bytes without an owner. False: there are not as many. */
+GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+    size_t before = __atomic_load_n(&heap->unowned_bytes, __ATOMIC_RELAXED);
+    do
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+    while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+    return true;
 }
 
 /* Has the calling thread's next allocation look at the budget, unless the thread has no window that it may touch now. */
@@ -547,13 +542,11 @@ GC__FN void gc__allocation_interrupt(gc_heap *heap) {
 
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
     if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
-    if (bytes < 0 && !gc__unowned_take(heap, (size_t)0 - (size_t)bytes))
+    if (!gc__unowned_add(heap, bytes))
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
                         (size_t)0 - (size_t)bytes);
-    if (bytes <= 0) return GC_OK;
-    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
-    if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
     return GC_OK;
 }
 

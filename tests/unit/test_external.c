@@ -1,8 +1,6 @@
 /* Memory that objects hold outside the heap: counted, released at death, and a reason to collect. */
 #include "../fixture.h"
 
-#include <pthread.h>
-
 #define MIB ((ptrdiff_t)1 << 20)
 
 static void counted(void) {
@@ -261,32 +259,6 @@ static void forgotten(void) {
     is(gc_object_generation(l->items[1]), 2, "and is as old then");
 }
 
-/* Threads add and take off bytes without an owner while another one does so for an object: nothing is refused, or lost. */
-static void *add_and_take(void *argument) {
-    size_t *refused = (size_t *)argument;
-    for (ptrdiff_t i = 0; i < 2000000; i++) {
-        *refused += gc_heap_external_add(heap, 64 + i % 1000) != GC_OK;
-        *refused += gc_heap_external_add(heap, -(64 + i % 1000)) != GC_OK;
-    }
-    return NULL;
-}
-
-static void at_once(void) {
-    pthread_t threads[2];
-    size_t refused[2] = {0, 0}, of_object = 0;
-    node *owner = new_node(1);
-    GC_ROOTS(gc, owner);
-    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, add_and_take, &refused[i]);
-    for (ptrdiff_t i = 0; i < 200000; i++) {
-        of_object += gc_external_add(gc, owner, 100 + i % 77) != GC_OK;
-        of_object += gc_external_add(gc, owner, -(100 + i % 77)) != GC_OK;
-    }
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-    is(refused[0] + refused[1] + of_object, 0, "threads at once: nothing is refused");
-    is(stats().external_bytes, 0, "threads at once: nothing is left");
-    is(gc_heap_external_add(heap, -1), GC_ERROR_MISUSE, "threads at once: there is nothing to take off");
-}
-
 int main(void) {
     run(unowned, (gc_options){0});
     begin(NULL), unowned_budget(), end();
@@ -305,6 +277,5 @@ int main(void) {
     run(compacted, (gc_options){.heap_bytes_max = 16 * GC_REGION_BYTES});
     run(edges, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES});
     run(many, (gc_options){0});
-    run(at_once, (gc_options){0});
     return done();
 }
