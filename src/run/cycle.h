@@ -183,6 +183,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
     if (heap->options.non_generational) generation = 2;
+    gc__marking_decide(heap);
     gc__cycle_open(heap, generation, reason, compacting);
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
     if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();

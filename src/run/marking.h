@@ -69,6 +69,12 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
+/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. */
+GC__FN void gc__marking_decide(gc_heap *heap) {
+    bool ends = heap->cycle->marking == GC__MARKING_FINISH;
+    if (ends && gc__marker_is_spoilt(heap)) heap->cycle->marking = GC__MARKING_NONE;
+}
+
 #if GC_HAS_MODEL
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
@@ -192,9 +198,8 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         if (heap->marking) gc__handles_unsettle(heap);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
-    } else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
+    } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
         gc__marker_abort(heap);
-        heap->cycle->marking = GC__MARKING_NONE;
     }
 }
 

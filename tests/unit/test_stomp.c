@@ -232,6 +232,32 @@ static void two_heaps(void) {
 }
 
 /* A heap of its own, on its own thread, whose old slots get young referents all the time. */
+/* What only handles hold, among which the last collection passes over those that the marker has looked at. */
+static void switched_while_marking(void) {
+    enum { COUNT = 20000 }; /* so many that regions are dense, and stay */
+    static gc_handle handles[COUNT];
+    size_t wrong = 0;
+    for (uint64_t i = 0; i < COUNT; i++) handles[i] = gc_handle_create(heap, GC_HANDLE_STRONG, new_node(i));
+    full();
+    full();
+    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    ok(heap->marking, "a marking begins");
+    for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
+    is(gc_barrier_switch(GC_BARRIER_PRE_GROW), GC_OK, "and the barrier is switched when it is done");
+    gc__heap_lock(heap);
+    gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_GROWTH);
+    gc__heap_unlock(heap);
+    ok(!heap->marking, "it ends, by a collection that stops the program");
+    for (int i = 0; i < 2 * COUNT; i++) new_node(COUNT);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        const node *n = gc_handle_get(handles[i]);
+        wrong += !n || n->value != i;
+        gc_handle_destroy(heap, handles[i]);
+    }
+    is(wrong, 0, "what strong handles refer to survives");
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
+}
+
 static void *live_alone(void *wrong) {
     gc_options options = {.nursery_bytes = 64 << 10, .verify = GC_VERIFY_BEFORE};
     gc_heap *mine = gc_heap_create(&options);
@@ -278,6 +304,9 @@ int main(void) {
     run(log_switched, (gc_options){0});
     run(log_gap, (gc_options){0});
     run(watch, (gc_options){.nursery_bytes = (size_t)1 << 30});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1}); /* checkmark would look at all handles */
+    switched_while_marking();
+    end();
     two_heaps();
     two_threads(GC_BARRIER_OBJECT_LOGGING);
     two_threads(GC_BARRIER_POST_GROW);
