@@ -55,7 +55,7 @@ GC__FN void gc__handles_unsettle(gc_heap *heap) {
 /* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
 GC__FN bool gc__handles_settle(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    gc__lock_take(&heap->handles->lock);
+    if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
     if (!marker->settling && marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES) {
         marker->settling = heap->handles->segments;
         marker->settle_from = 0;

@@ -13,10 +13,10 @@
 /* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
 GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
+        f(&heap->marker->lock);
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
-        f(&heap->marker->lock);
         if (!heap->collector->crew) continue;
         f(&heap->collector->crew->space);
         f(&heap->collector->crew->lock);

@@ -328,7 +328,37 @@ static void of_a_host_that_stops(void) {
        "a host that stops its threads does so for fork");
 }
 
+/* Beside marking, which is about to look at handles: in the midst of a walk of them, whose lock the forking thread has. */
+static bool fork_on_handle(void *context, gc_handle handle, gc_handle_kind kind, void *object, void *extra) {
+    (void)handle, (void)kind, (void)object, (void)extra;
+    usleep(100000);
+    pid_t child = fork();
+    if (child) waitpid(child, (int *)context, 0);
+    if (child == 0) *(int *)context = -1;
+    return false;
+}
+
+static void beside_marking(void) {
+    enum { HANDLES = 5000 };
+    static gc_handle many[HANDLES];
+    int status = 1;
+    size_t wrong = 0;
+    for (uint64_t i = 0; i < HANDLES; i++) many[i] = gc_handle_create(heap, GC_HANDLE_STRONG, new_node(i));
+    full();
+    full();
+    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    alarm(PATIENCE_S);
+    gc_handle_walk(heap, fork_on_handle, &status);
+    full();
+    for (uint64_t i = 0; i < HANDLES; i++) wrong += ((node *)gc_handle_get(many[i]))->value != i;
+    if (status == -1) _exit(wrong ? 1 : 0);
+    is(status, 0, "a child forked beside marking goes on");
+    is(wrong, 0, "and so does the parent");
+    alarm(0);
+}
+
 int main(void) {
+    run(beside_marking, (gc_options){.concurrent = GC_CONCURRENT_ON});
     run(of_many_threads, (gc_options){.nursery_bytes = 256 << 10});
     run(of_many_threads, (gc_options){.conservative_stack = true, .nursery_bytes = 256 << 10});
     run(with_finalizer_thread, (gc_options){0});
