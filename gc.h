@@ -12995,7 +12995,7 @@ GC__FN void gc__handles_unsettle(gc_heap *heap) {
 /* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
 GC__FN bool gc__handles_settle(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    gc__lock_take(&heap->handles->lock);
+    if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
     if (!marker->settling && marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES) {
         marker->settling = heap->handles->segments;
         marker->settle_from = 0;
@@ -13074,6 +13074,12 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
     snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
              obstacle);
     gc__warn(&heap->options, message);
+}
+
+/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. */
+GC__FN void gc__marking_decide(gc_heap *heap) {
+    bool ends = heap->cycle->marking == GC__MARKING_FINISH;
+    if (ends && gc__marker_is_spoilt(heap)) heap->cycle->marking = GC__MARKING_NONE;
 }
 
 #if GC_HAS_MODEL
@@ -13199,9 +13205,8 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         if (heap->marking) gc__handles_unsettle(heap);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
-    } else if (generation == 2 && (heap->cycle->marking == GC__MARKING_NONE || gc__marker_is_spoilt(heap))) {
+    } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
         gc__marker_abort(heap);
-        heap->cycle->marking = GC__MARKING_NONE;
     }
 }
 
@@ -13702,6 +13707,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     gc__stores_check();
     if (heap->options.non_generational) generation = 2;
+    gc__marking_decide(heap);
     gc__cycle_open(heap, generation, reason, compacting);
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
     if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
@@ -15099,10 +15105,10 @@ GC__FN void gc__finalizers_free(gc_heap *heap) {
 /* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
 GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
+        f(&heap->marker->lock);
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
-        f(&heap->marker->lock);
         if (!heap->collector->crew) continue;
         f(&heap->collector->crew->space);
         f(&heap->collector->crew->lock);
