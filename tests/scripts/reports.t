@@ -116,7 +116,7 @@ stored() {
     page=$(GC_STRESS=allocation PATH=/nowhere "$dir/store" $4 2>&1)
     is $? 134 "$1: the program is aborted"
     matches "$page" 'stored a reference to a .cell. at .*, but that object was found dead in collection 2\.$' "$1: the object"
-    matches "$(sed -n '/the store is here:/,$p' <<< "$page" | sed 1d | sed 's/+0x.*//' | tr -d '\n')" \
+    matches "$(sed -n '/the store is here:/,$p' <<< "$page" | sed 1d | sed -E 's/(\.[a-z]+\.[0-9]+)*\+0x.*//' | tr -d '\n')" \
         '^gc\.h:     (gc_barrier_store_rank_sumgc\.h:     )?(setgc\.h:     )?makegc\.h:     (main|__libc)' "$1: the function that stores, and its callers"
 }
 stored 'a stale reference is stored' gcc -O1
