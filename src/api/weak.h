@@ -37,7 +37,8 @@ typedef struct gc_weak_entries {
    all are slots with the flag GC_SLOT_WEAK. scan_roots may report a table of the host's so, which every collection then looks
    at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
-    visitor->visit(visitor, (void *)(uintptr_t)entries, 1, GC__SLOT_ENTRIES);
+    gc_weak_entries given = *entries; /* which may be in the object, where slots are */
+    visitor->visit(visitor, &given, 1, GC__SLOT_ENTRIES);
 }
 
 #if !GC_HAS_MODEL

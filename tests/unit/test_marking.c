@@ -616,6 +616,33 @@ static void weak_tables(void) {
     scene_close();
 }
 
+/* The same, where the object holds the description of its entries. */
+typedef struct described {
+    gc_object header;
+    gc_weak_entries entries;
+} described;
+
+static void trace_described(void *object, gc_visitor *visitor) { gc_visit_weak(visitor, &((described *)object)->entries); }
+static const gc_type described_type = {.bytes = sizeof(described), .name = "described", .trace = trace_described};
+
+static void described_tables(void) {
+    void *keys[2] = {NULL, NULL};
+    described *t = NULL;
+    GC_ROOTS(gc, t);
+    scene_open();
+    t = gc_new(gc, &described_type);
+    t->entries = (gc_weak_entries){.kind = GC_WEAK_REFS, .keys = keys, .count = 2, .flags = GC_SLOT_OWNED};
+    gc_store_in(gc, t, &keys[0], new_node(41));
+    gc_store_in(gc, t, &keys[1], scanned);
+    age(&t, 2);
+    begin_marking();
+    mark_all();
+    finish();
+    ok(!keys[0] && keys[1] == scanned, "a table that holds the description of its entries is looked at in the last pause");
+    t = NULL;
+    scene_close();
+}
+
 /* Objects with trace functions, more than there is room to note, some of which become old meanwhile. */
 typedef struct traced {
     gc_object header;
@@ -968,7 +995,7 @@ int main(void) {
     gc_options beside = TESTED;
     beside.concurrent_trace_functions = true;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
-        run(trace_functions, beside), run(weak_tables, beside);
+        run(trace_functions, beside), run(weak_tables, beside), run(described_tables, beside);
     run(holes_are_filled, tested);
     run(holes_are_filled, scarce);
     gc_options leaving = TESTED;
