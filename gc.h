@@ -978,7 +978,8 @@ typedef struct gc_weak_entries {
    all are slots with the flag GC_SLOT_WEAK. scan_roots may report a table of the host's so, which every collection then looks
    at as a whole. [trace functions, scan_roots; never collects; cannot fail] */
 static inline void gc_visit_weak(gc_visitor *visitor, const gc_weak_entries *entries) {
-    visitor->visit(visitor, (void *)(uintptr_t)entries, 1, GC__SLOT_ENTRIES);
+    gc_weak_entries given = *entries; /* which may be in the object, where slots are */
+    visitor->visit(visitor, &given, 1, GC__SLOT_ENTRIES);
 }
 
 #if !GC_HAS_MODEL
@@ -8815,7 +8816,8 @@ GC__OUT_OF_LINE size_t gc__written_length(const gc__worker *worker, uintptr_t ar
     const gc_type *type = gc__object_type(array);
     size_t length = gc__object_length(array);
     uintptr_t first = array + type->bytes;
-    if (!gc__has_pause_goal(worker->heap) || type->element_values) return length;
+    bool mapped = !worker->heap->options.memory; /* not by the host: the system may forget where shared pages are */
+    if (!mapped || !gc__has_pause_goal(worker->heap) || type->element_values) return length;
     uintptr_t end = gc__os_written_end(first, first + length * type->element_bytes);
     return (end - first + type->element_bytes - 1) / type->element_bytes;
 }

@@ -311,7 +311,8 @@ GC__OUT_OF_LINE size_t gc__written_length(const gc__worker *worker, uintptr_t ar
     const gc_type *type = gc__object_type(array);
     size_t length = gc__object_length(array);
     uintptr_t first = array + type->bytes;
-    if (!gc__has_pause_goal(worker->heap) || type->element_values) return length;
+    bool mapped = !worker->heap->options.memory; /* not by the host: the system may forget where shared pages are */
+    if (!mapped || !gc__has_pause_goal(worker->heap) || type->element_values) return length;
     uintptr_t end = gc__os_written_end(first, first + length * type->element_bytes);
     return (end - first + type->element_bytes - 1) / type->element_bytes;
 }

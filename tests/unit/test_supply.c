@@ -16,6 +16,7 @@ typedef struct host {
     size_t reserves_left, commits_left; /* until they are refused; SIZE_MAX: never */
     size_t shift;                       /* how far beside a multiple of the alignment */
     bool keeps;                         /* discards nothing */
+    bool shares;                        /* memory is mapped as that of files is */
 } host;
 
 static bool is_reserved(const host *self, const char *start, size_t bytes) {
@@ -38,7 +39,8 @@ static void *reserve(void *context, size_t bytes, size_t alignment, bool readabl
     if (!self->reserves_left || (!readable && self->reserve_bytes_max && bytes > self->reserve_bytes_max)) return NULL;
     if (self->reserves_left != SIZE_MAX) self->reserves_left--;
     while (self->reserved[i].start) i++;
-    char *mapped = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int flags = (self->shares ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE;
+    char *mapped = mmap(NULL, bytes + alignment, PROT_NONE, flags, -1, 0);
     if (mapped == MAP_FAILED) return NULL;
     char *start = (char *)(((uintptr_t)mapped + alignment - 1) & ~(uintptr_t)(alignment - 1));
     if (readable) mprotect(start, bytes, PROT_READ);
@@ -243,7 +245,29 @@ static void marked_twice(void) {
     is(the_host.wrong + reserved_now(), 0, "released, too");
 }
 
+/* The system may take pages of shared memory out of the process's table, and find them again: what it tells of them does not
+   show whether an array was written to. */
+static void shared(void) {
+    enum { SLOTS = 1 << 18 };
+    fresh();
+    the_host.shares = the_host.keeps = true;
+    begin(&(gc_options){.memory = &memory, .concurrent = GC_CONCURRENT_ON, .nursery_bytes = 64 << 20});
+    {
+        vector *huge = new_vector(SLOTS);
+        GC_ROOTS(gc, huge);
+        gc_store(gc, &huge->items[SLOTS - 1], new_node(7));
+        gc_handle kept = gc_handle_create(heap, GC_HANDLE_WEAK, huge->items[SLOTS - 1]);
+        size_t page = (size_t)sysconf(_SC_PAGESIZE), half = SLOTS / 2 * 8;
+        uintptr_t from = ((uintptr_t)huge + half) / page * page;
+        is(madvise((void *)from, half / page * page + page, MADV_DONTNEED), 0, "the system forgets where the pages of an array are");
+        gc_collect(heap, 1, 0);
+        ok(gc_handle_get(kept) && gc_handle_get(kept) == huge->items[SLOTS - 1], "what its last slot refers to survives");
+    }
+    end();
+}
+
 int main(void) {
+    shared();
     counted();
     marked_twice();
     refused_reserves();
