@@ -69,12 +69,15 @@ GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
         region->stays = true;
 }
 
-/* A collection has met the slot, whose referent is old. */
+/* A collection has met the slot, whose referent is old; outside of the heap it is one of the object's that is traced. */
 GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
-    if (!gc__is_leaving(ref) || !gc__in_arena(slot)) return;
-    if ((gc__barrier_age(&gc__tables, slot) & GC_AGE_GENERATION) != 2) return;
+    uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the owner's trace function is called in the last pause */
+    if (!gc__is_leaving(ref) || !gc__is_marking(place)) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    gc__leaving_note(worker->heap, slot, ref);
+    if (place == slot)
+        gc__leaving_note(worker->heap, slot, ref);
+    else
+        gc__shade_wait(worker->heap, place);
     if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 

@@ -119,6 +119,13 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
+/* A table that holds an object that leaves is needed once more, wherever its entries are. */
+GC__OUT_OF_LINE void gc__leaving_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
+    gc__leaving_meet(worker, 0, gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value));
+    if (entries->kind == GC_WEAK_REFS) return;
+    gc__leaving_meet(worker, 0, gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value));
+}
+
 /* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
    slots. Without memory for the note all slots are strong. */
 GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
@@ -134,6 +141,7 @@ GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries 
     const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
+        if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__leaving_meet_entry(worker, entries, i, value);
         if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)

@@ -646,6 +646,47 @@ static void described_tables(void) {
     scene_close();
 }
 
+/* One that gets its slots outside of the heap, and stores into them, when the marker has called its trace function. */
+typedef struct growing {
+    gc_object header;
+    void **slots;
+    size_t count;
+} growing;
+
+static void trace_growing(void *object, gc_visitor *visitor) {
+    const growing *g = object;
+    if (g->count) gc_visit(visitor, g->slots, g->count - 1, GC_SLOT_OWNED);
+    if (g->count) gc_visit_weak(visitor, &(gc_weak_entries){.keys = g->slots + g->count - 1, .count = 1, .flags = GC_SLOT_OWNED});
+}
+static const gc_type growing_type = {.bytes = sizeof(growing), .name = "growing", .trace = trace_growing};
+
+static void growing_objects(bool weak) {
+    void *slots[2] = {NULL, NULL};
+    growing *g = NULL;
+    node *before = NULL, *behind = NULL; /* so that its region is dense, and stays */
+    GC_ROOTS(gc, g, before, behind);
+    scene_open();
+    before = new_list(20000);
+    g = gc_new(gc, &growing_type);
+    behind = new_list(20000);
+    full();
+    full();
+    begin_marking();
+    mark_all();
+    ok(gc__is_leaving((uintptr_t)last_of(list)) && !gc__is_leaving((uintptr_t)g), "a region leaves, and another one stays");
+    g->slots = slots;
+    g->count = 2;
+    gc_store_in(gc, g, &slots[weak], last_of(list));
+    gc_collect(heap, 0, 0);
+    finish();
+    ok(slots[weak] == last_of(list), "%s slots that an object has got beside the marking are updated", weak ? "weak" : "strong");
+    g = NULL;
+    scene_close();
+}
+
+static void strongly_growing_objects(void) { growing_objects(false); }
+static void weakly_growing_objects(void) { growing_objects(true); }
+
 /* Objects with trace functions, more than there is room to note, some of which become old meanwhile. */
 typedef struct traced {
     gc_object header;
@@ -1004,6 +1045,11 @@ int main(void) {
     gc_options leaving = TESTED;
     leaving.test_leaving = true;
     run(regions_leave, leaving);
+    leaving.concurrent_trace_functions = true;
+    run(strongly_growing_objects, leaving);
+    run(weakly_growing_objects, leaving);
+    leaving.concurrent_trace_functions = false;
+    run(strongly_growing_objects, leaving);
     run(unlisted_regions_leave, leaving);
     leaving.test_scarce_memory = true;
     run(regions_stay, leaving);
