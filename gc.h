@@ -7933,7 +7933,8 @@ typedef struct gc__marker {
     size_t grown_bytes;           /* by how much that grew during the last marking */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
     gc_reason reason;             /* of that collection */
-    void (*await_end)(gc_heap *); /* called by the thread when no collection has come for a while since it was done */
+    bool gives_back;              /* memory is left to give back to the system; atomic */
+    void (*rests)(gc_heap *);     /* called by the thread when it has rested for a while, and is done or is to give back */
     bool is_closing;              /* the heap is being destroyed: written under its lock */
     bool refused;                 /* the system gave no memory or no thread: not tried again */
     bool has_thread, is_ending;   /* the second is atomic */
@@ -10741,18 +10742,22 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
-   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. */
+   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it; or where a
+   thread marks beside mutators, it does that when it rests. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
     soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES));
-    bool at_once = heap->collection.reason == GC_REASON_INDUCED;
+    bool beside = heap->cycle->marking == GC__MARKING_FINISH && heap->marker->has_thread;
+    bool at_once = heap->collection.reason == GC_REASON_INDUCED && !beside;
+    size_t most = at_once ? SIZE_MAX : beside ? GC__TRIM_REGIONS_MIN : GC__TRIM_REGIONS_MAX;
     heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
-    for (size_t i = 0; heap->trim_bytes && heap->free && (at_once || i < GC__TRIM_REGIONS_MAX); i++) {
+    for (size_t i = 0; heap->trim_bytes && heap->free && i < most; i++) {
         gc__heap_release_free(heap);
         heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     }
+    if (beside) __atomic_store_n(&heap->marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
 }
 
 #define GC__STOPS_FIRST 4
@@ -13030,6 +13035,7 @@ GC__FN bool gc__handles_settle(gc_heap *heap) {
 
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
+#define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 #define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
@@ -13098,7 +13104,7 @@ GC__FN void gc__marking_decide(gc_heap *heap) {
 #if GC_HAS_MODEL
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_hire(gc_heap *heap, void (*await_end)(gc_heap *heap)) { (void)heap, (void)await_end; }
+GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
@@ -13136,10 +13142,12 @@ GC__FN void gc__marker_thread(void *context) {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
         if (more) continue;
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+        bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
+        bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+        uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
         __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
-        gc__os_wait_for(&marker->turn, turn, (done ? GC__MARKING_PATIENCE_MS : 1000) * GC__NS_PER_MS);
-        if (done && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->await_end(heap);
+        gc__os_wait_for(&marker->turn, turn, patience_ms * GC__NS_PER_MS);
+        if (asks && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->rests(heap);
     }
 }
 
@@ -13165,10 +13173,10 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
 
 /* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
    hold a lock of the C library. */
-GC__FN void gc__marking_hire(gc_heap *heap, void (*await_end)(gc_heap *heap)) {
+GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
     if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
-    marker->await_end = await_end;
+    marker->rests = rests;
     marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
     if (marker->has_thread) return;
     marker->refused = true;
@@ -13798,12 +13806,17 @@ GC__FN void gc__marking_end_done(gc_heap *heap) {
 /* On the marker's thread. While other threads run, one of them collects when it comes to a safe point or has spent its window;
    if all are in preemptive mode, as in a server that waits for requests, this one does, so that memory is given back. Hosts that
    suspend threads themselves know nothing of this one. */
-GC__FN void gc__marking_await_end(gc_heap *heap) {
+GC__FN void gc__marking_rests(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
+    if (!heap->marking) {
+        gc__heap_trim(heap);
+        __atomic_store_n(&marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+    }
     bool asks = heap->options.suspend != NULL;
     for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
         asks = gc__is_cooperative(thread);
-    if (!heap->marking || heap->marker->is_closing) {
+    if (!heap->marking || marker->is_closing) {
         asks = false;
     } else if (!asks) {
         gc__marking_end_done(heap);
@@ -13817,7 +13830,7 @@ GC__FN void gc__marking_await_end(gc_heap *heap) {
 
 /* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
 GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap, gc__marking_await_end);
+    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap, gc__marking_rests);
     return gc__collect_for_marking(heap, marking, reason);
 }
 

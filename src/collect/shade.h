@@ -52,7 +52,8 @@ typedef struct gc__marker {
     size_t grown_bytes;           /* by how much that grew during the last marking */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
     gc_reason reason;             /* of that collection */
-    void (*await_end)(gc_heap *); /* called by the thread when no collection has come for a while since it was done */
+    bool gives_back;              /* memory is left to give back to the system; atomic */
+    void (*rests)(gc_heap *);     /* called by the thread when it has rested for a while, and is done or is to give back */
     bool is_closing;              /* the heap is being destroyed: written under its lock */
     bool refused;                 /* the system gave no memory or no thread: not tried again */
     bool has_thread, is_ending;   /* the second is atomic */

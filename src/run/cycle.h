@@ -261,12 +261,17 @@ GC__FN void gc__marking_end_done(gc_heap *heap) {
 /* On the marker's thread. While other threads run, one of them collects when it comes to a safe point or has spent its window;
    if all are in preemptive mode, as in a server that waits for requests, this one does, so that memory is given back. Hosts that
    suspend threads themselves know nothing of this one. */
-GC__FN void gc__marking_await_end(gc_heap *heap) {
+GC__FN void gc__marking_rests(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
+    if (!heap->marking) {
+        gc__heap_trim(heap);
+        __atomic_store_n(&marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+    }
     bool asks = heap->options.suspend != NULL;
     for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
         asks = gc__is_cooperative(thread);
-    if (!heap->marking || heap->marker->is_closing) {
+    if (!heap->marking || marker->is_closing) {
         asks = false;
     } else if (!asks) {
         gc__marking_end_done(heap);
@@ -280,7 +285,7 @@ GC__FN void gc__marking_await_end(gc_heap *heap) {
 
 /* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
 GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap, gc__marking_await_end);
+    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap, gc__marking_rests);
     return gc__collect_for_marking(heap, marking, reason);
 }
 

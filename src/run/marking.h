@@ -10,6 +10,7 @@
 
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
+#define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 #define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
@@ -78,7 +79,7 @@ GC__FN void gc__marking_decide(gc_heap *heap) {
 #if GC_HAS_MODEL
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_hire(gc_heap *heap, void (*await_end)(gc_heap *heap)) { (void)heap, (void)await_end; }
+GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
@@ -116,10 +117,12 @@ GC__FN void gc__marker_thread(void *context) {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
         if (more) continue;
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+        bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
+        bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+        uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
         __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
-        gc__os_wait_for(&marker->turn, turn, (done ? GC__MARKING_PATIENCE_MS : 1000) * GC__NS_PER_MS);
-        if (done && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->await_end(heap);
+        gc__os_wait_for(&marker->turn, turn, patience_ms * GC__NS_PER_MS);
+        if (asks && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->rests(heap);
     }
 }
 
@@ -145,10 +148,10 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
 
 /* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
    hold a lock of the C library. */
-GC__FN void gc__marking_hire(gc_heap *heap, void (*await_end)(gc_heap *heap)) {
+GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
     if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
-    marker->await_end = await_end;
+    marker->rests = rests;
     marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
     if (marker->has_thread) return;
     marker->refused = true;

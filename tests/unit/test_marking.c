@@ -961,9 +961,11 @@ static void with_a_thread(void) {
 
 /* A program that does not allocate any more still has its marking ended, and its memory given back. */
 static const void *ended_by;
+static size_t left_to_give; /* when the last collection ended */
 static void on_end(void *host, const gc_collection *collection) {
     (void)host;
     if (collection->generation == 2) ended_by = gc__os_self();
+    left_to_give = heap->trim_bytes;
 }
 
 static uint64_t finished(void) { return stats().concurrent_finished; }
@@ -987,6 +989,16 @@ static void ends_when_idle(void) {
     }
     ok(finished() == before + 1 && ended_by != gc__os_self(), "it ends beside a program in native code");
     ok(stats().live_bytes < 1 << 20, "and frees what died");
+    size_t left = left_to_give, held = SIZE_MAX;
+    {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        for (int i = 0; i < 5000 && held > left / 2; i++, usleep(1000)) {
+            gc__heap_lock(heap);
+            held = gc__held_bytes(heap);
+            gc__heap_unlock(heap);
+        }
+    }
+    ok(left > 4 << 20 && held <= left / 2, "its pause leaves %zu KiB to be given back, of which %zu are held some time later", left >> 10, held >> 10);
     leave_garbage();
     before = finished();
     for (int i = 0; i < 5000 && finished() == before; i++) {
