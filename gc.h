@@ -7148,6 +7148,9 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 /* Note slots of old objects that refer to leaving regions. */
 #define GC__BEYOND_LEAVING 8
 
+/* What is done if the slots' object may be dead. */
+GC__FN uint8_t gc__beyond_of_dead(uint8_t beyond) { return GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); }
+
 struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
@@ -7952,11 +7955,15 @@ GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
 }
 
+GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {
+    return __atomic_load_n(&marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
+}
+
 /* Whether a word that refers to generation 2 is an object. */
 GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
-    return __atomic_load_n(&gc__the_arena.marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
+    return gc__shade_bit(gc__the_arena.marks, word);
 }
 
 /* There is no room in the log. */
@@ -7975,9 +7982,7 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
     gc__marker *marker = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap->marker;
     bool many = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_BLIND;
-    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) &&
-        __atomic_load_n(&gc__cycle_marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1)
-        return;
+    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) && gc__shade_bit(gc__cycle_marks, word)) return;
     size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
     if (place < GC__SHADE_LOG)
         __atomic_store_n(&marker->log[place], word, __ATOMIC_RELEASE);
@@ -9073,8 +9078,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
-    if (!(beyond & GC__BEYOND_SHADE_CARDS)) /* the object may be dead */
-        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING);
+    if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = gc__beyond_of_dead(beyond);
     if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
@@ -9182,7 +9186,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
     uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
-        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); /* the object may be dead */
+        worker->beyond = gc__beyond_of_dead(beyond);
         gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
         worker->beyond = beyond;
         return;
@@ -9333,11 +9337,13 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
     for (size_t i = 0; i < count; i++) gc__marker_slot(beside->heap, (gc_word *)slot + i, value);
 }
 
-/* Calls the object's trace function, or has the object wait for the last pause. */
-GC__FN void gc__marker_trace(gc_heap *heap, uintptr_t object) {
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, !heap->options.concurrent_trace_functions};
-    if (!beside.waits) gc__object_trace(object, &beside.visitor);
+/* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
+GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
+    bool may = heap->options.concurrent_trace_functions;
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may};
+    if (may) gc__object_trace(object, &beside.visitor);
     if (beside.waits) gc__shade_wait(heap, object);
+    return may;
 }
 
 /* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
@@ -9357,8 +9363,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    if (type->trace) gc__marker_trace(heap, object);
-    if (type->trace && !heap->options.concurrent_trace_functions) return;
+    if (type->trace && !gc__marker_trace(heap, object)) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
@@ -10552,9 +10557,14 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 /* By how much it may grow from one full collection to the next. */
 GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
-/* The memory of regions that no object takes. */
+/* The memory that is in use, but for holes that promotion will fill. */
+GC__FN size_t gc__pace_used(const gc_heap *heap) {
+    return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+}
+
+/* The part of it that no object takes. */
 GC__FN size_t gc__pace_holes(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t used = gc__pace_used(heap);
     size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return used - gc__min(used, bytes);
 }
@@ -10573,7 +10583,7 @@ GC__FN size_t gc__pace_copies(const gc_heap *heap) {
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
-    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes), growth = gc__growth_due(heap);
+    size_t used = gc__pace_used(heap), growth = gc__growth_due(heap);
     bool grows = heap->pace->nursery_grows != 0, holes = !heap->options.non_moving && gc__pace_holes(heap) > growth / 4;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : spent / 100 * heap->pace->survival[0];
     if (!grows) used -= gc__min(used, spent - gc__min(spent, nursery / 2));
@@ -12971,10 +12981,8 @@ GC__FN void gc__limit_look(gc_heap *heap) {
 
 GC__FN bool gc__is_settled(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
-    size_t index = gc__mark_index(object);
     unsigned age = gc__barrier_age(&gc__tables, object);
-    if (!(age & GC__AGE_MARKING) || age & GC__AGE_LEAVING) return false;
-    return __atomic_load_n(&gc__cycle_marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
+    return age & GC__AGE_MARKING && !(age & GC__AGE_LEAVING) && gc__shade_bit(gc__cycle_marks, object);
 }
 
 /* The clump is settled from now on, if it can be and has no young objects. Dependents of marked objects are shaded. Returns
@@ -13803,28 +13811,32 @@ GC__FN void gc__marking_end_done(gc_heap *heap) {
     if (waits) gc__collect_for_marking(heap, GC__MARKING_FINISH, marker->reason);
 }
 
-/* On the marker's thread. While other threads run, one of them collects when it comes to a safe point or has spent its window;
-   if all are in preemptive mode, as in a server that waits for requests, this one does, so that memory is given back. Hosts that
-   suspend threads themselves know nothing of this one. */
+/* Ends a marking that is done where all threads are in preemptive mode, as in a server that waits for requests. Otherwise one
+   of them does when it comes to a safe point or has spent its window: hosts that suspend threads themselves know nothing of the
+   marker's. The lock is held. */
+GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
+    bool asks = heap->options.suspend != NULL;
+    for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
+        asks = gc__is_cooperative(thread);
+    if (!asks) {
+        gc__marking_end_done(heap);
+        return;
+    }
+    __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+}
+
+/* On the marker's thread, when it has rested for a while: has the marking ended, or gives memory back. */
 GC__FN void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
     if (!heap->marking) {
         gc__heap_trim(heap);
         __atomic_store_n(&marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+    } else if (!marker->is_closing) {
+        gc__marking_end_or_ask(heap);
     }
-    bool asks = heap->options.suspend != NULL;
-    for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
-        asks = gc__is_cooperative(thread);
-    if (!heap->marking || marker->is_closing) {
-        asks = false;
-    } else if (!asks) {
-        gc__marking_end_done(heap);
-    } else {
-        __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
-    }
-    for (gc_thread *thread = heap->threads->first; thread && asks; thread = gc__record(thread)->next)
-        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
     gc__heap_unlock(heap);
 }
 

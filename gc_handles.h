@@ -1327,15 +1327,15 @@ GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, si
     }
 }
 
-GC__FN gc__clumps gc__clumps_which(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context) {
-    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context, false};
+GC__FN gc__clumps gc__clumps_which(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
+                                   bool skips) {
+    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context, skips};
     return all;
 }
 
 GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
                             bool skips) {
-    gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context);
-    all.skips = skips;
+    const gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context, skips);
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         gc__clumps_of(&all, segment, 0, sizeof segment->youth);
 }
@@ -1356,8 +1356,8 @@ GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->m
 
 /* The same, where f changes nothing but the clump: by any thread. */
 GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, int generation, gc__clump_function f) {
-    gc__clumps all = gc__clumps_which(worker->heap, kinds, generation, f, NULL);
-    all.skips = gc__settled_are_skipped(worker->heap);
+    bool skips = gc__settled_are_skipped(worker->heap);
+    gc__clumps all = gc__clumps_which(worker->heap, kinds, generation, f, NULL, skips);
     size_t units = 0;
     for (const gc__handle_segment *segment = all.heap->handles->segments; segment; segment = segment->next)
         units += sizeof segment->youth / GC__UNIT_CLUMPS;

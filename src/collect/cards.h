@@ -10,8 +10,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
-    if (!(beyond & GC__BEYOND_SHADE_CARDS)) /* the object may be dead */
-        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING);
+    if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = gc__beyond_of_dead(beyond);
     if (!object) object = large ? to : gc__mark_next(from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
@@ -119,7 +118,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
     uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
-        worker->beyond = GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); /* the object may be dead */
+        worker->beyond = gc__beyond_of_dead(beyond);
         gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
         worker->beyond = beyond;
         return;

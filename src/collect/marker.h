@@ -84,11 +84,13 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
     for (size_t i = 0; i < count; i++) gc__marker_slot(beside->heap, (gc_word *)slot + i, value);
 }
 
-/* Calls the object's trace function, or has the object wait for the last pause. */
-GC__FN void gc__marker_trace(gc_heap *heap, uintptr_t object) {
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, !heap->options.concurrent_trace_functions};
-    if (!beside.waits) gc__object_trace(object, &beside.visitor);
+/* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
+GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
+    bool may = heap->options.concurrent_trace_functions;
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may};
+    if (may) gc__object_trace(object, &beside.visitor);
     if (beside.waits) gc__shade_wait(heap, object);
+    return may;
 }
 
 /* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
@@ -108,8 +110,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    if (type->trace) gc__marker_trace(heap, object);
-    if (type->trace && !heap->options.concurrent_trace_functions) return;
+    if (type->trace && !gc__marker_trace(heap, object)) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);

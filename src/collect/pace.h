@@ -59,9 +59,14 @@ GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) 
 /* By how much it may grow from one full collection to the next. */
 GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
-/* The memory of regions that no object takes. */
+/* The memory that is in use, but for holes that promotion will fill. */
+GC__FN size_t gc__pace_used(const gc_heap *heap) {
+    return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+}
+
+/* The part of it that no object takes. */
 GC__FN size_t gc__pace_holes(const gc_heap *heap) {
-    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
+    size_t used = gc__pace_used(heap);
     size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return used - gc__min(used, bytes);
 }
@@ -80,7 +85,7 @@ GC__FN size_t gc__pace_copies(const gc_heap *heap) {
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
-    size_t used = gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes), growth = gc__growth_due(heap);
+    size_t used = gc__pace_used(heap), growth = gc__growth_due(heap);
     bool grows = heap->pace->nursery_grows != 0, holes = !heap->options.non_moving && gc__pace_holes(heap) > growth / 4;
     size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : spent / 100 * heap->pace->survival[0];
     if (!grows) used -= gc__min(used, spent - gc__min(spent, nursery / 2));

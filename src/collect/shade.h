@@ -71,11 +71,15 @@ GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
 }
 
+GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {
+    return __atomic_load_n(&marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
+}
+
 /* Whether a word that refers to generation 2 is an object. */
 GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
-    return __atomic_load_n(&gc__the_arena.marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
+    return gc__shade_bit(gc__the_arena.marks, word);
 }
 
 /* There is no room in the log. */
@@ -94,9 +98,7 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
     gc__marker *marker = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap->marker;
     bool many = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_BLIND;
-    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) &&
-        __atomic_load_n(&gc__cycle_marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1)
-        return;
+    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) && gc__shade_bit(gc__cycle_marks, word)) return;
     size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
     if (place < GC__SHADE_LOG)
         __atomic_store_n(&marker->log[place], word, __ATOMIC_RELEASE);

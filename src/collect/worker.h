@@ -30,6 +30,9 @@
 /* Note slots of old objects that refer to leaving regions. */
 #define GC__BEYOND_LEAVING 8
 
+/* What is done if the slots' object may be dead. */
+GC__FN uint8_t gc__beyond_of_dead(uint8_t beyond) { return GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); }
+
 struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */

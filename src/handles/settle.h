@@ -13,10 +13,8 @@
 
 GC__FN bool gc__is_settled(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
-    size_t index = gc__mark_index(object);
     unsigned age = gc__barrier_age(&gc__tables, object);
-    if (!(age & GC__AGE_MARKING) || age & GC__AGE_LEAVING) return false;
-    return __atomic_load_n(&gc__cycle_marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
+    return age & GC__AGE_MARKING && !(age & GC__AGE_LEAVING) && gc__shade_bit(gc__cycle_marks, object);
 }
 
 /* The clump is settled from now on, if it can be and has no young objects. Dependents of marked objects are shaded. Returns

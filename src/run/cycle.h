@@ -258,28 +258,32 @@ GC__FN void gc__marking_end_done(gc_heap *heap) {
     if (waits) gc__collect_for_marking(heap, GC__MARKING_FINISH, marker->reason);
 }
 
-/* On the marker's thread. While other threads run, one of them collects when it comes to a safe point or has spent its window;
-   if all are in preemptive mode, as in a server that waits for requests, this one does, so that memory is given back. Hosts that
-   suspend threads themselves know nothing of this one. */
+/* Ends a marking that is done where all threads are in preemptive mode, as in a server that waits for requests. Otherwise one
+   of them does when it comes to a safe point or has spent its window: hosts that suspend threads themselves know nothing of the
+   marker's. The lock is held. */
+GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
+    bool asks = heap->options.suspend != NULL;
+    for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
+        asks = gc__is_cooperative(thread);
+    if (!asks) {
+        gc__marking_end_done(heap);
+        return;
+    }
+    __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+}
+
+/* On the marker's thread, when it has rested for a while: has the marking ended, or gives memory back. */
 GC__FN void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
     if (!heap->marking) {
         gc__heap_trim(heap);
         __atomic_store_n(&marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+    } else if (!marker->is_closing) {
+        gc__marking_end_or_ask(heap);
     }
-    bool asks = heap->options.suspend != NULL;
-    for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
-        asks = gc__is_cooperative(thread);
-    if (!heap->marking || marker->is_closing) {
-        asks = false;
-    } else if (!asks) {
-        gc__marking_end_done(heap);
-    } else {
-        __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
-    }
-    for (gc_thread *thread = heap->threads->first; thread && asks; thread = gc__record(thread)->next)
-        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
     gc__heap_unlock(heap);
 }
 

@@ -501,6 +501,10 @@ static void finalizers_and_dependents(void) {
 /* Handles that the marker has looked at are not looked at by the last collection, unless they were set since. */
 enum { SETTLING = 256 };
 
+static void mark_and_settle(void) {
+    for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
+}
+
 static size_t settled_clumps(gc_handle *handles) {
     size_t count = 0;
     for (size_t i = 0; i < SETTLING; i += GC__HANDLE_CLUMP) {
@@ -547,8 +551,7 @@ static void settled_handles(void) {
     full();
     gc_handle_set(found, NULL); /* which leaves an old object that no cycle marks */
     begin_marking();
-    for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
-    heap->marker->done = true;
+    mark_and_settle();
     const gc_handle_kind settling[] = {GC_HANDLE_STRONG, GC_HANDLE_WEAK, GC_HANDLE_WEAK_LONG, GC_HANDLE_DEPENDENT};
     for (size_t i = 0; i < 4; i++)
         ok(settled_clumps(handles[settling[i]]) >= SETTLING / GC__HANDLE_CLUMP / 2, "%zu clumps of kind %d are settled", settled_clumps(handles[settling[i]]), settling[i]);
@@ -564,8 +567,7 @@ static void settled_handles(void) {
     ok(!gc_handle_get(handles[GC_HANDLE_WEAK_LONG][100]), "a handle that was set to an object that died is cleared");
     gc_handle_set_dependent(handles[GC_HANDLE_DEPENDENT][40], NULL);
     begin_marking();
-    for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
-    heap->marker->done = true;
+    mark_and_settle();
     gc_handle_set(handles[GC_HANDLE_WEAK_LONG][200], gc_handle_get(lost));
     gc_collect(heap, 1, 0);
     finish();
