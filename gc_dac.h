@@ -1037,6 +1037,7 @@ GC__DAC_FN unsigned gc__dac_os_registers(int tid, uint64_t *words, unsigned most
 #define GC__DAC_BLOCK_SHIFT 14 /* log2 of the bytes that are read at a time from a target that is not in memory */
 #define GC__DAC_BLOCKS_LOG2 9  /* of how many are kept of them */
 #define GC__DAC_BLOCKS ((size_t)1 << GC__DAC_BLOCKS_LOG2)
+#define GC__DAC_WAYS_LOG2 2    /* of how many places one block may be in: few tables must not drive each other out */
 #define GC__DAC_BLOCK_PART 4096
 #define GC__DAC_TEXT_MAX 400   /* of a name */
 
@@ -1113,6 +1114,7 @@ struct gc_dac {
     gc__dac_chunk *chunks;
     uint8_t *blocks;
     gc__dac_block_tag *block_tags;
+    size_t block_turn;    /* the way that the next block takes */
     uint8_t *object;      /* the contents of gc_dac_object_at's last object */
     size_t object_bytes;
     gc_dac_type *last_type;
@@ -1241,16 +1243,26 @@ GC__DAC_FN bool gc__dac_block_read(gc_dac *dac, uint64_t address, uint8_t *to, s
     return dac->target.read(dac->target.context, address, to, bytes) == bytes;
 }
 
+/* The place of a block: where it is, or the next way of its set. */
+GC__DAC_FN size_t gc__dac_block_place(gc_dac *dac, uint64_t number) {
+    const size_t ways = (size_t)1 << GC__DAC_WAYS_LOG2;
+    /* Tables are far apart, by multiples of what their places could be counted by. */
+    size_t set = (size_t)(number * 0x9E3779B97F4A7C15u >> (64 - GC__DAC_BLOCKS_LOG2 + GC__DAC_WAYS_LOG2));
+    size_t place = set << GC__DAC_WAYS_LOG2;
+    for (size_t way = 0; way < ways; way++)
+        if (dac->block_tags[place + way].number == number + 1) return place + way;
+    return place + dac->block_turn++ % ways;
+}
+
 /* The block that has the address, read at least from there on for so many bytes, which are all in it. Where a mapping begins
    or ends within it, it is read in parts. NULL: they are not readable. */
 GC__DAC_FN const uint8_t *gc__dac_block(gc_dac *dac, uint64_t address, size_t bytes) {
     uint64_t number = address >> GC__DAC_BLOCK_SHIFT, base = number << GC__DAC_BLOCK_SHIFT;
-    /* Tables are far apart, by multiples of what their places could be counted by. */
-    size_t slot = (size_t)(number * 0x9E3779B97F4A7C15u >> (64 - GC__DAC_BLOCKS_LOG2));
     size_t first = (size_t)(address - base) / GC__DAC_BLOCK_PART;
     if (!gc__dac_blocks_open(dac)) return NULL;
-    uint8_t *block = dac->blocks + (slot << GC__DAC_BLOCK_SHIFT);
-    gc__dac_block_tag *tag = &dac->block_tags[slot];
+    size_t place = gc__dac_block_place(dac, number);
+    uint8_t *block = dac->blocks + (place << GC__DAC_BLOCK_SHIFT);
+    gc__dac_block_tag *tag = &dac->block_tags[place];
     if (tag->number != number + 1) {
         tag->number = 0;
         bool whole = gc__dac_block_read(dac, base, block, (size_t)1 << GC__DAC_BLOCK_SHIFT);

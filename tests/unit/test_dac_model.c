@@ -101,6 +101,17 @@ int main(void) {
     bool dirty;
     for (uint64_t i = 0; i < 2000; i++) known += gc_dac_card(dac, all.reference + i % 2 * GC_REGION_BYTES, &dirty);
     ok(known == 2000 && reads - before < 40, "2,000 cards are looked up by %u reads of the target", reads - before);
+
+    /* Two tables, wherever they are, are read once each. */
+    static char tables[4096 << GC__DAC_BLOCK_SHIFT];
+    unsigned most = 0;
+    for (size_t other = 1; other < 4096; other++) {
+        before = reads;
+        for (unsigned i = 0; i < 8; i++)
+            gc__dac_load(dac, (uintptr_t)tables + (i % 2 * other << GC__DAC_BLOCK_SHIFT), &dirty, 1);
+        if (reads - before > most) most = reads - before;
+    }
+    ok(most > 0 && most <= 2, "two far places are read once each, not %u times in all", most);
     gc_dac_close(dac);
 
     uint64_t *fixed = gc_allocate_fixed(gc, 64);
