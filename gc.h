@@ -4284,6 +4284,13 @@ GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
+GC__FN size_t gc__marks_count(const gc__region *region) {
+    const uint64_t *words = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    size_t count = 0;
+    for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(words[i]);
+    return count;
+}
+
 /* A word of bits, which another thread may be adding to. */
 GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
@@ -6754,8 +6761,9 @@ typedef struct gc__cycle {
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
     bool studded;                 /* pins are in most regions, so they stay */
     bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
-    gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
-    uintptr_t evacuate_into_from; /* where that free end begins */
+    size_t into_holes;            /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
+    size_t into_holes_mean;       /* what a hole must have to count as room */
+    bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
@@ -6777,6 +6785,9 @@ typedef struct gc__collector {
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->stops;
 }
+
+/* The generation that compaction copies to. */
+GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
 
 /* From this size on objects with references grow old at once where pauses are to be short: so they are scanned once. */
 #define GC__HUGE_BYTES ((size_t)1 << 20)
@@ -8180,15 +8191,16 @@ GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
 #define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
 #define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
 
-/* Whether what is promoted goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
+/* Whether what is copied goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
    own. */
 GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
+    if (worker->cycle->into_holes) return generation == gc__oldest(heap);
     bool young = heap->collection.generation < 2 || heap->marking;
     return generation == 2 && heap->pace->fills_holes && young && !worker->crew;
 }
 
-/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its free end must not be
+/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its holes must not be
    counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     gc__region *region = worker->windows[generation].region;
@@ -8203,14 +8215,6 @@ GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
         region->hole = gc__region_end(region);
     }
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
-}
-
-/* Opens the window in the free end that the plan has chosen. */
-GC__FN void gc__worker_open_free_end(gc__worker *worker) {
-    gc__region *region = worker->cycle->evacuate_into;
-    if (!region) return;
-    gc_window *window = &worker->windows[region->target];
-    gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
 /* Opens the window in a hole, of which all may be written to. */
@@ -8241,19 +8245,19 @@ GC__FN bool gc__worker_list_more(gc__worker *worker) {
     return gc__holes_list_next(heap);
 }
 
-/* Opens the window of generation 2 in the smallest listed hole that suffices. */
-GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
+/* Opens the window in the smallest listed hole that suffices. */
+GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size_t bytes) {
     uintptr_t hole;
     while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->leaving)
         if (!hole && !gc__worker_list_more(worker)) return false;
-    gc__worker_open_in(worker, 2, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+    gc__worker_open_in(worker, generation, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     return true;
 }
 
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
-    if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, bytes);
+    if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, generation, bytes);
     for (; *cursor; *cursor = (*cursor)->next)
         if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
     return false;
@@ -10034,22 +10038,21 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-/* Finds the largest free end of a region of survivors. Its marked objects include those that have died since the last
-   full collection, so nothing that lives lies beyond them. */
-GC__FN size_t gc__find_free_end(const gc_heap *heap, gc__region **found, uintptr_t *from) {
-    size_t largest = 0;
-    *found = NULL;
-    for (int g = heap->options.non_generational ? 0 : 1; g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next) {
-            if (region->kind != GC__SMALL || region->linear) continue;
-            uintptr_t end = gc__region_end(region), last = gc__mark_previous(region->base, end - 8);
-            uintptr_t free_from = last ? last + gc__object_bytes(last) : region->base;
-            if (end - free_from <= largest) continue;
-            largest = end - free_from;
-            *found = region;
-            *from = free_from;
-        }
-    return largest;
+/* Whether its mark bits are its objects, and those include all that live: the ones that have died since the last full collection,
+   too. */
+GC__FN bool gc__is_by_marks(const gc__region *region) {
+    return region->kind == GC__SMALL && !region->linear && !region->fixed;
+}
+
+/* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
+GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
+    size_t bytes = 0;
+    uintptr_t from, end;
+    if (!gc__is_by_marks(region)) return 0;
+    region->hole = region->base;
+    while ((from = gc__hole_by_marks(region, least, &end)) != 0) bytes += (end - from) - least / 2;
+    region->hole = region->base;
+    return bytes;
 }
 
 /* The bytes that copies may take up to the goal, but enough for some; as many as they like if all is to be compacted. */
@@ -10058,20 +10061,15 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
     return gc__max(gc__bytes_to_goal(heap), heap->full_bytes / 8 + GC_REGION_BYTES);
 }
 
-/* The bytes in which copies of survivors have room. */
-GC__FN size_t gc__evacuation_room(const gc_heap *heap) {
-    gc__region *region;
-    uintptr_t from;
-    return (gc__regions_left(heap) << GC_REGION_SHIFT) + gc__find_free_end(heap, &region, &from);
-}
-
-/* Makes copies begin in the largest free end, whose region stays for that; returns its size. `live`: bytes by percent. */
-GC__FN size_t gc__plan_free_end(gc_heap *heap, size_t live[101]) {
-    if (heap->options.stress || heap->options.non_moving) return 0;
-    size_t bytes = gc__find_free_end(heap, &heap->cycle->evacuate_into, &heap->cycle->evacuate_into_from);
-    const gc__region *region = heap->cycle->evacuate_into;
-    if (region) live[gc__predicted_percent(heap, region)] -= gc__most_bytes(heap, region);
-    return bytes;
+/* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
+   that makes it grow brings the next ones nearer to a free region, if it has not made one. */
+GC__FN size_t gc__packed_bytes(const gc_heap *heap) {
+    size_t packed = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__SMALL && !region->fixed)
+                packed += gc__used_bytes(region) * gc__used_bytes(region) >> GC_REGION_SHIFT;
+    return packed;
 }
 
 /* Whether the region's object is so large that to scan it once more would be a long pause. */
@@ -10083,7 +10081,7 @@ GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
    full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
-    if (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting) return 2;
+    if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
     if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
@@ -10092,6 +10090,7 @@ GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *regi
 typedef struct gc__space {
     size_t live[101], regions[101];
     size_t likely[101];            /* of the former, what is expected to live */
+    size_t rooms[101];             /* in their holes, if copies may go there */
     size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
     size_t staying_gaps;           /* of those holes, no more than the objects between them */
     size_t wanted;                 /* bytes of what should be evacuated */
@@ -10150,23 +10149,55 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     return bytes;
 }
 
+/* The mean size of survivors. */
+GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
+    size_t bytes = 0, objects = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (!gc__is_by_marks(region)) continue;
+            bytes += region->live_bytes;
+            objects += gc__marks_count(region);
+        }
+    return objects ? bytes / objects : 0;
+}
+
+/* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
+GC__FN size_t gc__plan_holes(gc_heap *heap, gc__space *space) {
+    size_t least = GC__HOLE_BYTES_LISTED, room = 0;
+    if (heap->cycle->large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
+    heap->cycle->into_holes = least;
+    heap->cycle->into_holes_mean = gc__max(least, gc__mean_bytes(heap));
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next) {
+            size_t bytes = gc__hole_room(region, heap->cycle->into_holes_mean);
+            if (!bytes) continue;
+            room += bytes;
+            space->rooms[gc__predicted_percent(heap, region)] += bytes;
+        }
+    return room;
+}
+
 /* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
    as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that should be moved does one stay for its free end. What is expected to be copied must fit into the goal,
+   few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
    too. */
 GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
-    if (generation < 2)
+    bool moves = !heap->options.stress && !heap->options.non_moving;
+    if (generation < 2) {
         left += gc__holes_for_copies(heap, generation);
-    else if (space->wanted + unused > left)
-        left += gc__plan_free_end(heap, space->live);
+    } else if (heap->collection.compacting && moves && space->wanted + unused > left) {
+        left += gc__plan_holes(heap, space);
+        unused = 0;
+    }
     left -= gc__min(left, unused);
     size_t goal = gc__goal_left(heap);
     int percent = 0;
     for (; percent <= 100; percent++) {
-        if (space->live[percent] > left || space->likely[percent] > goal) break;
-        left -= space->live[percent];
+        size_t takes = space->live[percent] + space->rooms[percent];
+        if (takes > left || space->likely[percent] > goal) break;
+        left -= takes;
         goal -= space->likely[percent];
     }
     size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
@@ -10240,7 +10271,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
     heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
-    heap->cycle->evacuate_into = NULL;
+    heap->cycle->into_holes = 0;
     heap->cycle->recycle_below = 0;
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
@@ -10261,12 +10292,12 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     gc__space space;
     gc__space_survey(heap, &space, generation);
     gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2 && (gc__is_limited(heap) || heap->cycle->studded)) gc__plan_recycling(heap, &space);
+    if (generation == 2 && !heap->cycle->into_holes && (gc__is_limited(heap) || heap->cycle->studded))
+        gc__plan_recycling(heap, &space);
 }
 
-GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
-    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving || region == heap->cycle->evacuate_into)
-        return GC__MARK;
+GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
+    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     if (gc__is_staying(heap, region)) return GC__MARK;
@@ -10274,6 +10305,8 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, const gc__region *region) {
     if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
         return move;
     size_t bytes = gc__most_bytes(heap, region);
+    if (percent == heap->cycle->evacuate_partly && heap->cycle->into_holes)
+        bytes += gc__hole_room(region, heap->cycle->into_holes_mean);
     bool worthwhile = percent <= GC__DENSITY_TIGHT || heap->collection.compacting;
     if (percent != heap->cycle->evacuate_partly || !worthwhile || bytes > heap->cycle->evacuate_partly_bytes)
         return GC__MARK;
@@ -10301,8 +10334,7 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
     if (region->fixed) return gc__is_fixed_recycled(heap, region);
     if (!heap->options.non_moving) {
         if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
-        return heap->cycle->recycle_below && region != heap->cycle->evacuate_into &&
-               (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
+        return (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
     }
     if (heap->collection.reason == GC_REASON_LIMIT) return true;
     return (region->generation == 2 || heap->cycle->recycle_young) &&
@@ -10320,6 +10352,16 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     region->live_bytes = 0;
     gc__region_set_verdict(region, verdict, older);
     gc__region_set_rank(region, gc__age_of(heap, region->target), true);
+}
+
+/* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
+GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
+    uintptr_t from, end;
+    for (gc__region *region = condemned; region; region = region->next) {
+        if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
+        region->hole = region->base;
+        while ((from = gc__hole_by_marks(region, heap->cycle->into_holes, &end)) != 0) gc__hole_list_old(heap, region, from, end);
+    }
 }
 
 /* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
@@ -10350,6 +10392,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     gc__window_set(&heap->fixed, NULL, 0, 0);
     memset(&heap->holes, 0, sizeof heap->holes);
     if (generation == 2) gc__old_holes_forget(heap);
+    if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
     return condemned;
 }
 /* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
@@ -13515,7 +13558,7 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
 GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     gc__crew *crew = heap->collector->crew;
-    if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->evacuate_into) return;
+    if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->into_holes) return;
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation);
     if (!worth && generation < 2) worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
@@ -13659,7 +13702,6 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__each_condemned(worker, condemned, gc__region_clear);
-    gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
@@ -13677,6 +13719,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(worker);
     gc__crew_leave(worker);
+    if (heap->cycle->into_holes) gc__old_holes_forget(heap);
     gc__roots_update_interior(worker->cycle);
     gc__root_stacks_settle(worker->cycle);
     gc__external_update(heap);
@@ -14102,22 +14145,33 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
-#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
 
-/* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a
-   part of one. */
+/* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
+GC__FN bool gc__compact_once(gc_heap *heap) {
+    size_t regions = gc__regions_left(heap), packed = gc__packed_bytes(heap);
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    return gc__regions_left(heap) > regions || gc__packed_bytes(heap) >= packed + GC__ROOM_STEP;
+}
+
+/* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
+   holes should have had for them, it tries again with few copies, to large holes. */
 GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__world_stop(heap);
+    uint64_t failures = heap->stats.evacuation_failures;
     heap->cycle->room_for = bytes;
-    size_t regions = gc__regions_left(heap), room = gc__evacuation_room(heap);
-    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    bool gained = gc__compact_once(heap);
+    if (!gained && heap->cycle->into_holes && heap->stats.evacuation_failures > failures) {
+        heap->cycle->large_holes_only = true;
+        gained = gc__compact_once(heap);
+        heap->cycle->large_holes_only = false;
+    }
     heap->cycle->room_for = 0;
-    bool gained = gc__regions_left(heap) > regions || gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
     gc__world_resume(heap);
     return gained;
 }
 
-/* Gives mutators all holes that compaction has left: the free end into which it copied, or what pins keep. */
+/* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
 GC__FN void gc__collect_for_holes(gc_heap *heap) {
     gc__world_stop(heap);
     heap->cycle->all_holes = true;

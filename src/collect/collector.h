@@ -83,8 +83,9 @@ typedef struct gc__cycle {
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
     bool studded;                 /* pins are in most regions, so they stay */
     bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
-    gc__region *evacuate_into;    /* its free end takes copies before a fresh region does; NULL: none */
-    uintptr_t evacuate_into_from; /* where that free end begins */
+    size_t into_holes;            /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
+    size_t into_holes_mean;       /* what a hole must have to count as room */
+    bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
@@ -106,6 +107,9 @@ typedef struct gc__collector {
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->stops;
 }
+
+/* The generation that compaction copies to. */
+GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
 
 /* From this size on objects with references grow old at once where pauses are to be short: so they are scanned once. */
 #define GC__HUGE_BYTES ((size_t)1 << 20)

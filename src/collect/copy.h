@@ -9,15 +9,16 @@
 #define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
 #define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
 
-/* Whether what is promoted goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
+/* Whether what is copied goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
    own. */
 GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
+    if (worker->cycle->into_holes) return generation == gc__oldest(heap);
     bool young = heap->collection.generation < 2 || heap->marking;
     return generation == 2 && heap->pace->fills_holes && young && !worker->crew;
 }
 
-/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its free end must not be
+/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its holes must not be
    counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     gc__region *region = worker->windows[generation].region;
@@ -32,14 +33,6 @@ GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
         region->hole = gc__region_end(region);
     }
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
-}
-
-/* Opens the window in the free end that the plan has chosen. */
-GC__FN void gc__worker_open_free_end(gc__worker *worker) {
-    gc__region *region = worker->cycle->evacuate_into;
-    if (!region) return;
-    gc_window *window = &worker->windows[region->target];
-    gc__window_set(window, region, worker->cycle->evacuate_into_from, gc__region_end(region));
 }
 
 /* Opens the window in a hole, of which all may be written to. */
@@ -70,19 +63,19 @@ GC__FN bool gc__worker_list_more(gc__worker *worker) {
     return gc__holes_list_next(heap);
 }
 
-/* Opens the window of generation 2 in the smallest listed hole that suffices. */
-GC__FN bool gc__worker_open_listed(gc__worker *worker, size_t bytes) {
+/* Opens the window in the smallest listed hole that suffices. */
+GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size_t bytes) {
     uintptr_t hole;
     while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->leaving)
         if (!hole && !gc__worker_list_more(worker)) return false;
-    gc__worker_open_in(worker, 2, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+    gc__worker_open_in(worker, generation, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     return true;
 }
 
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
-    if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, bytes);
+    if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, generation, bytes);
     for (; *cursor; *cursor = (*cursor)->next)
         if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
     return false;

@@ -44,6 +44,13 @@ GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
+GC__FN size_t gc__marks_count(const gc__region *region) {
+    const uint64_t *words = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    size_t count = 0;
+    for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(words[i]);
+    return count;
+}
+
 /* A word of bits, which another thread may be adding to. */
 GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 

@@ -137,22 +137,33 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
-#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that gains as much is worth another one */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
 
-/* Compacts the heap. Returns whether that gained enough: a whole region, for which a free end may have been filled, or a
-   part of one. */
+/* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
+GC__FN bool gc__compact_once(gc_heap *heap) {
+    size_t regions = gc__regions_left(heap), packed = gc__packed_bytes(heap);
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    return gc__regions_left(heap) > regions || gc__packed_bytes(heap) >= packed + GC__ROOM_STEP;
+}
+
+/* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
+   holes should have had for them, it tries again with few copies, to large holes. */
 GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__world_stop(heap);
+    uint64_t failures = heap->stats.evacuation_failures;
     heap->cycle->room_for = bytes;
-    size_t regions = gc__regions_left(heap), room = gc__evacuation_room(heap);
-    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    bool gained = gc__compact_once(heap);
+    if (!gained && heap->cycle->into_holes && heap->stats.evacuation_failures > failures) {
+        heap->cycle->large_holes_only = true;
+        gained = gc__compact_once(heap);
+        heap->cycle->large_holes_only = false;
+    }
     heap->cycle->room_for = 0;
-    bool gained = gc__regions_left(heap) > regions || gc__evacuation_room(heap) >= room + GC__ROOM_STEP;
     gc__world_resume(heap);
     return gained;
 }
 
-/* Gives mutators all holes that compaction has left: the free end into which it copied, or what pins keep. */
+/* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
 GC__FN void gc__collect_for_holes(gc_heap *heap) {
     gc__world_stop(heap);
     heap->cycle->all_holes = true;

@@ -106,7 +106,6 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->remember_all = generation > 0 || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__each_condemned(worker, condemned, gc__region_clear);
-    gc__worker_open_free_end(worker);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
@@ -124,6 +123,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(worker);
     gc__crew_leave(worker);
+    if (heap->cycle->into_holes) gc__old_holes_forget(heap);
     gc__roots_update_interior(worker->cycle);
     gc__root_stacks_settle(worker->cycle);
     gc__external_update(heap);

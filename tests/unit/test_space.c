@@ -72,6 +72,50 @@ static void studded(void) {
     end();
 }
 
+/* Few regions, none of which is kept for evacuation: small objects are replaced at random, and now and then a large one needs
+   regions next to each other. Compaction fills holes then. */
+static void few_regions(size_t regions, size_t percent, size_t least, size_t most) {
+    begin(&(gc_options){.heap_bytes_max = regions * GC_REGION_BYTES});
+    size_t live = regions * GC_REGION_BYTES / 100 * percent, large = GC_REGION_BYTES * 2, made = 0;
+    size_t mean = (least + most) / 2 + 4 + sizeof(void *), count = live / mean, total = 60 * live / mean;
+    vector *table = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, table);
+    state = UINT64_C(88172645463325252);
+    for (; table && made < total; made++) {
+        if (made % (count / 2) == 0 && !gc_new_array(gc, &bytes_type, large)) break;
+        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, least - sizeof(bytes) + draw(most - least + 1));
+        if (!b) break;
+        gc_store(gc, &table->items[made < count ? made : draw(count)], b);
+    }
+    is(made, total, "a limit of %zu regions, %zu %% of that live, in objects of %zu to %zu bytes: %s", regions, percent, least, most,
+       made < total ? gc_last_message() : "none is refused");
+    end();
+}
+
+static void full_of_holes(bool non_generational) {
+    enum { REGIONS = 12 };
+    begin(&(gc_options){.heap_bytes_max = REGIONS * GC_REGION_BYTES, .non_generational = non_generational});
+    size_t count = REGIONS * GC_REGION_BYTES / 64, filled = 0;
+    vector *table = (vector *)gc_new_array(gc, &vector_type, count);
+    GC_ROOTS(gc, table);
+    for (bytes *b; table && (b = (bytes *)gc_new_array_raw(gc, &bytes_type, 72)) != NULL; filled++) {
+        b->items[0] = (unsigned char)filled;
+        gc_store(gc, &table->items[filled], b);
+    }
+    for (size_t i = 0; i < filled; i++)
+        if (draw(10) < 6) gc_store(gc, &table->items[i], NULL);
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    size_t holed = stats().regions;
+    gc_collect(heap, 2, GC_COLLECT_COMPACTING);
+    size_t packed = stats().regions, least = stats().live_bytes / GC_REGION_BYTES + 1;
+    ok(filled > 0 && holed >= REGIONS - 2, "%zu objects fill %zu regions", filled, holed);
+    ok(packed <= (holed + least) / 2, "when six in ten are dropped, one compaction leaves %zu of them, where %zu would do", packed, least);
+    bool same = true;
+    for (size_t i = 0; i < filled; i++) same &= !table->items[i] || ((bytes *)table->items[i])->items[0] == (unsigned char)i;
+    ok(same, "with the objects that live");
+    end();
+}
+
 /* Nothing limits this heap, and nothing in it moves: what dies makes room for what is born. */
 static void in_place(void) {
     enum { LIVE = 8, ROUNDS = 100 };
@@ -457,6 +501,12 @@ int main(void) {
     near_the_limit();
     seldom_collected();
     studded();
+    few_regions(16, 40, 24, 168);
+    few_regions(16, 60, 24, 168);
+    few_regions(8, 35, 24, 168);
+    few_regions(16, 50, 256, 4096);
+    full_of_holes(false);
+    full_of_holes(true);
     in_place();
     end();
     grows_as_said();
