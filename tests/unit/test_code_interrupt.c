@@ -453,6 +453,25 @@ static void dispositions(void) {
     }
 }
 
+/* On top of the handler of gc.h's signal, which has not begun: asks until another one is sent. */
+static void ask_again(int number, siginfo_t *info, void *context) {
+    (void)number, (void)info, (void)context;
+    while (gc__os_me.sent <= GC__OS_SENT_LOST) gc__os_interrupt(&gc__os_me);
+}
+
+/* Each of the two signals is held back, and comes before the other's handler begins. */
+static void send_twice(void) {
+    sigset_t both;
+    handle(SIGWINCH, ask_again);
+    sigemptyset(&both);
+    sigaddset(&both, GC_CODE_SIGNAL), sigaddset(&both, SIGWINCH);
+    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    gc__os_interrupt(&gc__os_me);
+    raise(SIGWINCH);
+    pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+    printf("# %d of two that were sent, %u are to come\n", (int)foreign, (unsigned)gc__os_me.sent);
+}
+
 /* No signal is queued any more: they arrive without the data that tells whose they are. */
 static void limit_signals(void *unused) {
     struct rlimit none = {0, 0};
@@ -465,6 +484,7 @@ static void limit_signals(void *unused) {
     printf("# %d of gc.h's were handed on\n", (int)foreign);
     foreign = 0;
     gc_thread_set_interruptible(gc, true);
+    send_twice();
     raise(GC_CODE_SIGNAL), kill(getpid(), GC_CODE_SIGNAL);
     printf("# %d of the host's\n", (int)foreign);
     end();
@@ -477,6 +497,7 @@ static void limited_signals(void) {
     count_wanted = 12;
     is(tap_child(limit_signals, NULL, output, sizeof output), 0, "RLIMIT_SIGPENDING is 0: threads are stopped as ever");
     has(output, "# 0 of gc.h's were handed on", "no signal of gc.h's is taken for the host's");
+    has(output, "# 0 of two that were sent, 0 are to come", "nor one that was sent before the first one's handler began");
     has(output, "# 2 of the host's", "and none of the host's for gc.h's");
     count_wanted = wanted;
 }
