@@ -1784,6 +1784,8 @@ GC__FN bool gc__lock_is_free(const gc__lock *lock);
 GC__FN void gc__lock_fork_take(gc__lock *lock);
 GC__FN void gc__lock_fork_adopt(gc__lock *lock);
 GC__FN void gc__lock_fork_release(gc__lock *lock);
+/* Whether the calling thread is the only one, and no other can start before it lets one: false where that is not known. */
+GC__FN bool gc__os_is_single_threaded(void);
 /* Stands for the calling thread. */
 GC__FN const void *gc__os_self(void);
 /* The system's number of the calling thread, by which others name it. */
@@ -1889,6 +1891,13 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
+#if __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#define GC__OS_SINGLE_THREADED __libc_single_threaded
+#endif
+#endif
+#ifndef GC__OS_SINGLE_THREADED
+#define GC__OS_SINGLE_THREADED 0
 #endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
@@ -2049,6 +2058,7 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
 
 static __thread char gc__os_identity; /* by its address */
 GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+GC__FN bool gc__os_is_single_threaded(void) { return GC__OS_SINGLE_THREADED; }
 GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 struct gc__lock {
@@ -14542,7 +14552,13 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
 
 /* Changes the bytes without an owner. False: there are not as many. */
 GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
-    size_t before = __atomic_load_n(&heap->unowned_bytes, __ATOMIC_RELAXED);
+    size_t before = gc__counted(&heap->unowned_bytes);
+    if (gc__os_is_single_threaded()) { /* a host's hook in place of realloc has better to do than two locked instructions */
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+        __atomic_store_n(&heap->unowned_bytes, before + (size_t)bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&heap->external_bytes, gc__external_bytes(heap) + (size_t)bytes, __ATOMIC_RELAXED);
+        return true;
+    }
     do
         if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
     while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,

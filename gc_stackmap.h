@@ -3305,7 +3305,7 @@ static const char gc__code_entered[1] = {0};
 /* Where interrupts are sent: to a thread. */
 typedef struct gc__os_target {
     pid_t id;      /* 0: it is to receive none */
-    uint32_t sent; /* atomic; 0: none is on its way; else how often one has been asked for since the last one arrived */
+    uint32_t sent; /* atomic; 0: none is on its way; else how often one has been asked for since then, and GC__OS_SENDING */
     bool has_timer;
     timer_t timer;
 } gc__os_target;
@@ -3314,18 +3314,37 @@ static __thread gc__os_target gc__os_me;
 static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
 static struct sigaction gc__os_interrupt_former;
 
+/* Asking again for what is on its way yields no second signal, unless it takes long: then the host may have lost it. */
+#define GC__OS_SENT_LOST 64u
+#define GC__OS_SENDING (1u << 31) /* whoever asks is between its decision to send one and its return from the system */
+
+/* What `sent` becomes when a signal has arrived: 0 only if none of gc.h's can come any more. More than one may have been sent,
+   and one may have become one with a signal of the host's; so the system says what it holds back while the handler runs. */
+GC__FN uint32_t gc__os_interrupts_left(uint32_t sent, bool is_mine) {
+    uint32_t sending = sent & GC__OS_SENDING;
+    sigset_t held;
+    if (is_mine && (sent ^ sending) <= GC__OS_SENT_LOST) return 0;
+    if (!sending && (sigpending(&held) != 0 || sigismember(&held, GC_CODE_SIGNAL) != 1)) return 0;
+    return GC__OS_SENT_LOST | sending; /* whoever asks next sends another */
+}
+
 /* A signal is gc.h's own if it carries the address of the variable that belongs to this thread; or says nothing of its sender,
    as it does when too many signals are queued (RLIMIT_SIGPENDING), and one is on its way. */
 GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
-    bool sent = __atomic_exchange_n(&gc__os_me.sent, 0, __ATOMIC_ACQ_REL) != 0;
-    if (info->si_code == SI_USER) return sent && info->si_pid == 0;
-    return (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me;
+    bool is_nameless = info->si_code == SI_USER && info->si_pid == 0;
+    bool is_marked = (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me;
+    uint32_t sent = __atomic_load_n(&gc__os_me.sent, __ATOMIC_ACQUIRE);
+    bool is_mine = is_marked || (is_nameless && sent);
+    while (sent && !__atomic_compare_exchange_n(
+                       &gc__os_me.sent, &sent, gc__os_interrupts_left(sent, is_mine && info->si_code != SI_TIMER), false,
+                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {}
+    return is_mine;
 }
 
 /* Signals of others are handed on. They may stop the thread as well, if a collection waits for it. */
 GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
-    bool is_mine = gc__os_interrupt_is_mine(info); /* first: while the thread waits, the next one may be sent */
     int error = errno;
+    bool is_mine = gc__os_interrupt_is_mine(info); /* first: while the thread waits, the next one may be sent */
     gc__os_interrupted(context);
     errno = error;
     const struct sigaction *former = &gc__os_interrupt_former;
@@ -3358,12 +3377,13 @@ GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     return false;
 }
 
-/* Asking again for what is on its way yields no second signal, unless it takes long: then the host may have lost it. */
-#define GC__OS_SENT_LOST 64
-
-/* Has a thread interrupted if it is in cooperative mode. It must exist. */
+/* Has a thread interrupted if it is in cooperative mode. It must exist. One thread at a time asks. */
 GC__FN void gc__os_interrupt(gc__os_target *target) {
-    if (__atomic_fetch_add(&target->sent, 1, __ATOMIC_ACQ_REL) % GC__OS_SENT_LOST) return;
+    uint32_t sent = __atomic_load_n(&target->sent, __ATOMIC_ACQUIRE), sending;
+    do sending = sent % GC__OS_SENT_LOST ? 0 : GC__OS_SENDING;
+    while (!__atomic_compare_exchange_n(&target->sent, &sent, (sent + 1) | sending, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+    if (!sending) return;
     siginfo_t info;
     memset(&info, 0, sizeof info);
     info.si_signo = GC_CODE_SIGNAL;
@@ -3373,6 +3393,7 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     info.si_value.sival_ptr = target;
     int error = errno;
     syscall(SYS_rt_tgsigqueueinfo, info.si_pid, target->id, GC_CODE_SIGNAL, &info);
+    __atomic_fetch_and(&target->sent, ~GC__OS_SENDING, __ATOMIC_ACQ_REL);
     errno = error;
 }
 

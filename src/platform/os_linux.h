@@ -19,6 +19,13 @@
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
+#if __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#define GC__OS_SINGLE_THREADED __libc_single_threaded
+#endif
+#endif
+#ifndef GC__OS_SINGLE_THREADED
+#define GC__OS_SINGLE_THREADED 0
 #endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
@@ -179,6 +186,7 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
 
 static __thread char gc__os_identity; /* by its address */
 GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+GC__FN bool gc__os_is_single_threaded(void) { return GC__OS_SINGLE_THREADED; }
 GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 struct gc__lock {

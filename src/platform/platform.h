@@ -94,6 +94,8 @@ GC__FN bool gc__lock_is_free(const gc__lock *lock);
 GC__FN void gc__lock_fork_take(gc__lock *lock);
 GC__FN void gc__lock_fork_adopt(gc__lock *lock);
 GC__FN void gc__lock_fork_release(gc__lock *lock);
+/* Whether the calling thread is the only one, and no other can start before it lets one: false where that is not known. */
+GC__FN bool gc__os_is_single_threaded(void);
 /* Stands for the calling thread. */
 GC__FN const void *gc__os_self(void);
 /* The system's number of the calling thread, by which others name it. */

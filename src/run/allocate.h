@@ -534,7 +534,13 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
 
 /* Changes the bytes without an owner. False: there are not as many. */
 GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
-    size_t before = __atomic_load_n(&heap->unowned_bytes, __ATOMIC_RELAXED);
+    size_t before = gc__counted(&heap->unowned_bytes);
+    if (gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+        __atomic_store_n(&heap->unowned_bytes, before + (size_t)bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&heap->external_bytes, gc__external_bytes(heap) + (size_t)bytes, __ATOMIC_RELAXED);
+        return true;
+    }
     do
         if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
     while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,

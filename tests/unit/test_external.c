@@ -1,6 +1,8 @@
 /* Memory that objects hold outside the heap: counted, released at death, and a reason to collect. */
 #include "../fixture.h"
 
+#include <pthread.h>
+
 #define MIB ((ptrdiff_t)1 << 20)
 
 static void counted(void) {
@@ -157,6 +159,30 @@ static void unowned(void) {
     is(stats().external_bytes, 0, "to the last byte");
 }
 
+/* Two threads at once, neither of which is attached: a hook in place of realloc is called anywhere. */
+static uint32_t threads_there; /* atomic */
+static void *add_and_take(void *unused) {
+    uint64_t refused = 0;
+    __atomic_fetch_add(&threads_there, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&threads_there, __ATOMIC_SEQ_CST) < 2) {}
+    for (int i = 0; i < 3000000; i++) {
+        gc_heap_external_add(heap, i % 100 + 1);
+        refused += gc_heap_external_add(heap, -(i % 100)) != GC_OK;
+    }
+    return refused ? heap : unused;
+}
+
+static void unowned_by_threads(void) {
+    pthread_t threads[2];
+    void *refused[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, add_and_take, NULL);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], &refused[i]);
+    ok(!refused[0] && !refused[1], "what was added can be taken off, whatever other threads do");
+    is(stats().external_bytes, 6000000, "no byte is lost among threads");
+    is(gc_heap_external_add(heap, -6000001), GC_ERROR_MISUSE, "nor won");
+    is(gc_heap_external_add(heap, -6000000), GC_OK, "they are all without an owner");
+}
+
 /* A few objects with much memory of the host's: the next allocation collects. */
 static void unowned_budget(void) {
     uint64_t before = stats().collections[0] + stats().collections[1] + stats().collections[2];
@@ -262,6 +288,8 @@ static void forgotten(void) {
 int main(void) {
     run(unowned, (gc_options){0});
     begin(NULL), unowned_budget(), end();
+    run(unowned_by_threads, (gc_options){0});
+    run(unowned, (gc_options){0}); /* with locked instructions, since there have been threads */
     run(buffers, (gc_options){0});
     run(buffers, (gc_options){.non_moving = true});
     run(buffers, (gc_options){.non_generational = true});
