@@ -4198,9 +4198,12 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 /* The ranks and the verdict of a region, in the tables that barriers and the trace read. */
 
 
-#define GC__AGE_MARKING 0x40   /* besides GC_AGE_NOTED: the object is being marked beside mutators */
-#define GC__AGE_REMEMBERS 0x20 /* the same: its slots are remembered */
-#define GC__AGE_LEAVING 0x10   /* the same: slots that refer to it are noted, since it will be copied */
+/* Ages with GC_AGE_NOTED have GC__AGE_BESIDE, too: so their sums with GC__YOUTH_STALE have the sign, as all others with that. */
+#define GC__AGE_BESIDE 0x40
+#define GC__AGE_MARKING 0x20   /* besides: the object is being marked beside mutators */
+#define GC__AGE_REMEMBERS 0x10 /* its slots are remembered */
+#define GC__AGE_LEAVING 0x08   /* slots that refer to it are noted, since it will be copied */
+#define GC__RANKS 0x07         /* of a sum: what generations alone would yield */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
@@ -4218,7 +4221,7 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
 
 /* Stress: the youth of a region that a collection has emptied, and that is inaccessible. A store of a reference to it is noted by
    the sign of its sum, and needs no card. */
-#define GC__YOUTH_STALE (GC_AGE_NOTED | GC__AGE_MARKING)
+#define GC__YOUTH_STALE (GC_AGE_NOTED | GC__AGE_BESIDE)
 
 GC__FN void gc__region_set_stale(const gc__region *region) {
     *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
@@ -4231,7 +4234,7 @@ GC__FN bool gc__is_marking(uintptr_t object) {
 
 /* Whether a slot of this age needs a card for a referent of this youth: their sum. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
-    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS | GC__AGE_LEAVING)) > 2;
+    return (ranks & GC__RANKS) > 2;
 }
 
 /* Whether the slot needs a card for this referent. */
@@ -4990,7 +4993,8 @@ struct gc_heap {
 /* What barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
-    return 2 | GC_AGE_NOTED | (heap->marking ? GC__AGE_MARKING : 0) | (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
+    return 2 | GC_AGE_NOTED | GC__AGE_BESIDE | (heap->marking ? GC__AGE_MARKING : 0) |
+           (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
 /* The age of a region of generation 2. */
@@ -5964,6 +5968,12 @@ GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
 GC__FN void gc__thread_flush_windows(gc_thread *thread) {
     gc__allocation_flush(&thread->window, true);
     gc__allocation_flush(&thread->raw, false);
+}
+
+/* Has the thread's next allocation take the slow path. The windows stay open. */
+GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
+    if (thread->window.region) gc__allocation_shrink(&thread->window, true);
+    if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
 }
 
 GC__FN void gc__thread_close_windows(gc_thread *thread) {
@@ -10556,6 +10566,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 
 
+#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond growth */
@@ -11336,28 +11347,38 @@ GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintpt
     snprintf(text, bytes, "That `%s` is in %s", gc__object_name(array), place);
 }
 
-/* Under stress: behind which call a stale reference has become so, and between which collections it was stored. */
-GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref) {
+/* Under stress: behind which call a stale reference has become so, and between which collections it was stored, or any other
+   without its barrier. */
+GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref, bool unseen) {
     const gc_heap *heap = verifier->heap;
     const gc__region *region = gc__in_arena(ref) ? gc__region_of(ref) : NULL;
-    if (!region || region->kind != GC__QUARANTINED || !heap->stress->kept.words) return;
+    bool stale = region && region->kind == GC__QUARANTINED;
+    if (!heap->stress->kept.words || !(stale || (unseen && heap->options.verify))) return;
     uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
-    fprintf(stderr,
-            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and "
-            "stored between collection %llu and this one:\n",
-            (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
-    gc__stress_print_place(heap, region->condemned);
-    if (region->condemned != last) gc__stress_print_place(heap, last);
+    if (stale)
+        fprintf(stderr,
+                "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that "
+                "collection, and stored between collection %llu and this one:\n",
+                (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
+    else
+        fprintf(stderr, "gc.h: %p was stored without a barrier between collection %llu and this one:\n", (void *)ref,
+                (unsigned long long)last);
+    if (stale) gc__stress_print_place(heap, region->condemned);
+    if (!stale || region->condemned != last) gc__stress_print_place(heap, last);
     void *frames[GC__STACK_FRAMES];
+    char location[sizeof(((gc__stress_place *)0)->location)];
     fprintf(stderr, "gc.h: this collection is here:\n");
+    gc__stress_location(verifier->heap, location, sizeof location);
+    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 
-GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
+/* `unseen`: what is wrong is that no barrier has seen the store. */
+GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault, bool unseen) {
     char holder[512], owner[640];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
     gc__describe_owner(owner, sizeof owner, verifier->heap, verifier->holder, true);
-    gc__verify_print_places(verifier, ref);
+    gc__verify_print_places(verifier, ref, unseen);
     gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s%s%s", verifier->by, verifier->when,
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault, *owner ? ". " : "", owner);
 }
@@ -11389,7 +11410,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault && gc__verify_notes(verifier)) return;
-    if (fault) gc__verify_fault(verifier, slot, ref, fault);
+    if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
@@ -11402,7 +11423,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
              gc__object_name(ref), gc__region_of(ref)->generation, owned ? "owner's" : "slot's",
              owned ? "gc_store_in (or gc_store_value_in), or call gc_remember for the owner"
                    : "gc_store (or gc_store_value, gc_copy_refs, gc_stores_begin)");
-    gc__verify_fault(verifier, slot, ref, text);
+    gc__verify_fault(verifier, slot, ref, text, true);
 }
 
 GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
@@ -11414,7 +11435,7 @@ GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack 
              "gc_value_stack_touch at each return, and before stores through open upvalues",
              gc__object_name(ref), gc__region_of(ref)->generation,
              (fault - (uintptr_t)stack->base) / gc__stack_entry_bytes(stack));
-    gc__verify_fault(verifier, (void *)fault, ref, text);
+    gc__verify_fault(verifier, (void *)fault, ref, text, true);
 }
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
@@ -11570,7 +11591,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) {
         verifier->when = "after";
-        gc__verify_fault(verifier, slot, ref, fault);
+        gc__verify_fault(verifier, slot, ref, fault, false);
     }
     verifier->reached[index >> 3] |= bit;
     verifier->reached_count++;
@@ -11700,7 +11721,8 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
         gc__verify_fault(
             (gc__verifier *)visitor, word, ref,
             "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
-            "(or gc_store_value, gc_copy_refs, gc_stores_begin)");
+            "(or gc_store_value, gc_copy_refs, gc_stores_begin)",
+            true);
     }
 }
 
@@ -12326,6 +12348,9 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
                 (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_finished,
                 (unsigned long long)s.concurrent_lost, (double)s.concurrent_marked_bytes / mib,
                 (double)s.concurrent_cpu_ns / ms, (unsigned long long)s.concurrent_waited);
+    else if (heap->options.concurrent == GC_CONCURRENT_ON)
+        fprintf(file, "concurrent   no cycle: one begins when a full collection is due and %zu MiB or more are old\n",
+                GC__MARKING_WORTH >> 20);
     if (s.conservative_total_bytes)
         fprintf(
             file,
@@ -12712,6 +12737,8 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     bool on = true;
     gc__world_stop(heap);
     gc__heap_flush(heap);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_shrink_windows(thread); /* `visit` may not allocate */
     for (; on && walk.generation < GC_GENERATIONS; walk.generation++)
         for (gc__region *region = heap->regions[walk.generation]; on && region; region = region->next)
             on = gc__region_walk(region, gc__walk_object, &walk);
@@ -12850,7 +12877,7 @@ GC__FN void gc__stored(void *slots, size_t count, bool value) {
         for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
 }
 
-/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG. */
+/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG, verify and stress. */
 #define GC__STORES_MAX 8
 typedef struct gc__stores {
     const void *slots;
@@ -12860,13 +12887,17 @@ typedef struct gc__stores {
 static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
 static __thread unsigned gc__stores_depth;
 
+GC__FN bool gc__brackets_are_noted(const gc_thread *thread) {
+    return GC_DEBUG >= 1 || (thread && thread->heap && (thread->heap->options.verify || thread->heap->options.stress));
+}
+
 GC__FN void gc__stores_push(gc__stores range) {
     GC_ASSERT(((uintptr_t)range.slots & 7) == 0, "gc_stores_begin: the slots at %p are not 8-byte aligned",
               range.slots);
     GC_ASSERT(gc__stores_depth < GC__STORES_MAX,
               "gc_stores_begin: %u ranges have been begun without gc_stores_end, first %zu slots at %p",
               gc__stores_depth, gc__stores_begun[0].count, gc__stores_begun[0].slots);
-    gc__stores_begun[gc__stores_depth++] = range;
+    if (gc__stores_depth < GC__STORES_MAX) gc__stores_begun[gc__stores_depth++] = range;
 }
 
 GC__FN void gc__stores_pop(gc__stores range) {
@@ -12883,25 +12914,25 @@ GC__FN void gc__stores_pop(gc__stores range) {
     if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
 }
 
-/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. */
-GC__FN void gc__stores_check(void) {
-    GC_ASSERT(!gc__stores_depth,
-              "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
-              "and do not poll",
-              gc__stores_begun[0].count, gc__stores_begun[0].slots);
+/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. Verify would blame
+   a missing barrier for that. */
+GC__FN void gc__stores_check(const gc_heap *heap) {
+    if (gc__stores_depth)
+        gc__fatal(&heap->options,
+                  "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
+                  "and do not poll",
+                  gc__stores_begun[0].count, gc__stores_begun[0].slots);
 }
 
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
-    (void)thread;
-    if (GC_DEBUG >= 1) gc__stores_push(range);
+    if (gc__brackets_are_noted(thread)) gc__stores_push(range);
     gc__stored_before(slots, count);
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
-    (void)thread;
-    if (GC_DEBUG >= 1) gc__stores_pop(range);
+    if (gc__brackets_are_noted(thread)) gc__stores_pop(range);
     gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
 }
 
@@ -13094,7 +13125,6 @@ GC__FN bool gc__handles_settle(gc_heap *heap) {
     return segment || (marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES);
 }
 
-#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
@@ -13148,8 +13178,13 @@ GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
 
 /* At creation: says why not, if it was asked for. */
 GC__FN void gc__marking_explain(const gc_heap *heap) {
-    const char *obstacle = heap->options.concurrent == GC_CONCURRENT_ON ? gc__marking_obstacle(&heap->options) : NULL;
+    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
+    const char *obstacle = gc__marking_obstacle(&heap->options);
     char message[240];
+    /* With a goal for pauses that is what was asked for, and in so small a heap the goal is kept all the same. */
+    if (!obstacle && !heap->options.pause_goal_us && !heap->options.test_marker_steps &&
+        heap->limit_bytes < GC__MARKING_WORTH)
+        obstacle = "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
     if (!obstacle) return;
     snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
              obstacle);
@@ -13639,8 +13674,10 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
+        gc__thread_shrink_windows(thread); /* callbacks that allocate are found by the slow path */
+    }
     gc__log_flush();
     GC__HOST_SCOPE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
@@ -13787,7 +13824,7 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 /* What gc__collect_stopped does while the marker rests. */
 GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
-    gc__stores_check();
+    gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
     gc__marking_decide(heap);
     gc__cycle_open(heap, generation, reason, compacting);
@@ -14269,9 +14306,10 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
         gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler, or "
-                 "after one of them was left by longjmp or an exception instead of returning");
+                 "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+                 "or after one of them was left by longjmp or an exception instead of returning");
         GC_ASSERT(false, "%s", gc__last_message);
+        gc__warn(&heap->options, gc__last_message); /* few callers expect it */
         return NULL;
     }
     if (GC__UNLIKELY(gc__is_abandoned(heap))) {
@@ -14553,7 +14591,7 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
 /* Changes the bytes without an owner. False: there are not as many. */
 GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
     size_t before = gc__counted(&heap->unowned_bytes);
-    if (gc__os_is_single_threaded()) { /* a host's hook in place of realloc has better to do than two locked instructions */
+    if (gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
         if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
         __atomic_store_n(&heap->unowned_bytes, before + (size_t)bytes, __ATOMIC_RELAXED);
         __atomic_store_n(&heap->external_bytes, gc__external_bytes(heap) + (size_t)bytes, __ATOMIC_RELAXED);
@@ -14571,8 +14609,7 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
-    if (self->window.region) gc__allocation_shrink(&self->window, true);
-    if (self->raw.region) gc__allocation_shrink(&self->raw, false);
+    gc__thread_shrink_windows(self);
 }
 
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {

@@ -5,6 +5,7 @@
 #include "plan.h"
 #include "external.h"
 
+#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond growth */

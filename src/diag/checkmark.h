@@ -13,7 +13,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault) {
         verifier->when = "after";
-        gc__verify_fault(verifier, slot, ref, fault);
+        gc__verify_fault(verifier, slot, ref, fault, false);
     }
     verifier->reached[index >> 3] |= bit;
     verifier->reached_count++;

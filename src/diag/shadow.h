@@ -46,7 +46,8 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
         gc__verify_fault(
             (gc__verifier *)visitor, word, ref,
             "it was stored there without the write barrier (the shadow heap holds another value): store it by gc_store "
-            "(or gc_store_value, gc_copy_refs, gc_stores_begin)");
+            "(or gc_store_value, gc_copy_refs, gc_stores_begin)",
+            true);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "../heap/window.h"
 #include "../threads/stop.h"
 #include "../collect/crew.h"
+#include "../collect/pace.h"
 #include "../collect/shade.h"
 #include "pauses.h"
 
@@ -156,6 +157,9 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
                 (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_finished,
                 (unsigned long long)s.concurrent_lost, (double)s.concurrent_marked_bytes / mib,
                 (double)s.concurrent_cpu_ns / ms, (unsigned long long)s.concurrent_waited);
+    else if (heap->options.concurrent == GC_CONCURRENT_ON)
+        fprintf(file, "concurrent   no cycle: one begins when a full collection is due and %zu MiB or more are old\n",
+                GC__MARKING_WORTH >> 20);
     if (s.conservative_total_bytes)
         fprintf(
             file,

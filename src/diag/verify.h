@@ -143,28 +143,38 @@ GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintpt
     snprintf(text, bytes, "That `%s` is in %s", gc__object_name(array), place);
 }
 
-/* Under stress: behind which call a stale reference has become so, and between which collections it was stored. */
-GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref) {
+/* Under stress: behind which call a stale reference has become so, and between which collections it was stored, or any other
+   without its barrier. */
+GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref, bool unseen) {
     const gc_heap *heap = verifier->heap;
     const gc__region *region = gc__in_arena(ref) ? gc__region_of(ref) : NULL;
-    if (!region || region->kind != GC__QUARANTINED || !heap->stress->kept.words) return;
+    bool stale = region && region->kind == GC__QUARANTINED;
+    if (!heap->stress->kept.words || !(stale || (unseen && heap->options.verify))) return;
     uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
-    fprintf(stderr,
-            "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that collection, and "
-            "stored between collection %llu and this one:\n",
-            (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
-    gc__stress_print_place(heap, region->condemned);
-    if (region->condemned != last) gc__stress_print_place(heap, last);
+    if (stale)
+        fprintf(stderr,
+                "gc.h: %p is stale since collection %llu. If a variable's value was stored, it was read before that "
+                "collection, and stored between collection %llu and this one:\n",
+                (void *)ref, (unsigned long long)region->condemned, (unsigned long long)last);
+    else
+        fprintf(stderr, "gc.h: %p was stored without a barrier between collection %llu and this one:\n", (void *)ref,
+                (unsigned long long)last);
+    if (stale) gc__stress_print_place(heap, region->condemned);
+    if (!stale || region->condemned != last) gc__stress_print_place(heap, last);
     void *frames[GC__STACK_FRAMES];
+    char location[sizeof(((gc__stress_place *)0)->location)];
     fprintf(stderr, "gc.h: this collection is here:\n");
+    gc__stress_location(verifier->heap, location, sizeof location);
+    if (*location) fprintf(stderr, "gc.h:     %s\n", location);
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 
-GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault) {
+/* `unseen`: what is wrong is that no barrier has seen the store. */
+GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault, bool unseen) {
     char holder[512], owner[640];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
     gc__describe_owner(owner, sizeof owner, verifier->heap, verifier->holder, true);
-    gc__verify_print_places(verifier, ref);
+    gc__verify_print_places(verifier, ref, unseen);
     gc__fatal(&verifier->heap->options, "%s (%s collection %llu): %s holds %p: %s%s%s", verifier->by, verifier->when,
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault, *owner ? ". " : "", owner);
 }
@@ -196,7 +206,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
     if (fault && gc__verify_notes(verifier)) return;
-    if (fault) gc__verify_fault(verifier, slot, ref, fault);
+    if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
@@ -209,7 +219,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
              gc__object_name(ref), gc__region_of(ref)->generation, owned ? "owner's" : "slot's",
              owned ? "gc_store_in (or gc_store_value_in), or call gc_remember for the owner"
                    : "gc_store (or gc_store_value, gc_copy_refs, gc_stores_begin)");
-    gc__verify_fault(verifier, slot, ref, text);
+    gc__verify_fault(verifier, slot, ref, text, true);
 }
 
 GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
@@ -221,7 +231,7 @@ GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack 
              "gc_value_stack_touch at each return, and before stores through open upvalues",
              gc__object_name(ref), gc__region_of(ref)->generation,
              (fault - (uintptr_t)stack->base) / gc__stack_entry_bytes(stack));
-    gc__verify_fault(verifier, (void *)fault, ref, text);
+    gc__verify_fault(verifier, (void *)fault, ref, text, true);
 }
 
 GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {

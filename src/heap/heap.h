@@ -92,7 +92,8 @@ struct gc_heap {
 /* What barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
-    return 2 | GC_AGE_NOTED | (heap->marking ? GC__AGE_MARKING : 0) | (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
+    return 2 | GC_AGE_NOTED | GC__AGE_BESIDE | (heap->marking ? GC__AGE_MARKING : 0) |
+           (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
 /* The age of a region of generation 2. */

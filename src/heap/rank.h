@@ -3,9 +3,12 @@
 
 #include "barrier_state.h"
 
-#define GC__AGE_MARKING 0x40   /* besides GC_AGE_NOTED: the object is being marked beside mutators */
-#define GC__AGE_REMEMBERS 0x20 /* the same: its slots are remembered */
-#define GC__AGE_LEAVING 0x10   /* the same: slots that refer to it are noted, since it will be copied */
+/* Ages with GC_AGE_NOTED have GC__AGE_BESIDE, too: so their sums with GC__YOUTH_STALE have the sign, as all others with that. */
+#define GC__AGE_BESIDE 0x40
+#define GC__AGE_MARKING 0x20   /* besides: the object is being marked beside mutators */
+#define GC__AGE_REMEMBERS 0x10 /* its slots are remembered */
+#define GC__AGE_LEAVING 0x08   /* slots that refer to it are noted, since it will be copied */
+#define GC__RANKS 0x07         /* of a sum: what generations alone would yield */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
@@ -23,7 +26,7 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
 
 /* Stress: the youth of a region that a collection has emptied, and that is inaccessible. A store of a reference to it is noted by
    the sign of its sum, and needs no card. */
-#define GC__YOUTH_STALE (GC_AGE_NOTED | GC__AGE_MARKING)
+#define GC__YOUTH_STALE (GC_AGE_NOTED | GC__AGE_BESIDE)
 
 GC__FN void gc__region_set_stale(const gc__region *region) {
     *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
@@ -36,7 +39,7 @@ GC__FN bool gc__is_marking(uintptr_t object) {
 
 /* Whether a slot of this age needs a card for a referent of this youth: their sum. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
-    return (ranks & ~(unsigned)(GC_AGE_NOTED | GC__AGE_MARKING | GC__AGE_REMEMBERS | GC__AGE_LEAVING)) > 2;
+    return (ranks & GC__RANKS) > 2;
 }
 
 /* Whether the slot needs a card for this referent. */

@@ -76,6 +76,12 @@ GC__FN void gc__thread_flush_windows(gc_thread *thread) {
     gc__allocation_flush(&thread->raw, false);
 }
 
+/* Has the thread's next allocation take the slow path. The windows stay open. */
+GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
+    if (thread->window.region) gc__allocation_shrink(&thread->window, true);
+    if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
+}
+
 GC__FN void gc__thread_close_windows(gc_thread *thread) {
     gc__allocation_close(&thread->window, true);
     gc__allocation_close(&thread->raw, false);

@@ -251,9 +251,10 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
         gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection: in a hook, a trace function, scan_roots or a signal handler, or "
-                 "after one of them was left by longjmp or an exception instead of returning");
+                 "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+                 "or after one of them was left by longjmp or an exception instead of returning");
         GC_ASSERT(false, "%s", gc__last_message);
+        gc__warn(&heap->options, gc__last_message); /* few callers expect it */
         return NULL;
     }
     if (GC__UNLIKELY(gc__is_abandoned(heap))) {
@@ -553,8 +554,7 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
-    if (self->window.region) gc__allocation_shrink(&self->window, true);
-    if (self->raw.region) gc__allocation_shrink(&self->raw, false);
+    gc__thread_shrink_windows(self);
 }
 
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {

@@ -33,8 +33,10 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
+        gc__thread_shrink_windows(thread); /* callbacks that allocate are found by the slow path */
+    }
     gc__log_flush();
     GC__HOST_SCOPE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
@@ -181,7 +183,7 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 /* What gc__collect_stopped does while the marker rests. */
 GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
-    gc__stores_check();
+    gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
     gc__marking_decide(heap);
     gc__cycle_open(heap, generation, reason, compacting);

@@ -8,7 +8,6 @@
 #include "../collect/pace.h"
 #include "../diag/pauses.h"
 
-#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
@@ -62,8 +61,13 @@ GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
 
 /* At creation: says why not, if it was asked for. */
 GC__FN void gc__marking_explain(const gc_heap *heap) {
-    const char *obstacle = heap->options.concurrent == GC_CONCURRENT_ON ? gc__marking_obstacle(&heap->options) : NULL;
+    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
+    const char *obstacle = gc__marking_obstacle(&heap->options);
     char message[240];
+    /* With a goal for pauses that is what was asked for, and in so small a heap the goal is kept all the same. */
+    if (!obstacle && !heap->options.pause_goal_us && !heap->options.test_marker_steps &&
+        heap->limit_bytes < GC__MARKING_WORTH)
+        obstacle = "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
     if (!obstacle) return;
     snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
              obstacle);

@@ -46,7 +46,7 @@ GC__FN void gc__stored(void *slots, size_t count, bool value) {
         for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
 }
 
-/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG. */
+/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG, verify and stress. */
 #define GC__STORES_MAX 8
 typedef struct gc__stores {
     const void *slots;
@@ -56,13 +56,17 @@ typedef struct gc__stores {
 static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
 static __thread unsigned gc__stores_depth;
 
+GC__FN bool gc__brackets_are_noted(const gc_thread *thread) {
+    return GC_DEBUG >= 1 || (thread && thread->heap && (thread->heap->options.verify || thread->heap->options.stress));
+}
+
 GC__FN void gc__stores_push(gc__stores range) {
     GC_ASSERT(((uintptr_t)range.slots & 7) == 0, "gc_stores_begin: the slots at %p are not 8-byte aligned",
               range.slots);
     GC_ASSERT(gc__stores_depth < GC__STORES_MAX,
               "gc_stores_begin: %u ranges have been begun without gc_stores_end, first %zu slots at %p",
               gc__stores_depth, gc__stores_begun[0].count, gc__stores_begun[0].slots);
-    gc__stores_begun[gc__stores_depth++] = range;
+    if (gc__stores_depth < GC__STORES_MAX) gc__stores_begun[gc__stores_depth++] = range;
 }
 
 GC__FN void gc__stores_pop(gc__stores range) {
@@ -79,25 +83,25 @@ GC__FN void gc__stores_pop(gc__stores range) {
     if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
 }
 
-/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. */
-GC__FN void gc__stores_check(void) {
-    GC_ASSERT(!gc__stores_depth,
-              "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
-              "and do not poll",
-              gc__stores_begun[0].count, gc__stores_begun[0].slots);
+/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. Verify would blame
+   a missing barrier for that. */
+GC__FN void gc__stores_check(const gc_heap *heap) {
+    if (gc__stores_depth)
+        gc__fatal(&heap->options,
+                  "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
+                  "and do not poll",
+                  gc__stores_begun[0].count, gc__stores_begun[0].slots);
 }
 
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
-    (void)thread;
-    if (GC_DEBUG >= 1) gc__stores_push(range);
+    if (gc__brackets_are_noted(thread)) gc__stores_push(range);
     gc__stored_before(slots, count);
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
-    (void)thread;
-    if (GC_DEBUG >= 1) gc__stores_pop(range);
+    if (gc__brackets_are_noted(thread)) gc__stores_pop(range);
     gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
 }
 

@@ -49,6 +49,7 @@ mistake 'a field that its type forgets' collector.c 's/GC_TYPE(instance, class, 
     'offset 16 of `instance` .* its type names no reference there'
 mistake 'a barrier of array_push' objects.c 's/gc_store_value(vm.gc, &a->values->items\[a->count++\], v)/a->values->items[a->count++] = v/' \
     closures '' 'element [0-9]+ .* of `values` .* missing write barrier.*That `values` is in field `values` .* of `array`'
+matches "$report" 'was stored without a barrier between collection' 'and between which collections that was'
 mistake 'a barrier of close_upvalues' objects.c 's/gc_store_value(vm.gc, &u->closed, \*u->location)/u->closed = *u->location/' \
     late_upvalues '' 'field `closed` .* of `upvalue` .* missing write barrier'
 mistake 'a store to the stack of a coroutine that waits' run.c '/gc_remember(vm.gc, u->running);/d' coroutine_upvalues '' \

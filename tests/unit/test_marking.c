@@ -931,6 +931,15 @@ static void obstacles(void) {
         ok(!heap->marking && stats().collections[2] == 1, "and is complete on return");
         end();
     }
+    warnings = 0;
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .warning = on_warning, .heap_bytes_max = GC__MARKING_WORTH - 1});
+    is(warnings, 1, "so does a limit below what is worth it");
+    has(warned, "heap_bytes_max is less than the 2 MiB of old objects", "and the warning says so");
+    end();
+    warnings = 0;
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .warning = on_warning, .heap_bytes_max = GC__MARKING_WORTH});
+    is(warnings, 0, "but not that itself");
+    end();
     gc_options wrong = {.concurrent = (gc_concurrent)7};
     ok(!gc_heap_create(&wrong), "options.concurrent 7 is refused");
     has(gc_last_message(), "options.concurrent is 7", "by a sentence");

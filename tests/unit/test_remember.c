@@ -245,6 +245,31 @@ static void forget(void *nothing) {
     gc_collect(heap, 0, 0);
 }
 
+/* A reference that two collections have made stale. */
+static void store_stale(void *marking) {
+    gc_options options = TESTED;
+    options.stress = GC_STRESS_NTH, options.stress_interval = 1u << 30;
+    begin(&options);
+    GC_ROOTS(gc, all);
+    old_vector(1000);
+    node *lost = new_node(1);
+    gc_collect(heap, 0, 0);
+    if (marking) gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    printf("age 0x%x\n", gc__tables.age[(uintptr_t)all >> GC_REGION_SHIFT]);
+    fflush(stdout);
+    gc_store(gc, &all->items[700], lost); /* the mistake */
+}
+
+static void stale_stores(void) {
+    static char output[16384];
+    for (int marking = 0; marking < 2; marking++) {
+        int status = tap_child(store_stale, marking ? output : NULL, output, sizeof output);
+        is(status, 256 + SIGABRT, "a stale reference that is stored into an object whose slots are remembered ends the program");
+        has(output, marking ? "age 0xf" : "age 0xd2", "such was the heap");
+        has(output, "stored a reference to a `node`", "the store is reported");
+    }
+}
+
 static void forgotten_barriers(void) {
     char output[2000];
     int status = tap_child(forget, NULL, output, sizeof output);
@@ -266,5 +291,6 @@ int main(void) {
     two_heaps();
     run(several_threads, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 256 << 10});
     forgotten_barriers();
+    stale_stores();
     return done();
 }

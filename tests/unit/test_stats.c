@@ -53,21 +53,36 @@ static void figures(void) {
     consistent("empty");
 }
 
-static void printed(void) {
-    full();
+/* Returns how many bytes were printed. */
+static long print(char *text, size_t bytes) {
     FILE *file = tmpfile();
     gc_heap_print_stats(heap, file);
     long size = ftell(file);
-    static char text[8192];
     rewind(file);
-    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    text[fread(text, 1, bytes - 1, file)] = 0;
     fclose(file);
+    return size;
+}
+
+static void printed(void) {
+    static char text[8192];
+    full();
+    long size = print(text, sizeof text);
     ok(size > 200 && size < 4000, "gc_heap_print_stats prints a page");
     has(text, "collections", "collections are on it");
     has(text, "pause", "and pauses");
     has(text, "phases       ", "and the share of each phase");
     has(text, "live", "and the heap");
     ok(!strstr(text, "conservative"), "and nothing of conservative words where there are none");
+    ok(!strstr(text, "concurrent"), "nor of marking beside the program where nobody has asked for it");
+}
+
+static void printed_small(void) {
+    static char text[8192];
+    full();
+    print(text, sizeof text);
+    has(text, "concurrent   no cycle: one begins when a full collection is due and 2 MiB or more are old",
+        "where it was asked for, why there was none");
 }
 
 #define ONE(name, text) +1
@@ -86,6 +101,7 @@ int main(void) {
     run(figures, (gc_options){0});
     run(figures, (gc_options){.non_moving = true});
     run(printed, (gc_options){0});
+    run(printed_small, (gc_options){.concurrent = GC_CONCURRENT_ON});
     host();
     test_pauses();
     return done();

@@ -42,6 +42,18 @@ static holder *old_holder(void) {
     return h;
 }
 
+/* A bytecode VM: all instructions allocate by one line of C. */
+static struct {
+    uintptr_t at;
+    node *stale, *held;
+} script;
+
+static uintptr_t where(void *host, gc_thread *thread, char *text, size_t bytes) {
+    (void)host, (void)thread;
+    if (text) snprintf(text, bytes, "script.x:%d in f", (int)script.at);
+    return script.at;
+}
+
 static void missed_barrier(void *unused) {
     (void)unused;
     begin(&verified);
@@ -49,6 +61,19 @@ static void missed_barrier(void *unused) {
     GC_ROOTS(gc, h);
     referent *r = gc_new(gc, &referent_type);
     h->second = r; /* the mistake */
+    gc_collect(heap, 0, 0);
+}
+
+/* Between two collections whose call stacks are known. */
+static void missed_barrier_under_stress(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .verify = GC_VERIFY_BEFORE, .location = where});
+    holder *h = old_holder();
+    GC_ROOTS(gc, h);
+    gc_collect(heap, 2, 0);
+    referent *r = gc_new(gc, &referent_type);
+    h->second = r; /* the mistake */
+    script.at = 42;
     gc_collect(heap, 0, 0);
 }
 
@@ -448,18 +473,6 @@ static void takes_what_it_needs(void) {
     end();
 }
 
-/* A bytecode VM: all instructions allocate by one line of C. */
-static struct {
-    uintptr_t at;
-    node *stale, *held;
-} script;
-
-static uintptr_t where(void *host, gc_thread *thread, char *text, size_t bytes) {
-    (void)host, (void)thread;
-    if (text) snprintf(text, bytes, "script.x:%d in f", (int)script.at);
-    return script.at;
-}
-
 static void step(uintptr_t at, bool errs) {
     script.at = at;
     node *n = new_node(at);
@@ -498,9 +511,48 @@ static void missed_root_in_bytecode(void *unused) {
     script.held->value = script.stale->value; /* the mistake */
 }
 
+/* What may not allocate: a window has room. */
+static enum { IN_START, IN_SCAN_ROOTS, IN_WALK } callback;
+static void *made;
+static void make(int where_now) {
+    if (where_now == (int)callback) made = gc_new(gc, &referent_type);
+}
+static void make_at_start(void *host, const gc_collection *collection) { (void)host, (void)collection, make(IN_START); }
+static void make_at_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host, (void)thread, (void)visitor, make(IN_SCAN_ROOTS);
+}
+static bool make_at_object(void *context, void *object, size_t bytes, int generation) {
+    (void)context, (void)object, (void)bytes, (void)generation, make(IN_WALK);
+    return false;
+}
+
+static void allocation_in_callback(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.collection_start = make_at_start, .scan_roots = make_at_roots});
+    made = NULL;
+    new_node(1);
+    if (callback == IN_WALK)
+        gc_heap_walk(heap, make_at_object, NULL);
+    else
+        gc_collect(heap, 0, 0);
+    printf("# %s was made\n", made ? "an object" : "nothing");
+}
+
+static void allocations_in_callbacks(void) {
+    for (int i = 0; i < 3; i++) {
+        callback = i;
+        is(tap_child(allocation_in_callback, NULL, report, sizeof report), GC_DEBUG >= 1 ? 256 + 6 : 0,
+           "an allocation in callback %d", i);
+        ok(strstr(report, "an allocation during a collection or a walk"), "is said: %s", report);
+        ok(GC_DEBUG >= 1 || strstr(report, "nothing was made"), "and fails");
+    }
+}
+
 int main(void) {
     setenv("GC_STRESS", "", 1), unsetenv("GC_STRESS");
     REPORTED("a missed barrier", missed_barrier, "holder", "second", "referent", "barrier");
+    REPORTED("a missed barrier under stress", missed_barrier_under_stress, "holder", "was stored without a barrier between collection 3",
+             "collection 3 was here", "this collection is here", "script.x:42 in f");
     REPORTED("a missed barrier in an array", missed_barrier_in_array, "vector", "777", "node", "barrier");
     REPORTED("a missed barrier in an array of an object", missed_barrier_in_an_array_of_an_object, "element 2",
              "That `vector` is in field `second` (offset 24) of `holder`");
@@ -528,6 +580,7 @@ int main(void) {
     REPORTED("freed slots, in the trace", slots_freed_in_trace, "trace function of `list`", "faults");
     REPORTED("freed slots, by gc_heap_verify", slots_freed_by_request, "trace function of `list`", "faults");
     locations();
+    allocations_in_callbacks();
     REPORTED("a missed root of bytecode", missed_root_in_bytecode, "missed root", "script.x:8 in f",
              "script.x:42 in f");
     is(tap_child(slots_of_the_host, NULL, report, sizeof report), 0, "slots of the host's, without generations");
