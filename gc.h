@@ -4925,6 +4925,15 @@ typedef struct gc__holes {
     size_t bytes;       /* atomic */
 } gc__holes;
 
+/* Holes that a thread has to itself, linked by their second words. They count as allocated. */
+typedef struct gc__chain {
+    gc_word first;
+    size_t bytes;      /* of these */
+    gc_word left;      /* holes, linked in the same way, that its windows have left */
+    size_t left_bytes; /* of these, and of those too small to be one */
+    size_t most;       /* bytes that were asked for */
+} gc__chain;
+
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
 struct gc_heap {
@@ -4940,6 +4949,7 @@ struct gc_heap {
     gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
     size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
     gc__holes holes;               /* for mutators */
+    gc_word chain;                 /* the first of the other holes for mutators, small ones, linked by their second words */
     gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
@@ -5765,6 +5775,13 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
 
 #define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
 #define GC__HOLE_BYTES_LISTED ((size_t)48) /* or until they are filled, if so many are left that they are listed */
+#define GC__CHAINED_BYTES ((size_t)256)    /* holes up to that are chained */
+#define GC__CHAIN_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
+
+/* Changes the sum, which has one writer at a time. */
+GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
+    __atomic_store_n(&holes->bytes, holes->bytes + bytes, __ATOMIC_RELAXED);
+}
 
 /* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
 
@@ -5780,19 +5797,38 @@ GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     GC__WORD(at + 8) = holes->first[list];
     holes->first[list] = at;
     holes->listed[list / 64] |= (uint64_t)1 << list % 64;
-    gc__count(&holes->bytes, bytes);
+    gc__holes_count(holes, bytes);
 }
 
-/* Makes a region linear by writing a filler into each of its holes, and lists them, those with low addresses first. */
-GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
-    uintptr_t end = gc__region_end(region), at = end;
-    while (at > region->base) {
-        uintptr_t object = gc__mark_previous(region->base, at - 8);
-        uintptr_t hole = object ? object + gc__object_bytes(object) : region->base;
-        gc__filler_write(hole, at - hole);
-        gc__hole_list(&heap->holes, hole, at - hole);
-        at = object ? object : region->base;
+/* Writes a filler into the hole between two objects. Small holes become part of the chain, whose end is *link; others are
+   listed. */
+GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t from, uintptr_t to) {
+    size_t bytes = to - from;
+    gc__filler_write(from, bytes);
+    if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return link;
+    if (bytes > GC__CHAINED_BYTES) {
+        gc__hole_list(holes, from, bytes);
+        return link;
     }
+    *link = from;
+    return &GC__WORD(from + 8);
+}
+
+/* Makes a region linear by writing a filler into each of its holes, and chains or lists these. */
+GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
+    uintptr_t end = gc__region_end(region), at = region->base;
+    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(at) >> 6];
+    gc_word *link = &heap->chain, rest = heap->chain;
+    for (uintptr_t word = at; word < end; word += 512) {
+        for (unsigned line = 0; line < 512; line += 64) __builtin_prefetch((const void *)(word + 1024 + line), 1);
+        for (uint64_t bits = *marks++; bits; bits &= bits - 1) {
+            uintptr_t object = word + 8 * (unsigned)__builtin_ctzll(bits);
+            if (object > at) link = gc__hole_format(&heap->holes, link, at, object);
+            at = object + gc__object_bytes(object);
+        }
+    }
+    if (at < end) link = gc__hole_format(&heap->holes, link, at, end);
+    *link = rest;
     region->top = region->dirty_end = end;
     region->indexed_end = region->base;
     region->taken_bytes = 0;
@@ -5828,21 +5864,82 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     *link = GC__WORD(hole + 8);
     __builtin_prefetch((const void *)*link, 1); /* probably the next hole that is taken */
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
-    gc__count(&holes->bytes, 0 - gc__filler_bytes(hole));
+    gc__holes_count(holes, 0 - gc__filler_bytes(hole));
     return hole;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. Regions are formatted when the lists have none. */
-GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    while ((*from = gc__hole_take(&heap->holes, bytes)) == 0) {
+/* Moves holes of at least `bytes` from *from to the end of a thread's chain, and lists smaller ones. */
+GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, size_t bytes) {
+    gc_word *link = &chain->first;
+    uintptr_t hole = *from;
+    while (hole && chain->bytes < chain->most) {
+        uintptr_t next = GC__WORD(hole + 8);
+        size_t room = gc__filler_bytes(hole);
+        if (room < bytes) {
+            gc__hole_list(&heap->holes, hole, room);
+        } else {
+            *link = hole;
+            link = &GC__WORD(hole + 8);
+            chain->bytes += room;
+            gc__region_of(hole)->taken_bytes += room;
+        }
+        hole = next;
+    }
+    *link = 0;
+    *from = hole;
+}
+
+/* The same with those of the list of holes of this size. */
+GC__FN void gc__chain_fill_listed(gc_heap *heap, gc__chain *chain, size_t bytes) {
+    gc__holes *holes = &heap->holes;
+    unsigned list = gc__hole_class(bytes);
+    gc_word *link = &chain->first;
+    while (holes->first[list] && gc__filler_bytes(holes->first[list]) >= bytes && chain->bytes < chain->most) {
+        uintptr_t hole = holes->first[list];
+        size_t room = gc__filler_bytes(hole);
+        holes->first[list] = GC__WORD(hole + 8);
+        *link = hole;
+        link = &GC__WORD(hole + 8);
+        chain->bytes += room;
+        gc__region_of(hole)->taken_bytes += room;
+    }
+    *link = 0;
+    if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    gc__holes_count(holes, 0 - chain->bytes);
+}
+
+GC__FN void gc__chain_list(gc_heap *heap) {
+    for (gc_word hole = heap->chain, next; hole; hole = next) {
+        next = GC__WORD(hole + 8);
+        gc__hole_list(&heap->holes, hole, gc__filler_bytes(hole));
+    }
+    heap->chain = 0;
+}
+
+/* Finds holes of at least `bytes` for mutators: a chain for the thread if one is given, which is empty, or one hole. False: there
+   are none. Regions are formatted when there are no others. */
+GC__FN bool gc__holes_find(gc_heap *heap, gc__chain *chain, size_t bytes, uintptr_t *found) {
+    for (;;) {
+        if (chain) {
+            gc__chain_fill_listed(heap, chain, bytes);
+            if (!chain->first && heap->chain) gc__chain_fill(heap, chain, &heap->chain, bytes);
+            if (chain->first) return true;
+        } else if (bytes <= GC__CHAINED_BYTES) {
+            gc__chain_list(heap);
+        }
+        if ((*found = gc__hole_take(&heap->holes, bytes)) != 0) return true;
         gc__region *region = heap->recycled;
-        if (!region) return NULL;
+        if (!region) return false;
         heap->recycled = region->next;
         if (region->kind == GC__SMALL && !region->linear && !region->fixed) gc__region_format(heap, region);
     }
-    gc__region *region = gc__region_of(*from);
-    size_t taken = gc__filler_bytes(*from);
-    *limit = *from + taken;
+}
+
+/* Mutators will allocate in the hole, which was taken from the lists. */
+GC__FN gc__region *gc__hole_enter(uintptr_t hole, uintptr_t *end) {
+    gc__region *region = gc__region_of(hole);
+    size_t taken = gc__filler_bytes(hole);
+    *end = hole + taken;
     region->taken_bytes += taken;
     return region;
 }
@@ -5940,6 +6037,12 @@ GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
+/* Objects were allocated in a hole, so the region's index starts anew: another thread may be doing the same. */
+GC__FN void gc__index_anew(gc__region *region) {
+    if (__atomic_load_n(&region->indexed_end, __ATOMIC_RELAXED) != region->base)
+        __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
+}
+
 /* Makes the region of a thread's window walkable. The window stays open. */
 GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
@@ -5948,7 +6051,7 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     window->start = window->next;
     if (region->formatted) {
         gc__filler_write(next, (uintptr_t)window->end - next);
-        region->indexed_end = region->base;
+        gc__index_anew(region);
         if (zeroed) gc__allocation_shrink(window, true);
     } else {
         region->top = next;
@@ -5959,9 +6062,12 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
     gc__region *region = window->region;
-    if (region) gc__allocation_note_unused(region->heap, window, zeroed);
-    if (region && region->formatted)
+    if (region && region->formatted) {
+        gc__allocation_shrink(window, zeroed);
         gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
+    } else if (region) {
+        gc__allocation_note_unused(region->heap, window, zeroed);
+    }
     gc__window_set(window, NULL, 0, 0);
 }
 
@@ -5981,11 +6087,95 @@ GC__FN void gc__thread_close_windows(gc_thread *thread) {
     gc__allocation_close(&thread->raw, false);
 }
 
+/* Takes one of the first holes with room for `bytes` out of a thread's chain; 0 if none of these has. */
+GC__FN uintptr_t gc__chain_take(gc__chain *chain, size_t bytes) {
+    gc_word *link = &chain->first;
+    for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
+        uintptr_t hole = *link;
+        size_t room = gc__filler_bytes(hole);
+        if (room < bytes) continue;
+        *link = GC__WORD(hole + 8);
+        chain->bytes -= room;
+        return hole;
+    }
+    return 0;
+}
+
+/* Opens the thread's window, in which there is no room, in a hole of its chain that has room for `bytes`. Without the lock: so
+   what is left of the old hole is kept for when there is one. False: there is none, or the window does not lie in a hole. */
+GC__FN bool gc__chain_open(gc__chain *chain, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t rest = (uintptr_t)window->next;
+    gc__region *region = window->region;
+    if (!chain->first || window->limit != window->end || (region && !region->formatted)) return false;
+    uintptr_t hole = gc__chain_take(chain, bytes);
+    if (!hole) return false;
+    size_t room = gc__filler_bytes(hole), left = gc__window_room(window);
+    if (region) {
+        gc__filler_write(rest, left);
+        gc__index_anew(region);
+    }
+    chain->left_bytes += left;
+    if (left >= GC__HOLE_BYTES_MIN_MUTATOR) {
+        GC__WORD(rest + 8) = chain->left;
+        chain->left = rest;
+    }
+    __builtin_prefetch((const void *)chain->first, 1);
+    gc__window_set(window, gc__region_of(hole), hole, hole + room);
+    window->start = NULL; /* flushing makes even an empty span walkable */
+    if (zeroed) memset((void *)hole, 0, room);
+    window->limit = window->end;
+    return true;
+}
+
+/* Has the thread's next allocation take the lock. */
+GC__FN void gc__chain_retire(gc__chain *chain) {
+    gc_word *link = &chain->left;
+    while (*link) link = &GC__WORD(*link + 8);
+    *link = chain->first;
+    chain->left_bytes += chain->bytes;
+    chain->first = chain->bytes = 0;
+}
+
+/* Lists the holes, which count as allocated. */
+GC__FN void gc__chain_return(gc_heap *heap, gc_word hole) {
+    while (hole) {
+        gc_word next = GC__WORD(hole + 8);
+        gc__hole_return(heap, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+        hole = next;
+    }
+}
+
+/* Lists what is left of the thread's chain and of the holes that its windows were in. */
+GC__FN void gc__chain_close(gc_heap *heap, gc__chain *chain) {
+    size_t bytes = chain->bytes + chain->left_bytes;
+    if (!bytes) return;
+    gc__chain_return(heap, chain->left);
+    gc__chain_return(heap, chain->first);
+    memset(chain, 0, sizeof *chain);
+    gc__count(&heap->generation_bytes[0], 0 - bytes);
+    gc__count(&heap->stats.allocated_bytes, 0 - bytes);
+}
+
+/* Fills the thread's chain with holes for objects of `bytes`, with more of them if it has used all that it had. False: there
+   are none, or only *hole. */
+GC__FN bool gc__chain_renew(gc_heap *heap, gc__chain *chain, size_t bytes, uintptr_t *hole) {
+    size_t most = chain->first ? GC__CHAIN_BYTES / 16 : gc__min(2 * chain->most, GC__CHAIN_BYTES);
+    gc__chain_close(heap, chain);
+    chain->most = gc__max(most, GC__CHAIN_BYTES / 16);
+    if (!gc__holes_find(heap, chain, bytes, hole)) return false;
+    gc__count(&heap->generation_bytes[0], chain->bytes);
+    gc__count(&heap->stats.allocated_bytes, chain->bytes);
+    return chain->first != 0;
+}
+
 /* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
-GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+GC__FN bool gc__allocation_open(gc_heap *heap, gc__chain *chain, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__allocation_close(window, zeroed);
-    gc__region *region = gc__hole_recycled(heap, bytes, &from, &end);
+    bool chained = bytes <= GC__CHAINED_BYTES && !heap->options.stress && !gc__profiler_of(heap);
+    if (chained && gc__chain_renew(heap, chain, bytes, &from)) return gc__chain_open(chain, window, zeroed, bytes);
+    if (!chained) gc__holes_find(heap, NULL, bytes, &from);
+    gc__region *region = from ? gc__hole_enter(from, &end) : NULL;
     if (!region) {
         region = gc__heap_take(heap, 0);
         if (!region) return false;
@@ -6073,6 +6263,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
+    gc__chain chain;                            /* for both windows */
     struct gc__profiled_thread *profiled;  /* what gc_profile.h keeps of it; NULL: nothing */
     struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;
@@ -10411,6 +10602,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
     memset(&heap->holes, 0, sizeof heap->holes);
+    heap->chain = 0;
     if (generation == 2) gc__old_holes_forget(heap);
     if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
     return condemned;
@@ -12203,7 +12395,8 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
-        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw);
+        const gc__chain *chain = &gc__record(thread)->chain;
+        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + chain->bytes + chain->left_bytes;
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
@@ -12737,8 +12930,10 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     bool on = true;
     gc__world_stop(heap);
     gc__heap_flush(heap);
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_shrink_windows(thread); /* `visit` may not allocate */
+        gc__chain_close(heap, &gc__record(thread)->chain);
+    }
     for (; on && walk.generation < GC_GENERATIONS; walk.generation++)
         for (gc__region *region = heap->regions[walk.generation]; on && region; region = region->next)
             on = gc__region_walk(region, gc__walk_object, &walk);
@@ -13677,6 +13872,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
         gc__thread_shrink_windows(thread); /* callbacks that allocate are found by the slow path */
+        gc__chain_close(heap, &gc__record(thread)->chain);
     }
     gc__log_flush();
     GC__HOST_SCOPE;
@@ -14169,7 +14365,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
+        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, &gc__record(thread)->chain, window, zeroed, bytes);
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
@@ -14371,7 +14567,25 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     return object;
 }
 
+/* Opens a window in a hole of the thread's chain, and returns where the object begins. NULL: that needs more. The budget was
+   spent when the chain was filled. */
+GC__FN char *gc__chain_next(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc__chain *chain = &gc__record(thread)->chain;
+    gc_window *window = gc__thread_window(thread, zeroed);
+    if (!chain->first || bytes > GC__CHAINED_BYTES || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
+    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return NULL;
+    return gc__chain_open(chain, window, zeroed, bytes) ? window->next : NULL;
+}
+
 GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    size_t size = gc__align(bytes);
+    char *chained = bytes <= size ? gc__chain_next(thread, size, zeroed) : NULL;
+    if (chained) {
+        if (!zeroed) GC__WORD(chained) = 0; /* until the header is written */
+        GC__WRITTEN();
+        gc__thread_window(thread, zeroed)->next = chained + size;
+        return chained;
+    }
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
@@ -14418,9 +14632,24 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
+/* An object in a hole of the thread's chain; NULL: that needs more. */
+GC__FN void *gc__new_chained(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    if (!gc__record(thread)->chain.first || !type || type->finalizer || length > GC__CHAINED_BYTES) return NULL;
+    size_t bytes = gc__align(type->bytes + length * type->element_bytes);
+    char *object = gc__chain_next(thread, bytes, zeroed);
+    if (!object) return NULL;
+    if (type->element_bytes) ((gc_array *)object)->length = length;
+    ((gc_object *)object)->type = type;
+    GC__WRITTEN();
+    gc__thread_window(thread, zeroed)->next = object + bytes;
+    return object;
+}
+
 GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                                                     bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
+    void *object = gc__new_chained(thread, type, length, kind == GC__FOR_ZEROED);
+    if (object) return object;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
 
@@ -14609,6 +14838,7 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
+    gc__chain_retire(&gc__record(self)->chain);
     gc__thread_shrink_windows(self);
 }
 
@@ -14744,6 +14974,7 @@ GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
+    gc__chain_close(thread->heap, &gc__record(thread)->chain);
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);

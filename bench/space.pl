@@ -44,7 +44,7 @@ sub run {
 # What lives at most: by the program's own account, or as full collections find it that are forced all the time.
 sub live_of {
     my ($workload) = @_;
-    local $ENV{GC_STRESS} = $workload =~ /^(?:binary|gcbench)/ ? 40000 : 100000 if !grep { $_ eq $workload } @own;
+    local $ENV{GC_STRESS} = $workload =~ /^(?:binary|gcbench)/ ? 15000 : 100000 if !grep { $_ eq $workload } @own;
     return (run($workload, 0))[0];
 }
 

@@ -12,7 +12,8 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
-        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw);
+        const gc__chain *chain = &gc__record(thread)->chain;
+        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + chain->bytes + chain->left_bytes;
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;

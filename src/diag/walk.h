@@ -72,8 +72,10 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     bool on = true;
     gc__world_stop(heap);
     gc__heap_flush(heap);
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_shrink_windows(thread); /* `visit` may not allocate */
+        gc__chain_close(heap, &gc__record(thread)->chain);
+    }
     for (; on && walk.generation < GC_GENERATIONS; walk.generation++)
         for (gc__region *region = heap->regions[walk.generation]; on && region; region = region->next)
             on = gc__region_walk(region, gc__walk_object, &walk);

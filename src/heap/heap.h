@@ -24,6 +24,15 @@ typedef struct gc__holes {
     size_t bytes;       /* atomic */
 } gc__holes;
 
+/* Holes that a thread has to itself, linked by their second words. They count as allocated. */
+typedef struct gc__chain {
+    gc_word first;
+    size_t bytes;      /* of these */
+    gc_word left;      /* holes, linked in the same way, that its windows have left */
+    size_t left_bytes; /* of these, and of those too small to be one */
+    size_t most;       /* bytes that were asked for */
+} gc__chain;
+
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
 struct gc_heap {
@@ -39,6 +48,7 @@ struct gc_heap {
     gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
     size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
     gc__holes holes;               /* for mutators */
+    gc_word chain;                 /* the first of the other holes for mutators, small ones, linked by their second words */
     gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */

@@ -8,6 +8,13 @@
 
 #define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
 #define GC__HOLE_BYTES_LISTED ((size_t)48) /* or until they are filled, if so many are left that they are listed */
+#define GC__CHAINED_BYTES ((size_t)256)    /* holes up to that are chained */
+#define GC__CHAIN_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
+
+/* Changes the sum, which has one writer at a time. */
+GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
+    __atomic_store_n(&holes->bytes, holes->bytes + bytes, __ATOMIC_RELAXED);
+}
 
 /* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
 
@@ -23,19 +30,38 @@ GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     GC__WORD(at + 8) = holes->first[list];
     holes->first[list] = at;
     holes->listed[list / 64] |= (uint64_t)1 << list % 64;
-    gc__count(&holes->bytes, bytes);
+    gc__holes_count(holes, bytes);
 }
 
-/* Makes a region linear by writing a filler into each of its holes, and lists them, those with low addresses first. */
-GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
-    uintptr_t end = gc__region_end(region), at = end;
-    while (at > region->base) {
-        uintptr_t object = gc__mark_previous(region->base, at - 8);
-        uintptr_t hole = object ? object + gc__object_bytes(object) : region->base;
-        gc__filler_write(hole, at - hole);
-        gc__hole_list(&heap->holes, hole, at - hole);
-        at = object ? object : region->base;
+/* Writes a filler into the hole between two objects. Small holes become part of the chain, whose end is *link; others are
+   listed. */
+GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t from, uintptr_t to) {
+    size_t bytes = to - from;
+    gc__filler_write(from, bytes);
+    if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return link;
+    if (bytes > GC__CHAINED_BYTES) {
+        gc__hole_list(holes, from, bytes);
+        return link;
     }
+    *link = from;
+    return &GC__WORD(from + 8);
+}
+
+/* Makes a region linear by writing a filler into each of its holes, and chains or lists these. */
+GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
+    uintptr_t end = gc__region_end(region), at = region->base;
+    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(at) >> 6];
+    gc_word *link = &heap->chain, rest = heap->chain;
+    for (uintptr_t word = at; word < end; word += 512) {
+        for (unsigned line = 0; line < 512; line += 64) __builtin_prefetch((const void *)(word + 1024 + line), 1);
+        for (uint64_t bits = *marks++; bits; bits &= bits - 1) {
+            uintptr_t object = word + 8 * (unsigned)__builtin_ctzll(bits);
+            if (object > at) link = gc__hole_format(&heap->holes, link, at, object);
+            at = object + gc__object_bytes(object);
+        }
+    }
+    if (at < end) link = gc__hole_format(&heap->holes, link, at, end);
+    *link = rest;
     region->top = region->dirty_end = end;
     region->indexed_end = region->base;
     region->taken_bytes = 0;
@@ -71,21 +97,82 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     *link = GC__WORD(hole + 8);
     __builtin_prefetch((const void *)*link, 1); /* probably the next hole that is taken */
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
-    gc__count(&holes->bytes, 0 - gc__filler_bytes(hole));
+    gc__holes_count(holes, 0 - gc__filler_bytes(hole));
     return hole;
 }
 
-/* A hole of at least `bytes` for mutators, or NULL. Regions are formatted when the lists have none. */
-GC__FN gc__region *gc__hole_recycled(gc_heap *heap, size_t bytes, uintptr_t *from, uintptr_t *limit) {
-    while ((*from = gc__hole_take(&heap->holes, bytes)) == 0) {
+/* Moves holes of at least `bytes` from *from to the end of a thread's chain, and lists smaller ones. */
+GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, size_t bytes) {
+    gc_word *link = &chain->first;
+    uintptr_t hole = *from;
+    while (hole && chain->bytes < chain->most) {
+        uintptr_t next = GC__WORD(hole + 8);
+        size_t room = gc__filler_bytes(hole);
+        if (room < bytes) {
+            gc__hole_list(&heap->holes, hole, room);
+        } else {
+            *link = hole;
+            link = &GC__WORD(hole + 8);
+            chain->bytes += room;
+            gc__region_of(hole)->taken_bytes += room;
+        }
+        hole = next;
+    }
+    *link = 0;
+    *from = hole;
+}
+
+/* The same with those of the list of holes of this size. */
+GC__FN void gc__chain_fill_listed(gc_heap *heap, gc__chain *chain, size_t bytes) {
+    gc__holes *holes = &heap->holes;
+    unsigned list = gc__hole_class(bytes);
+    gc_word *link = &chain->first;
+    while (holes->first[list] && gc__filler_bytes(holes->first[list]) >= bytes && chain->bytes < chain->most) {
+        uintptr_t hole = holes->first[list];
+        size_t room = gc__filler_bytes(hole);
+        holes->first[list] = GC__WORD(hole + 8);
+        *link = hole;
+        link = &GC__WORD(hole + 8);
+        chain->bytes += room;
+        gc__region_of(hole)->taken_bytes += room;
+    }
+    *link = 0;
+    if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
+    gc__holes_count(holes, 0 - chain->bytes);
+}
+
+GC__FN void gc__chain_list(gc_heap *heap) {
+    for (gc_word hole = heap->chain, next; hole; hole = next) {
+        next = GC__WORD(hole + 8);
+        gc__hole_list(&heap->holes, hole, gc__filler_bytes(hole));
+    }
+    heap->chain = 0;
+}
+
+/* Finds holes of at least `bytes` for mutators: a chain for the thread if one is given, which is empty, or one hole. False: there
+   are none. Regions are formatted when there are no others. */
+GC__FN bool gc__holes_find(gc_heap *heap, gc__chain *chain, size_t bytes, uintptr_t *found) {
+    for (;;) {
+        if (chain) {
+            gc__chain_fill_listed(heap, chain, bytes);
+            if (!chain->first && heap->chain) gc__chain_fill(heap, chain, &heap->chain, bytes);
+            if (chain->first) return true;
+        } else if (bytes <= GC__CHAINED_BYTES) {
+            gc__chain_list(heap);
+        }
+        if ((*found = gc__hole_take(&heap->holes, bytes)) != 0) return true;
         gc__region *region = heap->recycled;
-        if (!region) return NULL;
+        if (!region) return false;
         heap->recycled = region->next;
         if (region->kind == GC__SMALL && !region->linear && !region->fixed) gc__region_format(heap, region);
     }
-    gc__region *region = gc__region_of(*from);
-    size_t taken = gc__filler_bytes(*from);
-    *limit = *from + taken;
+}
+
+/* Mutators will allocate in the hole, which was taken from the lists. */
+GC__FN gc__region *gc__hole_enter(uintptr_t hole, uintptr_t *end) {
+    gc__region *region = gc__region_of(hole);
+    size_t taken = gc__filler_bytes(hole);
+    *end = hole + taken;
     region->taken_bytes += taken;
     return region;
 }

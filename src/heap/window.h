@@ -46,6 +46,12 @@ GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
+/* Objects were allocated in a hole, so the region's index starts anew: another thread may be doing the same. */
+GC__FN void gc__index_anew(gc__region *region) {
+    if (__atomic_load_n(&region->indexed_end, __ATOMIC_RELAXED) != region->base)
+        __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
+}
+
 /* Makes the region of a thread's window walkable. The window stays open. */
 GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     gc__region *region = window->region;
@@ -54,7 +60,7 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     window->start = window->next;
     if (region->formatted) {
         gc__filler_write(next, (uintptr_t)window->end - next);
-        region->indexed_end = region->base;
+        gc__index_anew(region);
         if (zeroed) gc__allocation_shrink(window, true);
     } else {
         region->top = next;
@@ -65,9 +71,12 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
     gc__region *region = window->region;
-    if (region) gc__allocation_note_unused(region->heap, window, zeroed);
-    if (region && region->formatted)
+    if (region && region->formatted) {
+        gc__allocation_shrink(window, zeroed);
         gc__hole_return(region->heap, region, (uintptr_t)window->next, (uintptr_t)window->end);
+    } else if (region) {
+        gc__allocation_note_unused(region->heap, window, zeroed);
+    }
     gc__window_set(window, NULL, 0, 0);
 }
 
@@ -87,11 +96,95 @@ GC__FN void gc__thread_close_windows(gc_thread *thread) {
     gc__allocation_close(&thread->raw, false);
 }
 
+/* Takes one of the first holes with room for `bytes` out of a thread's chain; 0 if none of these has. */
+GC__FN uintptr_t gc__chain_take(gc__chain *chain, size_t bytes) {
+    gc_word *link = &chain->first;
+    for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
+        uintptr_t hole = *link;
+        size_t room = gc__filler_bytes(hole);
+        if (room < bytes) continue;
+        *link = GC__WORD(hole + 8);
+        chain->bytes -= room;
+        return hole;
+    }
+    return 0;
+}
+
+/* Opens the thread's window, in which there is no room, in a hole of its chain that has room for `bytes`. Without the lock: so
+   what is left of the old hole is kept for when there is one. False: there is none, or the window does not lie in a hole. */
+GC__FN bool gc__chain_open(gc__chain *chain, gc_window *window, bool zeroed, size_t bytes) {
+    uintptr_t rest = (uintptr_t)window->next;
+    gc__region *region = window->region;
+    if (!chain->first || window->limit != window->end || (region && !region->formatted)) return false;
+    uintptr_t hole = gc__chain_take(chain, bytes);
+    if (!hole) return false;
+    size_t room = gc__filler_bytes(hole), left = gc__window_room(window);
+    if (region) {
+        gc__filler_write(rest, left);
+        gc__index_anew(region);
+    }
+    chain->left_bytes += left;
+    if (left >= GC__HOLE_BYTES_MIN_MUTATOR) {
+        GC__WORD(rest + 8) = chain->left;
+        chain->left = rest;
+    }
+    __builtin_prefetch((const void *)chain->first, 1);
+    gc__window_set(window, gc__region_of(hole), hole, hole + room);
+    window->start = NULL; /* flushing makes even an empty span walkable */
+    if (zeroed) memset((void *)hole, 0, room);
+    window->limit = window->end;
+    return true;
+}
+
+/* Has the thread's next allocation take the lock. */
+GC__FN void gc__chain_retire(gc__chain *chain) {
+    gc_word *link = &chain->left;
+    while (*link) link = &GC__WORD(*link + 8);
+    *link = chain->first;
+    chain->left_bytes += chain->bytes;
+    chain->first = chain->bytes = 0;
+}
+
+/* Lists the holes, which count as allocated. */
+GC__FN void gc__chain_return(gc_heap *heap, gc_word hole) {
+    while (hole) {
+        gc_word next = GC__WORD(hole + 8);
+        gc__hole_return(heap, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
+        hole = next;
+    }
+}
+
+/* Lists what is left of the thread's chain and of the holes that its windows were in. */
+GC__FN void gc__chain_close(gc_heap *heap, gc__chain *chain) {
+    size_t bytes = chain->bytes + chain->left_bytes;
+    if (!bytes) return;
+    gc__chain_return(heap, chain->left);
+    gc__chain_return(heap, chain->first);
+    memset(chain, 0, sizeof *chain);
+    gc__count(&heap->generation_bytes[0], 0 - bytes);
+    gc__count(&heap->stats.allocated_bytes, 0 - bytes);
+}
+
+/* Fills the thread's chain with holes for objects of `bytes`, with more of them if it has used all that it had. False: there
+   are none, or only *hole. */
+GC__FN bool gc__chain_renew(gc_heap *heap, gc__chain *chain, size_t bytes, uintptr_t *hole) {
+    size_t most = chain->first ? GC__CHAIN_BYTES / 16 : gc__min(2 * chain->most, GC__CHAIN_BYTES);
+    gc__chain_close(heap, chain);
+    chain->most = gc__max(most, GC__CHAIN_BYTES / 16);
+    if (!gc__holes_find(heap, chain, bytes, hole)) return false;
+    gc__count(&heap->generation_bytes[0], chain->bytes);
+    gc__count(&heap->stats.allocated_bytes, chain->bytes);
+    return chain->first != 0;
+}
+
 /* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
-GC__FN bool gc__allocation_open(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
+GC__FN bool gc__allocation_open(gc_heap *heap, gc__chain *chain, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__allocation_close(window, zeroed);
-    gc__region *region = gc__hole_recycled(heap, bytes, &from, &end);
+    bool chained = bytes <= GC__CHAINED_BYTES && !heap->options.stress && !gc__profiler_of(heap);
+    if (chained && gc__chain_renew(heap, chain, bytes, &from)) return gc__chain_open(chain, window, zeroed, bytes);
+    if (!chained) gc__holes_find(heap, NULL, bytes, &from);
+    gc__region *region = from ? gc__hole_enter(from, &end) : NULL;
     if (!region) {
         region = gc__heap_take(heap, 0);
         if (!region) return false;

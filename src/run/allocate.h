@@ -114,7 +114,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, window, zeroed, bytes);
+        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, &gc__record(thread)->chain, window, zeroed, bytes);
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
@@ -316,7 +316,25 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     return object;
 }
 
+/* Opens a window in a hole of the thread's chain, and returns where the object begins. NULL: that needs more. The budget was
+   spent when the chain was filled. */
+GC__FN char *gc__chain_next(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc__chain *chain = &gc__record(thread)->chain;
+    gc_window *window = gc__thread_window(thread, zeroed);
+    if (!chain->first || bytes > GC__CHAINED_BYTES || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
+    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return NULL;
+    return gc__chain_open(chain, window, zeroed, bytes) ? window->next : NULL;
+}
+
 GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    size_t size = gc__align(bytes);
+    char *chained = bytes <= size ? gc__chain_next(thread, size, zeroed) : NULL;
+    if (chained) {
+        if (!zeroed) GC__WORD(chained) = 0; /* until the header is written */
+        GC__WRITTEN();
+        gc__thread_window(thread, zeroed)->next = chained + size;
+        return chained;
+    }
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
@@ -363,9 +381,24 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
+/* An object in a hole of the thread's chain; NULL: that needs more. */
+GC__FN void *gc__new_chained(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    if (!gc__record(thread)->chain.first || !type || type->finalizer || length > GC__CHAINED_BYTES) return NULL;
+    size_t bytes = gc__align(type->bytes + length * type->element_bytes);
+    char *object = gc__chain_next(thread, bytes, zeroed);
+    if (!object) return NULL;
+    if (type->element_bytes) ((gc_array *)object)->length = length;
+    ((gc_object *)object)->type = type;
+    GC__WRITTEN();
+    gc__thread_window(thread, zeroed)->next = object + bytes;
+    return object;
+}
+
 GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                                                     bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
+    void *object = gc__new_chained(thread, type, length, kind == GC__FOR_ZEROED);
+    if (object) return object;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
 
@@ -554,6 +587,7 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
+    gc__chain_retire(&gc__record(self)->chain);
     gc__thread_shrink_windows(self);
 }
 

@@ -30,6 +30,7 @@ GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
+    gc__chain_close(thread->heap, &gc__record(thread)->chain);
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);

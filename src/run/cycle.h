@@ -36,6 +36,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
         gc__thread_shrink_windows(thread); /* callbacks that allocate are found by the slow path */
+        gc__chain_close(heap, &gc__record(thread)->chain);
     }
     gc__log_flush();
     GC__HOST_SCOPE;

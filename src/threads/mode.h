@@ -25,6 +25,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
+    gc__chain chain;                            /* for both windows */
     struct gc__profiled_thread *profiled;  /* what gc_profile.h keeps of it; NULL: nothing */
     struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;

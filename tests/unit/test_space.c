@@ -151,6 +151,53 @@ static size_t held_at_most(size_t live, size_t every, const gc_options *options)
     return stats().committed_bytes_peak;
 }
 
+/* An array of 24 to 216 bytes, with zeroed contents or others, that is filled with what its place says. */
+static size_t put(vector *table, size_t at) {
+    size_t length = 8 + draw(25) * 8;
+    bool zeroed = draw(2), clean = true;
+    GC_ROOTS(gc, table);
+    bytes *b = (bytes *)(zeroed ? gc_new_array(gc, &bytes_type, length) : gc_new_array_raw(gc, &bytes_type, length));
+    for (size_t i = 0; zeroed && i < length; i++) clean &= !b->items[i];
+    if (!clean) exit(3);
+    memset(b->items, (int)(at & 255), length);
+    gc_store(gc, &table->items[at], b);
+    return gc_object_bytes(b);
+}
+
+/* Objects of many sizes are allocated in the holes that others have left, and counted to the byte, while threads have holes that
+   they have not used yet. */
+static void small_holes(void) {
+    enum { COUNT = 20000 };
+    begin_verified((gc_options){.non_moving = true, .non_generational = true, .nursery_bytes = 64 * GC_REGION_BYTES});
+    vector *table = (vector *)gc_new_array(gc, &vector_type, COUNT);
+    GC_ROOTS(gc, table);
+    size_t live = gc_object_bytes(table), least = SIZE_MAX;
+    for (size_t at = 0; at < COUNT; at++) put(table, at);
+    for (size_t at = 0; at < COUNT; at++)
+        if (draw(2)) gc_store(gc, &table->items[at], NULL);
+    full();
+    gc_stats before = stats();
+    for (size_t at = 0, bytes = 0; at < COUNT; at++) {
+        if (table->items[at] || draw(4) == 0) continue;
+        bytes += put(table, at);
+        if (at % 64 == 0 && stats().allocated_bytes - before.allocated_bytes != bytes) least = at < least ? at : least;
+    }
+    is(least, SIZE_MAX, "allocated bytes are exact at any time");
+    gc_stats after = stats();
+    is(after.collections[2], before.collections[2], "no collection");
+    ok(after.committed_bytes <= before.committed_bytes, "%llu regions, %llu before", (unsigned long long)after.regions, (unsigned long long)before.regions);
+    full();
+    for (size_t at = 0; at < COUNT; at++) {
+        const bytes *b = (const bytes *)table->items[at];
+        for (size_t i = 0; b && i < b->header.length; i++)
+            if (b->items[i] != (at & 255)) least = at < least ? at : least;
+        live += b ? gc_object_bytes(b) : 0;
+    }
+    is(least, SIZE_MAX, "all objects are whole");
+    is(stats().live_bytes, live, "and all that lives");
+    end();
+}
+
 /* What the heap holds follows what lives, as growth_percent says: a nursery is at most half of the growth. */
 static void grows_as_said(void) {
     static const unsigned percents[] = {30, 100, 300};
@@ -509,6 +556,7 @@ int main(void) {
     full_of_holes(true);
     in_place();
     end();
+    small_holes();
     grows_as_said();
     small_heaps_have_generations();
     copies_keep_to_the_goal();
