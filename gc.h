@@ -847,7 +847,7 @@ typedef struct gc_pause {
     uint64_t number;   /* of the collection */
     uint64_t began_ns; /* since the heap was created */
     uint64_t ns;       /* its length, all of the following but cpu_ns included; the rest are hooks at its end */
-    uint64_t help_ns;  /* first, the thread that collects has marked: it allocates faster than is marked beside the program */
+    uint64_t help_ns;  /* first, that thread has waited for the marking beside it, since it allocates faster than is marked */
     uint64_t stop_ns;  /* until all threads had stopped */
     uint64_t slowest_ns;               /* until the last of them had, if gc.h has stopped them */
     uint64_t marker_ns;                /* until the thread that marks beside the program rested */
@@ -3681,6 +3681,7 @@ enum {
 };
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
+#define GC__VERDICT_BESIDE 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__cycle_marks */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
    say otherwise. */
@@ -3713,6 +3714,7 @@ typedef struct gc__region {
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
     bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
+    uint8_t beside;  /* GC__BESIDE or GC__SETTLING: its mark bits are in gc__cycle_marks; else 0; atomic */
     bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
@@ -3734,8 +3736,11 @@ typedef struct gc__arena {
 } gc__arena;
 
 /* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
-   are 0 while no heap is being marked. */
+   are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
+   cycle these bits are the starts of the region's objects, until gc__region_settle moves them to where mark bits are. */
 static uint64_t *gc__cycle_marks;
+#define GC__BESIDE 1
+#define GC__SETTLING 2 /* a thread moves them */
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
@@ -4253,20 +4258,39 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
+
+/* The verdict is GC__MARK, and the marker's bits are the region's mark bits. */
+GC__FN void gc__region_set_beside(gc__region *region) {
+    __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__MARK | GC__VERDICT_BESIDE, region->span);
+}
 /* Mark bits: one per 8 bytes. */
 
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-GC__FN bool gc__mark_get(uintptr_t address) {
+/* The mark bits of regions that are beside mean nothing. */
+GC__FN void gc__mark_check(uintptr_t address) {
+    GC_ASSERT(GC_DEBUG < 3 || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) != GC__BESIDE,
+              "gc.h: mark bits of the region of %p were used before it was settled", (void *)address);
+    (void)address;
+}
+
+GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
-    return gc__the_arena.marks[index >> 6] >> (index & 63) & 1;
+    return marks[index >> 6] >> (index & 63) & 1;
+}
+
+GC__FN bool gc__mark_get(uintptr_t address) {
+    gc__mark_check(address);
+    return gc__bit_get(gc__the_arena.marks, address);
 }
 
 /* Sets the bit; returns whether it was clear. */
 GC__FN bool gc__mark_set(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    gc__mark_check(address);
     bool clear = !(*word & bit);
     *word |= bit;
     return clear;
@@ -4293,12 +4317,40 @@ GC__FN size_t gc__mark_words(const gc__region *region) {
     return (gc__region_starts_end(region) - region->base + 511) / 512;
 }
 
+GC__FN bool gc__is_beside(const gc__region *region) { return __atomic_load_n(&region->beside, __ATOMIC_ACQUIRE); }
+
+/* Where the region's mark bits are, while nobody can settle it. */
+GC__FN uint64_t *gc__region_marks(const gc__region *region) {
+    return gc__is_beside(region) ? gc__cycle_marks : gc__the_arena.marks;
+}
+
+/* Moves the marker's bits to where mark bits are, or drops them. */
+GC__FN void gc__marks_take(const gc__region *region, bool keep) {
+    size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
+    if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
+    memset(&gc__cycle_marks[from], 0, bytes);
+}
+
+GC__OUT_OF_LINE void gc__region_settle_now(gc__region *region) {
+    uint8_t beside = GC__BESIDE;
+    if (__atomic_compare_exchange_n(&region->beside, &beside, GC__SETTLING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        gc__marks_take(region, true);
+        __atomic_store_n(&region->beside, 0, __ATOMIC_RELEASE);
+    }
+    while (gc__is_beside(region)) gc__cpu_pause(); /* another thread moves them, in less than a microsecond */
+}
+
+/* Before mark bits of a region of generation 2 are looked at, but in the last collection of a cycle. */
+GC__FN void gc__region_settle(gc__region *region) {
+    if (GC__UNLIKELY(gc__is_beside(region))) gc__region_settle_now(region);
+}
+
 GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
 GC__FN size_t gc__marks_count(const gc__region *region) {
-    const uint64_t *words = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    const uint64_t *words = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     size_t count = 0;
     for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(words[i]);
     return count;
@@ -4322,12 +4374,14 @@ GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t e
 
 /* The first marked address in [from, end), or end. */
 GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+    if (from < end) gc__mark_check(from);
     return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
 /* The last marked address in [start, at], or 0. */
 GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     const uint64_t *marks = gc__the_arena.marks;
+    gc__mark_check(start);
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
     while (!bits) {
@@ -4854,12 +4908,13 @@ GC__FN bool gc__arena_commit(gc__region *region) {
 
 GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
-/* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones, which are GC__FREE still.
+/* Takes `span` contiguous regions for the heap, from the arena or, if it is more than one, from the heap's own free ones, too,
+   which are GC__FREE still.
    Returns the first, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
     gc__lock_take(&arena->lock);
-    size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
+    size_t first = span <= arena->count ? gc__arena_find(span > 1 ? heap : NULL, span) : arena->count;
     bool found = first < arena->count && gc__sides_open(first + span);
     for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
     for (size_t i = first; found && i < first + span; i++) {
@@ -4940,7 +4995,7 @@ struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free; /* last freed first, so that a small nursery stays in cache */
+    gc__region *free, *free_last; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
@@ -4951,6 +5006,7 @@ struct gc_heap {
     gc__holes holes;               /* for mutators */
     gc_word chain;                 /* the first of the other holes for mutators, small ones, linked by their second words */
     gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
+    gc__region *old_unsettled;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; marker's lock */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
@@ -4965,6 +5021,7 @@ struct gc_heap {
     size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
+    size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
     size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
     uint64_t trimmed_ns;                  /* when that was decided last */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
@@ -5045,10 +5102,28 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     region->spare = spare;
     region->previous = NULL;
     region->next = heap->free;
-    if (heap->free) heap->free->previous = region;
+    if (heap->free)
+        heap->free->previous = region;
+    else
+        heap->free_last = region;
     heap->free = region;
     heap->free_count++;
     heap->free_spare_bytes += spare;
+}
+
+/* The same, so that the others are used first. */
+GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
+    if (!heap->free) {
+        gc__heap_list_free(heap, region, 0);
+        return;
+    }
+    region->kind = GC__FREE;
+    region->spare = 0;
+    region->next = NULL;
+    region->previous = heap->free_last;
+    heap->free_last->next = region;
+    heap->free_last = region;
+    heap->free_count++;
 }
 
 /* The memory that free regions take. */
@@ -5061,7 +5136,10 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
         region->previous->next = region->next;
     else
         heap->free = region->next;
-    if (region->next) region->next->previous = region->previous;
+    if (region->next)
+        region->next->previous = region->previous;
+    else
+        heap->free_last = region->previous;
     heap->free_count--;
     heap->free_spare_bytes -= region->spare;
     region->spare = 0;
@@ -5201,6 +5279,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
         }
     }
     const gc__region *last = region + span - 1;
+    if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
     *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
     for (uint32_t i = 0; i < span; i++) {
         gc__region *part = region + i;
@@ -5711,8 +5790,9 @@ GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
 /* Finding objects by address: the starts of a region's objects. */
 
 
-/* Sets the mark bits of a linear region's objects between indexed_end and top, so that they are found by address. */
+/* Has objects of the region be found by address: sets the mark bits of a linear one's between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
+    gc__region_settle(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
     uintptr_t at = region->indexed_end;
@@ -5739,6 +5819,7 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 
 /* Calls visit(context, object) for each object of the region, until it returns false. */
 GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+    gc__region_settle(region);
     if (!region->linear) {
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
@@ -5764,9 +5845,10 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
 }
 
 GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    const uint64_t *marks = gc__region_marks(region);
     size_t bytes = 0;
-    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
-    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
     return bytes;
 }
 /* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
@@ -5846,6 +5928,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     return GC__HOLE_LISTS;
 }
 
+#define GC__SETTLED_AT_ONCE 32 /* regions */
 #define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
 
 /* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
@@ -5954,6 +6037,7 @@ GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, u
    up only where two marks are far enough apart. */
 GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
+    gc__region_settle(region);
     while (at < end) {
         bool object = gc__mark_get(at);
         uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
@@ -5974,6 +6058,15 @@ GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from,
     gc__filler_write(from, end - from);
     gc__hole_list(&heap->old_holes, from, end - from);
     if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
+}
+
+/* Settles some of the regions that need it. False: none does. */
+GC__FN bool gc__holes_settle_next(gc_heap *heap) {
+    for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
+        gc__region_settle(heap->old_unsettled);
+        heap->old_unsettled = heap->old_unsettled->next;
+    }
+    return heap->old_unsettled != NULL;
 }
 
 /* Lists the holes of the next region of generation 2. False: there is none. */
@@ -6908,6 +7001,7 @@ typedef struct gc__pace {
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
+    unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
     unsigned stops_next; /* how many that are the next time */
@@ -6972,6 +7066,7 @@ typedef struct gc__cycle {
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
     bool studded;                 /* pins are in most regions, so they stay */
     bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
+    bool keeps_full;              /* so it does in a young collection which nearly everything survives: full regions stay */
     size_t into_holes;            /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
     size_t into_holes_mean;       /* what a hole must have to count as room */
     bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
@@ -8141,7 +8236,9 @@ typedef struct gc__marker {
     char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
-    unsigned turns;               /* of the marker's */
+    unsigned turns;               /* of the marker's; atomic */
+    unsigned began_turns, last_turns; /* that count when the cycle began; how many the last cycle took; 0: not known */
+    size_t began_growth, began_room;  /* how much it could grow then, by its threshold and by the limit */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
@@ -8160,10 +8257,14 @@ typedef struct gc__marker {
     gc_reason reason;             /* of that collection */
     bool gives_back;              /* memory is left to give back to the system; atomic */
     void (*rests)(gc_heap *);     /* called by the thread when it has rested for a while, and is done or is to give back */
+    bool looks;                   /* it looks from time to time what free regions were taken; atomic */
     bool is_closing;              /* the heap is being destroyed: written under its lock */
     bool refused;                 /* the system gave no memory or no thread: not tried again */
     bool has_thread, is_ending;   /* the second is atomic */
     uint64_t cpu_ns;              /* of the thread; atomic */
+    uint32_t awaited;             /* a mutator waits until the marking is done: atomic */
+    unsigned parts;               /* of the nursery that is being spent, after which a mutator waits for the marker */
+    size_t part_bytes;            /* the bytes of each */
     uint32_t wanted;              /* a collection waits for the lock: atomic */
     uint32_t turn;                /* changes when there may be something to do; atomic */
     gc__os_thread thread;
@@ -8339,24 +8440,44 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     if (number) gc__words_push(worker->found, *number);
 }
 
-/* Marks the object; returns whether it had no mark yet. */
-GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. */
+GC__INLINED bool gc__claim_mark_as(const gc__worker *worker, uintptr_t object, bool many, bool beside) {
     bool shared = many && !worker->alone;
-    bool fresh = shared ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
+    bool fresh = beside   ? gc__bit_set_shared(gc__cycle_marks, object)
+                 : shared ? gc__bit_set_shared(gc__the_arena.marks, object)
+                          : gc__mark_set(object);
     if (fresh && many)
         worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
     else if (fresh)
         gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
+GC__FN bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+    return gc__claim_mark_as(worker, object, many, false);
+}
 
-GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
-    if (gc__claim_mark(worker, object, many)) {
+GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
+    if (gc__claim_mark_as(worker, object, many, beside)) {
         if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
     } else if (GC__UNLIKELY(worker->suspects != NULL)) {
         gc__suspect_reached(worker, object);
     }
+}
+GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
+    gc__mark_object_as(worker, object, many, false);
+}
+GC__OUT_OF_LINE void gc__mark_beside(gc__worker *worker, uintptr_t object) {
+    gc__mark_object_as(worker, object, false, true);
+}
+GC__OUT_OF_LINE void gc__mark_beside_many(gc__worker *worker, uintptr_t object) {
+    gc__mark_object_as(worker, object, true, true);
+}
+
+/* The object is old and stays, in the last collection of a cycle. */
+GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
+    bool beside = GC__VERDICTS[object >> GC_REGION_SHIFT] & GC__VERDICT_BESIDE;
+    beside ? gc__mark_beside(worker, object) : gc__mark_object(worker, object, false);
 }
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
@@ -8383,8 +8504,10 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
-/* Where a condemned object is now; 0 if it has not been reached. */
-GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
+/* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
+GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
+    uint8_t verdict = entry & GC__VERDICT_MASK;
+    if (entry & GC__VERDICT_BESIDE) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
     if (verdict != GC__MOVE && gc__mark_get(object)) return object;
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
@@ -8394,7 +8517,7 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
 /* Where an object is after the trace; 0 if it is dead, or none. */
 GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
+    return verdict ? gc__reached(object, verdict) : object;
 }
 /* Copying survivors. */
 
@@ -8593,11 +8716,17 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     return copy;
 }
 
-/* The same for an object that is reached now, in a region that is evacuated. */
+/* The same for an object that is reached now, in a region that is evacuated or whose mark bits are the marker's. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
-    if ((verdict & GC__VERDICT_MASK) == GC__MOVE_MARKED && gc__mark_get(object)) {
-        if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
-        return object;
+    if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
+        if (verdict & GC__VERDICT_BESIDE) {
+            many ? gc__mark_beside_many(worker, object) : gc__mark_beside(worker, object);
+            return object;
+        }
+        if (gc__mark_get(object)) {
+            if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
+            return object;
+        }
     }
     uintptr_t header = many ? __atomic_load_n(&GC__WORD(object), __ATOMIC_ACQUIRE) : GC__WORD(object);
     if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
@@ -9181,8 +9310,9 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
         region->overflowed = false;
-        uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
-        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
+        const uint64_t *marks = gc__region_marks(region);
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+        for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(worker, at);
             gc__stack_drain(worker);
         }
@@ -9292,6 +9422,7 @@ GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *conde
 GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
+    gc__region_settle(region);
     uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
     if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = gc__beyond_of_dead(beyond);
     if (!object) object = large ? to : gc__mark_next(from, to);
@@ -9398,6 +9529,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (region->leaving && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
+    gc__region_settle(region);
     uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
@@ -9484,6 +9616,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
+#define GC__LOG_CHUNK ((size_t)1 << 12) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
@@ -9617,11 +9750,11 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Takes what barriers have noted. False: that is nothing. */
-GC__FN bool gc__marker_take_log(gc_heap *heap) {
+/* Takes what barriers have noted, at most so many words. False: that is nothing. */
+GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
-    size_t before = marker->taken;
-    for (; marker->taken < GC__SHADE_LOG; marker->taken++) {
+    size_t before = marker->taken, end = gc__min(before + most, GC__SHADE_LOG);
+    for (; marker->taken < end; marker->taken++) {
         uintptr_t word = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE), ahead = 0;
         if (!word) break; /* another thread is about to write it, or it is the end */
         if (marker->taken + GC__FIFO < GC__SHADE_LOG)
@@ -9646,7 +9779,7 @@ GC__FN void gc__marker_empty_log(gc_heap *heap) {
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
     if (gc__shade_room(heap, &marker->seen, end - marker->taken))
         for (; marker->taken < end; marker->taken++) gc__words_push(&marker->seen, marker->log[marker->taken]);
-    gc__marker_take_log(heap);
+    gc__marker_take_log(heap, GC__SHADE_LOG);
     heap->pause.stored_objects += marker->logged;
     gc__marker_clear_log(marker);
 }
@@ -9663,7 +9796,7 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
 /* Finds something to scan where the stack is empty. False: there is nothing. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (gc__marker_take_log(heap)) return true;
+    if (gc__marker_take_log(heap, GC__LOG_CHUNK)) return true;
     gc__marker_take_seen(heap);
     if (marker->seen.count) return true;
     for (unsigned i = 0; i < GC__FIFO; i++) {
@@ -9674,10 +9807,11 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     return marker->grey.count || gc__marker_rescan(heap);
 }
 
-/* Scans some objects or parts of arrays. The marker's lock is held. False: nothing is left but what waits. */
+/* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. False: nothing is left but what
+   waits for the last one. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__words *grey = &heap->marker->grey;
-    for (; steps && heap->marking; steps--) {
+    for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
         if (!grey->count || heap->marker->seen.count > GC__SEEN_MOST) {
             if (!gc__marker_refill(heap)) return false;
             continue;
@@ -9724,7 +9858,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->reason = heap->collection.reason;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
+    heap->old_unsettled = NULL;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        gc__region_settle(region);
         region->unscanned = 0;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
@@ -9745,9 +9881,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
 GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
-    size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
-    if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
-    memset(&gc__cycle_marks[from], 0, bytes);
+    gc__marks_take(region, keep);
     region->cycle_bytes = 0;
 }
 
@@ -9783,6 +9917,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker_sift_seen(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
+    marker->last_turns = marker->turns - marker->began_turns;
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
     heap->pause.left_objects = marker->grey.count + marker->seen.count;
@@ -9801,11 +9936,17 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, gc__age_of(heap, 2), true);
 }
 
-/* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */
+/* And then the marker's bits take the place of the former ones: they are the region's mark bits where they are, and moved
+   beside mutators later. To do that for all of a large heap would be a long pause. Of regions that have just become old nothing
+   is left to do. */
 GC__FN void gc__marker_hand_bits_over(gc__region *region) {
     if (region->generation < 2) return;
     bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
-    gc__marker_take_bits(region, !region->leaving);
+    if (region->leaving || region->kind == GC__LARGE)
+        gc__marker_take_bits(region, !region->leaving);
+    else
+        gc__region_set_beside(region);
+    region->cycle_bytes = 0;
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
 }
 
@@ -9816,9 +9957,9 @@ GC__FN bool gc__marker_leaves(uintptr_t object) { return gc__region_of(object)->
 GC__FN void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_object(worker, marker->fifo[i], false);
+        if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
-        if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_object(worker, marker->seen.words[i], false);
+        if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
     for (size_t i = marker->grey.count; i > 0; i--) {
         uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
         gc__region *region = gc__region_of(object);
@@ -9829,7 +9970,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
-        if (!gc__marker_leaves(marker->waiting.words[i]) && gc__mark_get(marker->waiting.words[i]))
+        if (!gc__marker_leaves(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
@@ -10108,6 +10249,8 @@ GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (
 /* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
 GC__FN void gc__region_clear(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (gc__is_beside(region)) gc__marks_take(region, false);
+    region->beside = 0;
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 
@@ -10183,6 +10326,7 @@ GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
 
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
+#define GC__SURVIVAL_FULL 90   /* and from which full regions are, where survivors become old at once */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
 #define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
@@ -10240,7 +10384,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     bool young = region->linear && !region->formatted;
-    if (young && !heap->cycle->evacuate_tightly) return heap->cycle->predicted[0];
+    if (young && !heap->cycle->evacuate_tightly && !heap->cycle->keeps_full) return heap->cycle->predicted[0];
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
@@ -10476,11 +10620,22 @@ GC__FN bool gc__is_limited(const gc_heap *heap) {
            (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
 }
 
+/* Whether nearly all young objects are likely to survive, and to become old at once. Then regions that are full of them are
+   promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
+GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
+    const gc__pace *pace = heap->pace;
+    return generation == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
+           !heap->collection.compacting;
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
+    heap->cycle->keeps_full = gc__plan_keeps_full(heap, generation);
+    if (heap->cycle->keeps_full) heap->cycle->predicted[0] = heap->pace->tenured_percent;
     heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
+    if (heap->cycle->keeps_full) heap->cycle->evacuate_young = GC__DENSITY_TIGHT;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->into_holes = 0;
     heap->cycle->recycle_below = 0;
@@ -10605,6 +10760,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     heap->chain = 0;
     if (generation == 2) gc__old_holes_forget(heap);
     if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
+    if (generation == 2) heap->old_unsettled = NULL;
     return condemned;
 }
 /* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
@@ -10719,6 +10875,10 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     if (region->verdict == GC__MOVE && heap->options.stress) {
         gc__quarantine_push(heap, region);
     } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
+        GC_ASSERT(GC_DEBUG < 3 || !region->beside ||
+                      gc__bit_next(gc__cycle_marks, region->base, gc__region_end(region)) == gc__region_end(region),
+                  "gc.h: an object was marked in the region at %p, which has no live ones", (void *)region->base);
+        region->beside = 0;
         gc__heap_give(heap, region);
     } else {
         region->linear = region->formatted = false;
@@ -10739,6 +10899,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         condemned = next;
     }
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
+    if (heap->cycle->marking == GC__MARKING_FINISH) heap->old_unsettled = heap->regions[2];
     heap->recycled = heap->fixed_search = heap->regions[0];
 }
 
@@ -10882,6 +11043,9 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
+#define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each MiB that is condemned, before it was measured */
+#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least */
+#define GC__FILL_NS_PER_MIB ((uint64_t)2000000) /* of what is condemned, at first, where survivors are copied to holes */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
@@ -10897,12 +11061,23 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
     size_t percent = (survived - cycle->large_kept_bytes) / (condemned / 100 + 1);
+    heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
-/* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
-   those that take more than usual. Without tenuring at once, a collection of generation 1 condemns three nurseries at most. */
+/* The nursery that is collected within the goal, by what was measured. Without tenuring at once, a collection of generation 1
+   condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
+GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
+    const gc__pace *pace = heap->pace;
+    uint64_t goal = gc__pace_goal_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
+    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal << 20) / GC__COPY_NS_PER_MIB);
+    most = gc__min(gc__min(pace->tenures_at_once ? bytes : bytes / 3, most), heap->limit_bytes / GC__NURSERY_PART);
+    return gc__max(most, GC__NURSERY_LEAST);
+}
+
+/* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
+   than usual. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = gc__condemned_small(heap);
@@ -10913,10 +11088,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
     }
-    if (!pace->young_ns_per_mib) return gc__max(heap->limit_bytes / GC__NURSERY_PART, GC__NURSERY_LEAST);
-    size_t bytes = (size_t)((gc__pace_goal_ns(heap) / 4 * 3 << 20) / pace->young_ns_per_mib);
-    size_t most = gc__min(pace->tenures_at_once ? bytes : bytes / 3, heap->limit_bytes / GC__NURSERY_PART);
-    return gc__max(most, GC__NURSERY_LEAST);
+    return gc__nursery_in_time(heap);
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
@@ -11046,6 +11218,13 @@ GC__FN void gc__pace_room(gc_heap *heap) {
     }
 }
 
+/* From now on survivors are copied into holes. */
+GC__FN void gc__pace_fill(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    pace->young_ns_per_mib = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
+}
+
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
@@ -11066,7 +11245,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
             heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
         bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
-        if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;
+        if (fills && !heap->pace->fills_holes) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }
@@ -11815,7 +11994,8 @@ GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, u
 GC__FN size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+        for (gc__region *region = heap->regions[g]; region; region = region->next) {
+            gc__region_settle(region);
             const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
             for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(marks[i]);
         }
@@ -11982,7 +12162,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
         uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
         const gc__region *region = gc__region_of(next);
         if (!region->accessible || region->kind == GC__FREE || next >= gc__region_starts_end(region)) return 0;
-        if (!gc__mark_get(next)) return 0; /* that memory was used again */
+        if (!gc__bit_get(gc__region_marks(region), next)) return 0; /* that memory was used again */
         object = next;
     }
     return object;
@@ -12212,8 +12392,8 @@ GC__FN void gc__stress_index(gc_heap *heap) {
 }
 /* What pauses were spent on: the longest ones, and the least share of any 1, 10 and 100 ms that they have left to the program.
 
-   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to help the marker; it ends
-   when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
+   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to wait for the marker; it
+   ends when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
    collector note in heap->pause what they had to do, as sums and not piece by piece. */
 
 
@@ -12359,6 +12539,12 @@ GC__FN void gc__pause_keep(gc_heap *heap) {
     for (; place && pauses->longest[place - 1].ns < heap->pause.ns; place--)
         pauses->longest[place] = pauses->longest[place - 1];
     pauses->longest[place] = heap->pause;
+}
+
+/* A thread has waited for the marker between two collections, while others may have run: no pause, but time that is taken. */
+GC__FN void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
+    heap->stats.pause_total_ns += ended_ns - began_ns;
+    gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
 /* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */
@@ -12652,7 +12838,9 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
 GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     uint64_t ns = gc__pause_part_ns(pause, part);
     switch (part) {
-    case GC__PAUSE_HELP: gc__reason_us(text, "", ns, "of marking, since the program allocates faster than is marked"); break;
+    case GC__PAUSE_HELP:
+        gc__reason_us(text, "waited ", ns, "for the marking, since the program allocates faster than is marked");
+        break;
     case GC__PAUSE_STOP: gc__reason_stop(text, pause); break;
     case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
     case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;
@@ -13319,10 +13507,77 @@ GC__FN bool gc__handles_settle(gc_heap *heap) {
     gc__lock_release(&heap->handles->lock);
     return segment || (marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES);
 }
+/* A stock of free regions whose memory the system has provided already.
+
+   A page that is touched for the first time takes the system 0.3 us, in a guest whose host provides it only then even ten; a huge
+   page of a table up to 5 ms. In a heap that grows, copies and nurseries would wait for that. So the thread that marks takes
+   regions ahead of them, twice as many as were taken lately, and has the system provide their memory and that of their tables
+   while it holds no lock. */
+
+
+#define GC__STOCK_MOST 32    /* regions */
+#define GC__STOCK_PART 16    /* at most this part of what the heap has */
+#define GC__STOCK_AHEAD 128  /* tables are provided for so many regions ahead */
+
+/* Lists some more free regions. Returns how many, of which the last is the first in `fresh`. The lock is held. */
+GC__FN unsigned gc__stock_take(gc_heap *heap, gc__region *fresh[GC__STOCK_MOST]) {
+    size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__STOCK_PART, GC__STOCK_MOST);
+    size_t wanted = gc__min(2 * used, most);
+    unsigned taken = 0;
+    __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
+    while (heap->free_count < wanted && gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap)) {
+        gc__region *region = gc__arena_acquire(heap, 1);
+        if (!region) break;
+        gc__region_note_taken(region, 1, false);
+        gc__os_mark_free(region->base, GC_REGION_BYTES, true);
+        heap->held_regions++;
+        gc__heap_list_free_last(heap, region);
+        fresh[taken++] = region;
+    }
+    return taken;
+}
+
+GC__FN void gc__stock_provide_table(int which, size_t region) {
+    uintptr_t page = gc__os_page_bytes();
+    gc__lock_take(&gc__the_arena.lock);
+    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
+    const gc__side *side = &gc__sides[which];
+    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[which];
+    bool exists = opened && side->start;
+    gc__lock_release(&gc__the_arena.lock);
+    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
+}
+
+/* No lock is held: the region may be in use by now, or with the system again, and then this has no effect on it but that it takes
+   memory earlier. */
+GC__FN void gc__stock_provide(const gc__region *region) {
+    size_t number = (size_t)(region - gc__the_arena.regions);
+    for (size_t i = number; i <= number + GC__STOCK_AHEAD; i += GC__STOCK_AHEAD) {
+        gc__stock_provide_table(GC__SIDE_MARKS, i);
+        gc__stock_provide_table(GC__SIDE_CARDS, i);
+        gc__stock_provide_table(GC__SIDE_CYCLE_MARKS, i);
+    }
+    gc__supply_populate((void *)region->base, GC_REGION_BYTES);
+}
+
+/* On the marker's thread: replaces what was taken. False: nothing was. */
+GC__FN bool gc__stock_up(gc_heap *heap) {
+    gc__region *fresh[GC__STOCK_MOST];
+    if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
+    bool may = !heap->options.stress && !gc__supply_is_host();
+    unsigned count = may ? gc__stock_take(heap, fresh) : 0;
+    gc__heap_unlock(heap);
+    for (unsigned i = 0; i < count; i++) gc__stock_provide(fresh[i]);
+    return true;
+}
 
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
+#define GC__MARKING_PARTS 4                 /* of a nursery, after which a mutator may have to wait for the marker */
+#define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
+#define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
+#define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
 #define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
 /* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
@@ -13411,16 +13666,22 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
-    if (!heap->marking) return gc__holes_list_next(heap);
-    if (++heap->marker->turns % GC__MARKING_TURNS == 0) gc__marker_take_log(heap); /* or the next collection waits for that */
+    if (!heap->marking) return gc__holes_settle_next(heap) || gc__holes_list_next(heap);
+    unsigned turns = heap->marker->turns + 1;
+    __atomic_store_n(&heap->marker->turns, turns, __ATOMIC_RELAXED);
+    if (turns % GC__MARKING_TURNS == 0)
+        gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
-    if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
-    return more;
+    if (more) return true;
+    __atomic_store_n(&heap->marker->done, true, __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&heap->marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&heap->marker->awaited);
+    return false;
 }
 
 GC__FN void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
+    unsigned looks = 0;
     gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
@@ -13432,7 +13693,14 @@ GC__FN void gc__marker_thread(void *context) {
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
+        looks = gc__stock_up(heap) ? GC__STOCK_LOOKS : looks;
         if (more) continue;
+        __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
+        if (looks) {
+            looks--;
+            gc__os_wait_for(&marker->turn, turn, GC__STOCK_NS);
+            continue;
+        }
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
         bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
@@ -13442,15 +13710,23 @@ GC__FN void gc__marker_thread(void *context) {
     }
 }
 
-/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. */
+/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. The
+   marker looks often whether it is to rest: to wait for that in the system would take longer. */
 GC__FN void gc__marker_rest(gc_heap *heap) {
-    if (heap->marker->has_thread) __atomic_store_n(&heap->marker->wanted, 1u, __ATOMIC_SEQ_CST);
-    gc__lock_take(&heap->marker->lock);
+    gc__marker *marker = heap->marker;
+    unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
+    if (marker->has_thread) __atomic_store_n(&marker->wanted, 1u, __ATOMIC_SEQ_CST);
+    while (spins && !gc__lock_try(&marker->lock)) {
+        gc__cpu_pause();
+        spins--;
+    }
+    if (!spins) gc__lock_take(&marker->lock);
     if (heap->marking) gc__marker_empty_log(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool is_needed = heap->marking || heap->old_unlisted;
+    bool stock = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
+    bool is_needed = heap->marking || heap->old_unsettled || heap->old_unlisted || stock;
     if (heap->marking)
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
     gc__lock_release(&marker->lock);
@@ -13486,6 +13762,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_settle(region);
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
@@ -13510,10 +13787,31 @@ GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
     return gc__regions_left(heap) < scarce ? GC__LEAVING_HURRY * goal : goal;
 }
 
+/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_growth(const gc_heap *heap) {
+    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
+}
+
+/* What is left to the limit: free regions, and most of the listed holes. */
+GC__FN size_t gc__marking_room(const gc_heap *heap) {
+    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+}
+
+/* A cycle begins. */
+GC__FN void gc__marking_count_room(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t most = heap->pace->full_threshold + gc__growth_due(heap);
+    marker->began_growth = most - gc__min(most, gc__grown_bytes(heap));
+    marker->began_room = gc__marking_room(heap);
+    marker->began_turns = marker->turns;
+}
+
 /* Before a collection condemns anything. */
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     if (heap->cycle->marking == GC__MARKING_BEGIN) {
         gc__marker_begin(heap);
+        if (heap->marking) gc__marking_count_room(heap);
         if (heap->marking) gc__handles_unsettle(heap);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
@@ -13551,29 +13849,16 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     return condemned;
 }
 
-/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
-GC__FN size_t gc__marking_growth(const gc_heap *heap) {
-    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
-}
-
 /* How much it may grow meanwhile. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = gc__growth_due(heap);
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Whether what is left to the limit may not suffice for so many parts of that growth of four: free regions, and most of the
-   listed holes. */
-GC__FN bool gc__marking_is_short(const gc_heap *heap, size_t quarters) {
-    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve(heap);
-    size_t room = ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+/* Whether that may not suffice for as much growth. Before the holes are listed it is not known. */
+GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     bool known = !__atomic_load_n(&heap->old_unlisted, __ATOMIC_RELAXED);
-    return known && room < gc__marking_growth(heap) / 4 * quarters;
-}
-
-/* Whether the heap has grown further than by its due while the marker works. */
-GC__FN bool gc__marking_is_late(const gc_heap *heap) {
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap) / 8 || gc__marking_is_short(heap, 2);
+    return known && gc__marking_room(heap) < gc__marking_growth(heap);
 }
 
 /* Whether it has grown by twice its due. */
@@ -13581,18 +13866,61 @@ GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
     return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap);
 }
 
-/* A mutator that allocates faster than the marker works does a part of that, for at most as long as a pause, before it
-   goes on. */
-GC__FN void gc__marking_help(gc_heap *heap) {
+/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
+GC__FN unsigned gc__marking_left(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    size_t most = heap->pace->full_threshold + gc__growth_due(heap), grown = gc__grown_bytes(heap);
+    size_t growth = most - gc__min(most, grown), room = gc__marking_room(heap);
+    growth = gc__min(growth, marker->began_growth) / (marker->began_growth / 64 + 1);
+    room = gc__min(room, marker->began_room) / (marker->began_room / 64 + 1);
+    return (unsigned)gc__min(growth, room);
+}
+
+/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
+   the room that is spent is no larger than the part of the last cycle's turns that it has taken already. */
+GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) - marker->began_turns, spent = 64 - gc__marking_left(heap);
+    unsigned done = marker->last_turns ? (unsigned)gc__min((size_t)turns * 56 / marker->last_turns, 56) : 24;
+    return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
+}
+
+/* The thread waits for the marker, which it would only hinder if it marked, too. */
+GC__FN void gc__marking_await(gc_heap *heap, uint64_t ns) {
     gc__marker *marker = heap->marker;
-    uint64_t start = gc__os_now_ns(), end = start + gc__pace_goal_ns(heap);
-    bool more = true;
-    while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
-        gc__lock_take(&marker->lock);
-        more = gc__marker_turn(heap, GC__MARKING_STEPS);
-        gc__lock_release(&marker->lock);
-    }
+    __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, ns);
+}
+
+/* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
+GC__FN void gc__marking_await_before(gc_heap *heap) {
+    uint64_t start = gc__os_now_ns(), goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
+    size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
+    uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
+    gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
+}
+
+/* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
+GC__FN bool gc__marking_await_part(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (!marker->parts || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    marker->parts--;
+    uint64_t start = gc__os_now_ns();
+    gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * gc__marking_lateness(heap));
+    gc__pauses_note_wait(heap, start, gc__os_now_ns());
+    gc__count(&heap->budget_bytes, marker->part_bytes);
+    return true;
+}
+
+/* After a collection: whether the next nursery has such parts. */
+GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->parts = 0;
+    if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
+    marker->parts = GC__MARKING_PARTS - 1;
+    marker->part_bytes = heap->budget_bytes / GC__MARKING_PARTS;
+    heap->budget_bytes = marker->part_bytes;
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
@@ -13606,7 +13934,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     const gc__marker *marker = heap->marker;
     bool wanted = *generation == 2;
     if (heap->marking) {
-        if (gc__marking_is_late(heap) && !heap->options.test_marker_steps) gc__marking_help(heap);
+        if (marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
         bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
         bool works = marker->has_thread || heap->options.test_marker_steps;
         bool spoilt = gc__marker_is_spoilt(heap);
@@ -13616,7 +13944,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / 16 && gc__marking_is_short(heap, 4);
+    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / 16 && gc__marking_is_short(heap);
     if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
         heap->pauses->no_use = true;
@@ -13998,6 +14326,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
     gc__shadow_sync(heap);
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
+    gc__marking_divide_nursery(heap);
     gc__remembered_settle(heap);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
     if (heap->cycle->marking == GC__MARKING_FINISH) collector->finished[2] = heap->marker->began;
@@ -14143,7 +14472,7 @@ GC__FN void gc__marking_close(gc_heap *heap) {
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    if (heap->collection.number == before) {
+    if (heap->collection.number == before && !gc__marking_await_part(heap)) {
         int generation = gc__pace_generation(heap);
         gc__marking marking = gc__pace_marking(heap, &generation);
         if (marking)
@@ -14697,6 +15026,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
     if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
+    gc__region_settle(region);
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
@@ -15758,6 +16088,9 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     pace->nursery_bytes = heap->options.nursery_bytes;
     if (!pace->nursery_bytes)
         pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
+    pace->young_ns_per_mib = GC__YOUNG_NS_FIRST;
+    if (!heap->options.nursery_bytes && gc__has_pause_goal(heap))
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
     heap->budget_bytes = pace->nursery_bytes;
     pace->resumed_cpu_ns = gc__os_cpu_ns();
     pace->resumed_by = gc__os_self();

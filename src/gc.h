@@ -121,6 +121,7 @@
 #include "run/store.h"      /* stores of ranges, written pages */
 #include "run/limit.h"      /* the limit, and what a heap takes beside its regions */
 #include "run/remembering.h"     /* when slots are remembered instead of cards */
+#include "run/stock.h"      /* free regions whose memory is there before it is needed */
 #include "run/marking.h"    /* when marking beside mutators begins and ends */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/allocate.h"   /* allocation's slow paths */

@@ -10,7 +10,7 @@ typedef struct gc_pause {
     uint64_t number;   /* of the collection */
     uint64_t began_ns; /* since the heap was created */
     uint64_t ns;       /* its length, all of the following but cpu_ns included; the rest are hooks at its end */
-    uint64_t help_ns;  /* first, the thread that collects has marked: it allocates faster than is marked beside the program */
+    uint64_t help_ns;  /* first, that thread has waited for the marking beside it, since it allocates faster than is marked */
     uint64_t stop_ns;  /* until all threads had stopped */
     uint64_t slowest_ns;               /* until the last of them had, if gc.h has stopped them */
     uint64_t marker_ns;                /* until the thread that marks beside the program rested */

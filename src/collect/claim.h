@@ -26,24 +26,44 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     if (number) gc__words_push(worker->found, *number);
 }
 
-/* Marks the object; returns whether it had no mark yet. */
-GC__INLINED bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. */
+GC__INLINED bool gc__claim_mark_as(const gc__worker *worker, uintptr_t object, bool many, bool beside) {
     bool shared = many && !worker->alone;
-    bool fresh = shared ? gc__bit_set_shared(gc__the_arena.marks, object) : gc__mark_set(object);
+    bool fresh = beside   ? gc__bit_set_shared(gc__cycle_marks, object)
+                 : shared ? gc__bit_set_shared(gc__the_arena.marks, object)
+                          : gc__mark_set(object);
     if (fresh && many)
         worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
     else if (fresh)
         gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
+GC__FN bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+    return gc__claim_mark_as(worker, object, many, false);
+}
 
-GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
-    if (gc__claim_mark(worker, object, many)) {
+GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
+    if (gc__claim_mark_as(worker, object, many, beside)) {
         if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
     } else if (GC__UNLIKELY(worker->suspects != NULL)) {
         gc__suspect_reached(worker, object);
     }
+}
+GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
+    gc__mark_object_as(worker, object, many, false);
+}
+GC__OUT_OF_LINE void gc__mark_beside(gc__worker *worker, uintptr_t object) {
+    gc__mark_object_as(worker, object, false, true);
+}
+GC__OUT_OF_LINE void gc__mark_beside_many(gc__worker *worker, uintptr_t object) {
+    gc__mark_object_as(worker, object, true, true);
+}
+
+/* The object is old and stays, in the last collection of a cycle. */
+GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
+    bool beside = GC__VERDICTS[object >> GC_REGION_SHIFT] & GC__VERDICT_BESIDE;
+    beside ? gc__mark_beside(worker, object) : gc__mark_object(worker, object, false);
 }
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
@@ -70,8 +90,10 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
-/* Where a condemned object is now; 0 if it has not been reached. */
-GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
+/* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
+GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
+    uint8_t verdict = entry & GC__VERDICT_MASK;
+    if (entry & GC__VERDICT_BESIDE) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
     if (verdict != GC__MOVE && gc__mark_get(object)) return object;
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
@@ -81,5 +103,5 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t verdict) {
 /* Where an object is after the trace; 0 if it is dead, or none. */
 GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    return verdict ? gc__reached(object, verdict & GC__VERDICT_MASK) : object;
+    return verdict ? gc__reached(object, verdict) : object;
 }

@@ -19,6 +19,7 @@ typedef struct gc__pace {
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
+    unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
     unsigned stops_next; /* how many that are the next time */
@@ -83,6 +84,7 @@ typedef struct gc__cycle {
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
     bool studded;                 /* pins are in most regions, so they stay */
     bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
+    bool keeps_full;              /* so it does in a young collection which nearly everything survives: full regions stay */
     size_t into_holes;            /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
     size_t into_holes_mean;       /* what a hole must have to count as room */
     bool large_holes_only;        /* in others the last compaction has not found the room that was expected */

@@ -16,6 +16,7 @@
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
+#define GC__LOG_CHUNK ((size_t)1 << 12) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
@@ -149,11 +150,11 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Takes what barriers have noted. False: that is nothing. */
-GC__FN bool gc__marker_take_log(gc_heap *heap) {
+/* Takes what barriers have noted, at most so many words. False: that is nothing. */
+GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
-    size_t before = marker->taken;
-    for (; marker->taken < GC__SHADE_LOG; marker->taken++) {
+    size_t before = marker->taken, end = gc__min(before + most, GC__SHADE_LOG);
+    for (; marker->taken < end; marker->taken++) {
         uintptr_t word = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE), ahead = 0;
         if (!word) break; /* another thread is about to write it, or it is the end */
         if (marker->taken + GC__FIFO < GC__SHADE_LOG)
@@ -178,7 +179,7 @@ GC__FN void gc__marker_empty_log(gc_heap *heap) {
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
     if (gc__shade_room(heap, &marker->seen, end - marker->taken))
         for (; marker->taken < end; marker->taken++) gc__words_push(&marker->seen, marker->log[marker->taken]);
-    gc__marker_take_log(heap);
+    gc__marker_take_log(heap, GC__SHADE_LOG);
     heap->pause.stored_objects += marker->logged;
     gc__marker_clear_log(marker);
 }
@@ -195,7 +196,7 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
 /* Finds something to scan where the stack is empty. False: there is nothing. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (gc__marker_take_log(heap)) return true;
+    if (gc__marker_take_log(heap, GC__LOG_CHUNK)) return true;
     gc__marker_take_seen(heap);
     if (marker->seen.count) return true;
     for (unsigned i = 0; i < GC__FIFO; i++) {
@@ -206,10 +207,11 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     return marker->grey.count || gc__marker_rescan(heap);
 }
 
-/* Scans some objects or parts of arrays. The marker's lock is held. False: nothing is left but what waits. */
+/* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. False: nothing is left but what
+   waits for the last one. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__words *grey = &heap->marker->grey;
-    for (; steps && heap->marking; steps--) {
+    for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
         if (!grey->count || heap->marker->seen.count > GC__SEEN_MOST) {
             if (!gc__marker_refill(heap)) return false;
             continue;
@@ -256,7 +258,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->reason = heap->collection.reason;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
+    heap->old_unsettled = NULL;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        gc__region_settle(region);
         region->unscanned = 0;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
@@ -277,9 +281,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
 
 /* Moves the marker's bits to where the trace looks for them, or drops them. */
 GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
-    size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
-    if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
-    memset(&gc__cycle_marks[from], 0, bytes);
+    gc__marks_take(region, keep);
     region->cycle_bytes = 0;
 }
 
@@ -315,6 +317,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker_sift_seen(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
+    marker->last_turns = marker->turns - marker->began_turns;
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
     heap->pause.left_objects = marker->grey.count + marker->seen.count;
@@ -333,11 +336,17 @@ GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, gc__age_of(heap, 2), true);
 }
 
-/* And then the marker's bits take the place of the former ones; of regions that have just become old nothing is left to do. */
+/* And then the marker's bits take the place of the former ones: they are the region's mark bits where they are, and moved
+   beside mutators later. To do that for all of a large heap would be a long pause. Of regions that have just become old nothing
+   is left to do. */
 GC__FN void gc__marker_hand_bits_over(gc__region *region) {
     if (region->generation < 2) return;
     bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
-    gc__marker_take_bits(region, !region->leaving);
+    if (region->leaving || region->kind == GC__LARGE)
+        gc__marker_take_bits(region, !region->leaving);
+    else
+        gc__region_set_beside(region);
+    region->cycle_bytes = 0;
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
 }
 
@@ -348,9 +357,9 @@ GC__FN bool gc__marker_leaves(uintptr_t object) { return gc__region_of(object)->
 GC__FN void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_object(worker, marker->fifo[i], false);
+        if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
-        if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_object(worker, marker->seen.words[i], false);
+        if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
     for (size_t i = marker->grey.count; i > 0; i--) {
         uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
         gc__region *region = gc__region_of(object);
@@ -361,7 +370,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
-        if (!gc__marker_leaves(marker->waiting.words[i]) && gc__mark_get(marker->waiting.words[i]))
+        if (!gc__marker_leaves(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);

@@ -129,6 +129,9 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
+#define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each MiB that is condemned, before it was measured */
+#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least */
+#define GC__FILL_NS_PER_MIB ((uint64_t)2000000) /* of what is condemned, at first, where survivors are copied to holes */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
@@ -144,12 +147,23 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
     size_t percent = (survived - cycle->large_kept_bytes) / (condemned / 100 + 1);
+    heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
-/* The nursery that is collected within the goal, by what the last young collections took for each byte; a quarter is left for
-   those that take more than usual. Without tenuring at once, a collection of generation 1 condemns three nurseries at most. */
+/* The nursery that is collected within the goal, by what was measured. Without tenuring at once, a collection of generation 1
+   condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
+GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
+    const gc__pace *pace = heap->pace;
+    uint64_t goal = gc__pace_goal_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
+    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal << 20) / GC__COPY_NS_PER_MIB);
+    most = gc__min(gc__min(pace->tenures_at_once ? bytes : bytes / 3, most), heap->limit_bytes / GC__NURSERY_PART);
+    return gc__max(most, GC__NURSERY_LEAST);
+}
+
+/* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
+   than usual. */
 GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = gc__condemned_small(heap);
@@ -160,10 +174,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
     }
-    if (!pace->young_ns_per_mib) return gc__max(heap->limit_bytes / GC__NURSERY_PART, GC__NURSERY_LEAST);
-    size_t bytes = (size_t)((gc__pace_goal_ns(heap) / 4 * 3 << 20) / pace->young_ns_per_mib);
-    size_t most = gc__min(pace->tenures_at_once ? bytes : bytes / 3, heap->limit_bytes / GC__NURSERY_PART);
-    return gc__max(most, GC__NURSERY_LEAST);
+    return gc__nursery_in_time(heap);
 }
 
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
@@ -293,6 +304,13 @@ GC__FN void gc__pace_room(gc_heap *heap) {
     }
 }
 
+/* From now on survivors are copied into holes. */
+GC__FN void gc__pace_fill(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    pace->young_ns_per_mib = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
+}
+
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
     gc__pace_survival(heap, generation);
@@ -313,7 +331,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
             heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
         bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
-        if (fills && !heap->pace->fills_holes) heap->pace->young_ns_per_mib *= GC__FILL_COST;
+        if (fills && !heap->pace->fills_holes) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }

@@ -275,6 +275,8 @@ GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (
 /* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
 GC__FN void gc__region_clear(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (gc__is_beside(region)) gc__marks_take(region, false);
+    region->beside = 0;
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 

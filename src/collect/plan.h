@@ -9,6 +9,7 @@
 #include "leaving.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
+#define GC__SURVIVAL_FULL 90   /* and from which full regions are, where survivors become old at once */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
 #define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
 #define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
@@ -66,7 +67,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     bool young = region->linear && !region->formatted;
-    if (young && !heap->cycle->evacuate_tightly) return heap->cycle->predicted[0];
+    if (young && !heap->cycle->evacuate_tightly && !heap->cycle->keeps_full) return heap->cycle->predicted[0];
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
@@ -302,11 +303,22 @@ GC__FN bool gc__is_limited(const gc_heap *heap) {
            (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
 }
 
+/* Whether nearly all young objects are likely to survive, and to become old at once. Then regions that are full of them are
+   promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
+GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
+    const gc__pace *pace = heap->pace;
+    return generation == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
+           !heap->collection.compacting;
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
+    heap->cycle->keeps_full = gc__plan_keeps_full(heap, generation);
+    if (heap->cycle->keeps_full) heap->cycle->predicted[0] = heap->pace->tenured_percent;
     heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
+    if (heap->cycle->keeps_full) heap->cycle->evacuate_young = GC__DENSITY_TIGHT;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->into_holes = 0;
     heap->cycle->recycle_below = 0;
@@ -431,5 +443,6 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     heap->chain = 0;
     if (generation == 2) gc__old_holes_forget(heap);
     if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
+    if (generation == 2) heap->old_unsettled = NULL;
     return condemned;
 }

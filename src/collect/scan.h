@@ -452,8 +452,9 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
         region->overflowed = false;
-        uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
-        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) {
+        const uint64_t *marks = gc__region_marks(region);
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+        for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(worker, at);
             gc__stack_drain(worker);
         }

@@ -35,7 +35,9 @@ typedef struct gc__marker {
     char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
-    unsigned turns;               /* of the marker's */
+    unsigned turns;               /* of the marker's; atomic */
+    unsigned began_turns, last_turns; /* that count when the cycle began; how many the last cycle took; 0: not known */
+    size_t began_growth, began_room;  /* how much it could grow then, by its threshold and by the limit */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
@@ -54,10 +56,14 @@ typedef struct gc__marker {
     gc_reason reason;             /* of that collection */
     bool gives_back;              /* memory is left to give back to the system; atomic */
     void (*rests)(gc_heap *);     /* called by the thread when it has rested for a while, and is done or is to give back */
+    bool looks;                   /* it looks from time to time what free regions were taken; atomic */
     bool is_closing;              /* the heap is being destroyed: written under its lock */
     bool refused;                 /* the system gave no memory or no thread: not tried again */
     bool has_thread, is_ending;   /* the second is atomic */
     uint64_t cpu_ns;              /* of the thread; atomic */
+    uint32_t awaited;             /* a mutator waits until the marking is done: atomic */
+    unsigned parts;               /* of the nursery that is being spent, after which a mutator waits for the marker */
+    size_t part_bytes;            /* the bytes of each */
     uint32_t wanted;              /* a collection waits for the lock: atomic */
     uint32_t turn;                /* changes when there may be something to do; atomic */
     gc__os_thread thread;

@@ -53,6 +53,10 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     if (region->verdict == GC__MOVE && heap->options.stress) {
         gc__quarantine_push(heap, region);
     } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
+        GC_ASSERT(GC_DEBUG < 3 || !region->beside ||
+                      gc__bit_next(gc__cycle_marks, region->base, gc__region_end(region)) == gc__region_end(region),
+                  "gc.h: an object was marked in the region at %p, which has no live ones", (void *)region->base);
+        region->beside = 0;
         gc__heap_give(heap, region);
     } else {
         region->linear = region->formatted = false;
@@ -73,6 +77,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         condemned = next;
     }
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
+    if (heap->cycle->marking == GC__MARKING_FINISH) heap->old_unsettled = heap->regions[2];
     heap->recycled = heap->fixed_search = heap->regions[0];
 }
 

@@ -45,7 +45,8 @@ GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, u
 GC__FN size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+        for (gc__region *region = heap->regions[g]; region; region = region->next) {
+            gc__region_settle(region);
             const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
             for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(marks[i]);
         }

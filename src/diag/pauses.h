@@ -1,7 +1,7 @@
 /* What pauses were spent on: the longest ones, and the least share of any 1, 10 and 100 ms that they have left to the program.
 
-   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to help the marker; it ends
-   when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
+   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to wait for the marker; it
+   ends when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
    collector note in heap->pause what they had to do, as sums and not piece by piece. */
 #pragma once
 
@@ -153,6 +153,12 @@ GC__FN void gc__pause_keep(gc_heap *heap) {
     for (; place && pauses->longest[place - 1].ns < heap->pause.ns; place--)
         pauses->longest[place] = pauses->longest[place - 1];
     pauses->longest[place] = heap->pause;
+}
+
+/* A thread has waited for the marker between two collections, while others may have run: no pause, but time that is taken. */
+GC__FN void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
+    heap->stats.pause_total_ns += ended_ns - began_ns;
+    gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
 /* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */

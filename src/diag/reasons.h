@@ -102,7 +102,9 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
 GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     uint64_t ns = gc__pause_part_ns(pause, part);
     switch (part) {
-    case GC__PAUSE_HELP: gc__reason_us(text, "", ns, "of marking, since the program allocates faster than is marked"); break;
+    case GC__PAUSE_HELP:
+        gc__reason_us(text, "waited ", ns, "for the marking, since the program allocates faster than is marked");
+        break;
     case GC__PAUSE_STOP: gc__reason_stop(text, pause); break;
     case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
     case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;

@@ -40,7 +40,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
         uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
         const gc__region *region = gc__region_of(next);
         if (!region->accessible || region->kind == GC__FREE || next >= gc__region_starts_end(region)) return 0;
-        if (!gc__mark_get(next)) return 0; /* that memory was used again */
+        if (!gc__bit_get(gc__region_marks(region), next)) return 0; /* that memory was used again */
         object = next;
     }
     return object;

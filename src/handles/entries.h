@@ -141,7 +141,7 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
         uintptr_t ref = gc__slot_decode(*(const gc_word *)(const void *)at, value);
         if (ref - base >= size) continue;
         uint8_t verdict = GC__VERDICTS[ref >> GC_REGION_SHIFT];
-        if (verdict && (verdict != GC__MARK || !gc__mark_get(ref))) break;
+        if (verdict && (!(verdict & GC__MARK) || gc__reached(ref, verdict) != ref)) break;
     }
     return i;
 }

@@ -189,12 +189,13 @@ GC__FN bool gc__arena_commit(gc__region *region) {
 
 GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
-/* Takes `span` contiguous regions for the heap, from the arena or from the heap's own free ones, which are GC__FREE still.
+/* Takes `span` contiguous regions for the heap, from the arena or, if it is more than one, from the heap's own free ones, too,
+   which are GC__FREE still.
    Returns the first, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
     gc__lock_take(&arena->lock);
-    size_t first = span <= arena->count ? gc__arena_find(heap, span) : arena->count;
+    size_t first = span <= arena->count ? gc__arena_find(span > 1 ? heap : NULL, span) : arena->count;
     bool found = first < arena->count && gc__sides_open(first + span);
     for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
     for (size_t i = first; found && i < first + span; i++) {

@@ -5,15 +5,28 @@
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-GC__FN bool gc__mark_get(uintptr_t address) {
+/* The mark bits of regions that are beside mean nothing. */
+GC__FN void gc__mark_check(uintptr_t address) {
+    GC_ASSERT(GC_DEBUG < 3 || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) != GC__BESIDE,
+              "gc.h: mark bits of the region of %p were used before it was settled", (void *)address);
+    (void)address;
+}
+
+GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
-    return gc__the_arena.marks[index >> 6] >> (index & 63) & 1;
+    return marks[index >> 6] >> (index & 63) & 1;
+}
+
+GC__FN bool gc__mark_get(uintptr_t address) {
+    gc__mark_check(address);
+    return gc__bit_get(gc__the_arena.marks, address);
 }
 
 /* Sets the bit; returns whether it was clear. */
 GC__FN bool gc__mark_set(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
+    gc__mark_check(address);
     bool clear = !(*word & bit);
     *word |= bit;
     return clear;
@@ -40,12 +53,40 @@ GC__FN size_t gc__mark_words(const gc__region *region) {
     return (gc__region_starts_end(region) - region->base + 511) / 512;
 }
 
+GC__FN bool gc__is_beside(const gc__region *region) { return __atomic_load_n(&region->beside, __ATOMIC_ACQUIRE); }
+
+/* Where the region's mark bits are, while nobody can settle it. */
+GC__FN uint64_t *gc__region_marks(const gc__region *region) {
+    return gc__is_beside(region) ? gc__cycle_marks : gc__the_arena.marks;
+}
+
+/* Moves the marker's bits to where mark bits are, or drops them. */
+GC__FN void gc__marks_take(const gc__region *region, bool keep) {
+    size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
+    if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
+    memset(&gc__cycle_marks[from], 0, bytes);
+}
+
+GC__OUT_OF_LINE void gc__region_settle_now(gc__region *region) {
+    uint8_t beside = GC__BESIDE;
+    if (__atomic_compare_exchange_n(&region->beside, &beside, GC__SETTLING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        gc__marks_take(region, true);
+        __atomic_store_n(&region->beside, 0, __ATOMIC_RELEASE);
+    }
+    while (gc__is_beside(region)) gc__cpu_pause(); /* another thread moves them, in less than a microsecond */
+}
+
+/* Before mark bits of a region of generation 2 are looked at, but in the last collection of a cycle. */
+GC__FN void gc__region_settle(gc__region *region) {
+    if (GC__UNLIKELY(gc__is_beside(region))) gc__region_settle_now(region);
+}
+
 GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
 GC__FN size_t gc__marks_count(const gc__region *region) {
-    const uint64_t *words = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    const uint64_t *words = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     size_t count = 0;
     for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(words[i]);
     return count;
@@ -69,12 +110,14 @@ GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t e
 
 /* The first marked address in [from, end), or end. */
 GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+    if (from < end) gc__mark_check(from);
     return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
 /* The last marked address in [start, at], or 0. */
 GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     const uint64_t *marks = gc__the_arena.marks;
+    gc__mark_check(start);
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
     while (!bits) {

@@ -39,7 +39,7 @@ struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free; /* last freed first, so that a small nursery stays in cache */
+    gc__region *free, *free_last; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
@@ -50,6 +50,7 @@ struct gc_heap {
     gc__holes holes;               /* for mutators */
     gc_word chain;                 /* the first of the other holes for mutators, small ones, linked by their second words */
     gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
+    gc__region *old_unsettled;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; marker's lock */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
@@ -64,6 +65,7 @@ struct gc_heap {
     size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
+    size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
     size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
     uint64_t trimmed_ns;                  /* when that was decided last */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
@@ -144,10 +146,28 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     region->spare = spare;
     region->previous = NULL;
     region->next = heap->free;
-    if (heap->free) heap->free->previous = region;
+    if (heap->free)
+        heap->free->previous = region;
+    else
+        heap->free_last = region;
     heap->free = region;
     heap->free_count++;
     heap->free_spare_bytes += spare;
+}
+
+/* The same, so that the others are used first. */
+GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
+    if (!heap->free) {
+        gc__heap_list_free(heap, region, 0);
+        return;
+    }
+    region->kind = GC__FREE;
+    region->spare = 0;
+    region->next = NULL;
+    region->previous = heap->free_last;
+    heap->free_last->next = region;
+    heap->free_last = region;
+    heap->free_count++;
 }
 
 /* The memory that free regions take. */
@@ -160,7 +180,10 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
         region->previous->next = region->next;
     else
         heap->free = region->next;
-    if (region->next) region->next->previous = region->previous;
+    if (region->next)
+        region->next->previous = region->previous;
+    else
+        heap->free_last = region->previous;
     heap->free_count--;
     heap->free_spare_bytes -= region->spare;
     region->spare = 0;
@@ -300,6 +323,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
         }
     }
     const gc__region *last = region + span - 1;
+    if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
     *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
     for (uint32_t i = 0; i < span; i++) {
         gc__region *part = region + i;

@@ -79,6 +79,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     return GC__HOLE_LISTS;
 }
 
+#define GC__SETTLED_AT_ONCE 32 /* regions */
 #define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
 
 /* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
@@ -187,6 +188,7 @@ GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, u
    up only where two marks are far enough apart. */
 GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
+    gc__region_settle(region);
     while (at < end) {
         bool object = gc__mark_get(at);
         uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
@@ -207,6 +209,15 @@ GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from,
     gc__filler_write(from, end - from);
     gc__hole_list(&heap->old_holes, from, end - from);
     if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
+}
+
+/* Settles some of the regions that need it. False: none does. */
+GC__FN bool gc__holes_settle_next(gc_heap *heap) {
+    for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
+        gc__region_settle(heap->old_unsettled);
+        heap->old_unsettled = heap->old_unsettled->next;
+    }
+    return heap->old_unsettled != NULL;
 }
 
 /* Lists the holes of the next region of generation 2. False: there is none. */

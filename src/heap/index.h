@@ -4,8 +4,9 @@
 #include "bits.h"
 #include "object.h"
 
-/* Sets the mark bits of a linear region's objects between indexed_end and top, so that they are found by address. */
+/* Has objects of the region be found by address: sets the mark bits of a linear one's between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
+    gc__region_settle(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
     uintptr_t at = region->indexed_end;
@@ -32,6 +33,7 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 
 /* Calls visit(context, object) for each object of the region, until it returns false. */
 GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+    gc__region_settle(region);
     if (!region->linear) {
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
@@ -57,8 +59,9 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
 }
 
 GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    const uint64_t *marks = gc__region_marks(region);
     size_t bytes = 0;
-    uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
-    for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
     return bytes;
 }

@@ -58,3 +58,9 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
 }
+
+/* The verdict is GC__MARK, and the marker's bits are the region's mark bits. */
+GC__FN void gc__region_set_beside(gc__region *region) {
+    __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__MARK | GC__VERDICT_BESIDE, region->span);
+}

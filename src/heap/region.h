@@ -21,6 +21,7 @@ enum {
 };
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
+#define GC__VERDICT_BESIDE 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__cycle_marks */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
    say otherwise. */
@@ -53,6 +54,7 @@ typedef struct gc__region {
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
     bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
+    uint8_t beside;  /* GC__BESIDE or GC__SETTLING: its mark bits are in gc__cycle_marks; else 0; atomic */
     bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
@@ -74,8 +76,11 @@ typedef struct gc__arena {
 } gc__arena;
 
 /* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
-   are 0 while no heap is being marked. */
+   are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
+   cycle these bits are the starts of the region's objects, until gc__region_settle moves them to where mark bits are. */
 static uint64_t *gc__cycle_marks;
+#define GC__BESIDE 1
+#define GC__SETTLING 2 /* a thread moves them */
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);

@@ -126,6 +126,9 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     pace->nursery_bytes = heap->options.nursery_bytes;
     if (!pace->nursery_bytes)
         pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
+    pace->young_ns_per_mib = GC__YOUNG_NS_FIRST;
+    if (!heap->options.nursery_bytes && gc__has_pause_goal(heap))
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
     heap->budget_bytes = pace->nursery_bytes;
     pace->resumed_cpu_ns = gc__os_cpu_ns();
     pace->resumed_by = gc__os_self();

@@ -162,6 +162,7 @@ GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
     gc__shadow_sync(heap);
     gc__limit_look(heap);
     gc__pace_after(heap, generation);
+    gc__marking_divide_nursery(heap);
     gc__remembered_settle(heap);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
     if (heap->cycle->marking == GC__MARKING_FINISH) collector->finished[2] = heap->marker->began;
@@ -307,7 +308,7 @@ GC__FN void gc__marking_close(gc_heap *heap) {
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    if (heap->collection.number == before) {
+    if (heap->collection.number == before && !gc__marking_await_part(heap)) {
         int generation = gc__pace_generation(heap);
         gc__marking marking = gc__pace_marking(heap, &generation);
         if (marking)

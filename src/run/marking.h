@@ -7,10 +7,15 @@
 #include "../collect/parallel.h"
 #include "../collect/pace.h"
 #include "../diag/pauses.h"
+#include "stock.h"
 
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
+#define GC__MARKING_PARTS 4                 /* of a nursery, after which a mutator may have to wait for the marker */
+#define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
+#define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
+#define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
 #define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
 /* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
@@ -99,16 +104,22 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
-    if (!heap->marking) return gc__holes_list_next(heap);
-    if (++heap->marker->turns % GC__MARKING_TURNS == 0) gc__marker_take_log(heap); /* or the next collection waits for that */
+    if (!heap->marking) return gc__holes_settle_next(heap) || gc__holes_list_next(heap);
+    unsigned turns = heap->marker->turns + 1;
+    __atomic_store_n(&heap->marker->turns, turns, __ATOMIC_RELAXED);
+    if (turns % GC__MARKING_TURNS == 0)
+        gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
-    if (!more) __atomic_store_n(&heap->marker->done, true, __ATOMIC_RELEASE);
-    return more;
+    if (more) return true;
+    __atomic_store_n(&heap->marker->done, true, __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&heap->marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&heap->marker->awaited);
+    return false;
 }
 
 GC__FN void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
+    unsigned looks = 0;
     gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
@@ -120,7 +131,14 @@ GC__FN void gc__marker_thread(void *context) {
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
+        looks = gc__stock_up(heap) ? GC__STOCK_LOOKS : looks;
         if (more) continue;
+        __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
+        if (looks) {
+            looks--;
+            gc__os_wait_for(&marker->turn, turn, GC__STOCK_NS);
+            continue;
+        }
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
         bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
@@ -130,15 +148,23 @@ GC__FN void gc__marker_thread(void *context) {
     }
 }
 
-/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. */
+/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. The
+   marker looks often whether it is to rest: to wait for that in the system would take longer. */
 GC__FN void gc__marker_rest(gc_heap *heap) {
-    if (heap->marker->has_thread) __atomic_store_n(&heap->marker->wanted, 1u, __ATOMIC_SEQ_CST);
-    gc__lock_take(&heap->marker->lock);
+    gc__marker *marker = heap->marker;
+    unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
+    if (marker->has_thread) __atomic_store_n(&marker->wanted, 1u, __ATOMIC_SEQ_CST);
+    while (spins && !gc__lock_try(&marker->lock)) {
+        gc__cpu_pause();
+        spins--;
+    }
+    if (!spins) gc__lock_take(&marker->lock);
     if (heap->marking) gc__marker_empty_log(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool is_needed = heap->marking || heap->old_unlisted;
+    bool stock = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
+    bool is_needed = heap->marking || heap->old_unsettled || heap->old_unlisted || stock;
     if (heap->marking)
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
     gc__lock_release(&marker->lock);
@@ -174,6 +200,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_settle(region);
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
@@ -198,10 +225,31 @@ GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
     return gc__regions_left(heap) < scarce ? GC__LEAVING_HURRY * goal : goal;
 }
 
+/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_growth(const gc_heap *heap) {
+    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
+}
+
+/* What is left to the limit: free regions, and most of the listed holes. */
+GC__FN size_t gc__marking_room(const gc_heap *heap) {
+    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+}
+
+/* A cycle begins. */
+GC__FN void gc__marking_count_room(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t most = heap->pace->full_threshold + gc__growth_due(heap);
+    marker->began_growth = most - gc__min(most, gc__grown_bytes(heap));
+    marker->began_room = gc__marking_room(heap);
+    marker->began_turns = marker->turns;
+}
+
 /* Before a collection condemns anything. */
 GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     if (heap->cycle->marking == GC__MARKING_BEGIN) {
         gc__marker_begin(heap);
+        if (heap->marking) gc__marking_count_room(heap);
         if (heap->marking) gc__handles_unsettle(heap);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
@@ -239,29 +287,16 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     return condemned;
 }
 
-/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
-GC__FN size_t gc__marking_growth(const gc_heap *heap) {
-    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
-}
-
 /* How much it may grow meanwhile. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = gc__growth_due(heap);
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Whether what is left to the limit may not suffice for so many parts of that growth of four: free regions, and most of the
-   listed holes. */
-GC__FN bool gc__marking_is_short(const gc_heap *heap, size_t quarters) {
-    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve(heap);
-    size_t room = ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+/* Whether that may not suffice for as much growth. Before the holes are listed it is not known. */
+GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     bool known = !__atomic_load_n(&heap->old_unlisted, __ATOMIC_RELAXED);
-    return known && room < gc__marking_growth(heap) / 4 * quarters;
-}
-
-/* Whether the heap has grown further than by its due while the marker works. */
-GC__FN bool gc__marking_is_late(const gc_heap *heap) {
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap) / 8 || gc__marking_is_short(heap, 2);
+    return known && gc__marking_room(heap) < gc__marking_growth(heap);
 }
 
 /* Whether it has grown by twice its due. */
@@ -269,18 +304,61 @@ GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
     return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap);
 }
 
-/* A mutator that allocates faster than the marker works does a part of that, for at most as long as a pause, before it
-   goes on. */
-GC__FN void gc__marking_help(gc_heap *heap) {
+/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
+GC__FN unsigned gc__marking_left(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    size_t most = heap->pace->full_threshold + gc__growth_due(heap), grown = gc__grown_bytes(heap);
+    size_t growth = most - gc__min(most, grown), room = gc__marking_room(heap);
+    growth = gc__min(growth, marker->began_growth) / (marker->began_growth / 64 + 1);
+    room = gc__min(room, marker->began_room) / (marker->began_room / 64 + 1);
+    return (unsigned)gc__min(growth, room);
+}
+
+/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
+   the room that is spent is no larger than the part of the last cycle's turns that it has taken already. */
+GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) - marker->began_turns, spent = 64 - gc__marking_left(heap);
+    unsigned done = marker->last_turns ? (unsigned)gc__min((size_t)turns * 56 / marker->last_turns, 56) : 24;
+    return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
+}
+
+/* The thread waits for the marker, which it would only hinder if it marked, too. */
+GC__FN void gc__marking_await(gc_heap *heap, uint64_t ns) {
     gc__marker *marker = heap->marker;
-    uint64_t start = gc__os_now_ns(), end = start + gc__pace_goal_ns(heap);
-    bool more = true;
-    while (more && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE) && gc__os_now_ns() < end) {
-        gc__lock_take(&marker->lock);
-        more = gc__marker_turn(heap, GC__MARKING_STEPS);
-        gc__lock_release(&marker->lock);
-    }
+    __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, ns);
+}
+
+/* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
+GC__FN void gc__marking_await_before(gc_heap *heap) {
+    uint64_t start = gc__os_now_ns(), goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
+    size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
+    uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
+    gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
+}
+
+/* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
+GC__FN bool gc__marking_await_part(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (!marker->parts || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    marker->parts--;
+    uint64_t start = gc__os_now_ns();
+    gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * gc__marking_lateness(heap));
+    gc__pauses_note_wait(heap, start, gc__os_now_ns());
+    gc__count(&heap->budget_bytes, marker->part_bytes);
+    return true;
+}
+
+/* After a collection: whether the next nursery has such parts. */
+GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->parts = 0;
+    if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
+    marker->parts = GC__MARKING_PARTS - 1;
+    marker->part_bytes = heap->budget_bytes / GC__MARKING_PARTS;
+    heap->budget_bytes = marker->part_bytes;
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
@@ -294,7 +372,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     const gc__marker *marker = heap->marker;
     bool wanted = *generation == 2;
     if (heap->marking) {
-        if (gc__marking_is_late(heap) && !heap->options.test_marker_steps) gc__marking_help(heap);
+        if (marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
         bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
         bool works = marker->has_thread || heap->options.test_marker_steps;
         bool spoilt = gc__marker_is_spoilt(heap);
@@ -304,7 +382,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / 16 && gc__marking_is_short(heap, 4);
+    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / 16 && gc__marking_is_short(heap);
     if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
         heap->pauses->no_use = true;

@@ -245,7 +245,7 @@ static void words(void) {
                     .phase_ns[GC_PHASE_ROOTS] = 99 * MS, .survived_bytes = (size_t)10 << 20},
          "compaction: the heap held 1.6 times its goal, most of the excess in holes, 10.0 MiB survived");
     says((gc_pause){.ns = 5 * MS, .generation = 1, .concurrent_begun = true, .help_ns = 2 * MS, .marker_ns = 2 * MS, .wake_ns = 900 * 1000},
-         "begin of a marking beside the program, 2,000 us of marking, since the program allocates faster than is marked, waited "
+         "begin of a marking beside the program, waited 2,000 us for the marking, since the program allocates faster than is marked, waited "
          "2,000 us for the thread that marks");
     says((gc_pause){.ns = 5 * MS, .generation = 2, .concurrent = true, .concurrent_lost = true, .wake_ns = 5 * MS},
          "end of a marking that was not done when the heap had grown to its bound, 5,000 us in waking the thread that marks");

@@ -67,6 +67,8 @@ static node *new_list(size_t length) {
     return first;
 }
 
+#include "starts.h"
+
 static node *last_of(node *n) {
     while (n->left) n = n->left;
     return n;
@@ -1072,6 +1074,8 @@ int main(void) {
     beside.concurrent_trace_functions = true;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
         run(trace_functions, beside), run(weak_tables, beside), run(described_tables, beside);
+    starts(&tested);
+    starts(&crew);
     run(holes_are_filled, tested);
     run(holes_are_filled, scarce);
     gc_options leaving = TESTED;

@@ -1,0 +1,66 @@
+/* A stock of free regions whose memory the system has provided already.
+
+   A page that is touched for the first time takes the system 0.3 us, in a guest whose host provides it only then even ten; a huge
+   page of a table up to 5 ms. In a heap that grows, copies and nurseries would wait for that. So the thread that marks takes
+   regions ahead of them, twice as many as were taken lately, and has the system provide their memory and that of their tables
+   while it holds no lock. */
+#pragma once
+
+#include "../heap/heap.h"
+#include "../threads/lock.h"
+
+#define GC__STOCK_MOST 32    /* regions */
+#define GC__STOCK_PART 16    /* at most this part of what the heap has */
+#define GC__STOCK_AHEAD 128  /* tables are provided for so many regions ahead */
+
+/* Lists some more free regions. Returns how many, of which the last is the first in `fresh`. The lock is held. */
+GC__FN unsigned gc__stock_take(gc_heap *heap, gc__region *fresh[GC__STOCK_MOST]) {
+    size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__STOCK_PART, GC__STOCK_MOST);
+    size_t wanted = gc__min(2 * used, most);
+    unsigned taken = 0;
+    __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
+    while (heap->free_count < wanted && gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap)) {
+        gc__region *region = gc__arena_acquire(heap, 1);
+        if (!region) break;
+        gc__region_note_taken(region, 1, false);
+        gc__os_mark_free(region->base, GC_REGION_BYTES, true);
+        heap->held_regions++;
+        gc__heap_list_free_last(heap, region);
+        fresh[taken++] = region;
+    }
+    return taken;
+}
+
+GC__FN void gc__stock_provide_table(int which, size_t region) {
+    uintptr_t page = gc__os_page_bytes();
+    gc__lock_take(&gc__the_arena.lock);
+    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
+    const gc__side *side = &gc__sides[which];
+    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[which];
+    bool exists = opened && side->start;
+    gc__lock_release(&gc__the_arena.lock);
+    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
+}
+
+/* No lock is held: the region may be in use by now, or with the system again, and then this has no effect on it but that it takes
+   memory earlier. */
+GC__FN void gc__stock_provide(const gc__region *region) {
+    size_t number = (size_t)(region - gc__the_arena.regions);
+    for (size_t i = number; i <= number + GC__STOCK_AHEAD; i += GC__STOCK_AHEAD) {
+        gc__stock_provide_table(GC__SIDE_MARKS, i);
+        gc__stock_provide_table(GC__SIDE_CARDS, i);
+        gc__stock_provide_table(GC__SIDE_CYCLE_MARKS, i);
+    }
+    gc__supply_populate((void *)region->base, GC_REGION_BYTES);
+}
+
+/* On the marker's thread: replaces what was taken. False: nothing was. */
+GC__FN bool gc__stock_up(gc_heap *heap) {
+    gc__region *fresh[GC__STOCK_MOST];
+    if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
+    bool may = !heap->options.stress && !gc__supply_is_host();
+    unsigned count = may ? gc__stock_take(heap, fresh) : 0;
+    gc__heap_unlock(heap);
+    for (unsigned i = 0; i < count; i++) gc__stock_provide(fresh[i]);
+    return true;
+}
