@@ -25,7 +25,7 @@ typedef struct gc__pace {
     unsigned stops_next; /* how many that are the next time */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     uint64_t crew_cpu_ns;              /* that of collector threads when the last one ended */
     const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */

@@ -308,6 +308,19 @@ GC__FN void gc__marker_sift_seen(gc_heap *heap) {
     seen->count = kept;
 }
 
+/* An object waits anew in each collection that meets a leaving object in its slots elsewhere: most repetitions are dropped. */
+GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
+    gc__words *waiting = &heap->marker->waiting;
+    uintptr_t met[256] = {0}; /* by a hash of the address */
+    size_t kept = 0;
+    for (size_t i = 0; i < waiting->count; i++) {
+        uintptr_t object = waiting->words[i], *place = &met[(object >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
+        if (*place != object) waiting->words[kept++] = object;
+        *place = object;
+    }
+    waiting->count = kept;
+}
+
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -315,6 +328,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
     gc__marker_empty_log(heap);
     gc__marker_sift_seen(heap);
+    gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     marker->last_turns = marker->turns - marker->began_turns;

@@ -9,6 +9,7 @@
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond growth */
+#define GC__TIMED_BYTES ((size_t)1 << 20) /* in generation 2, from which a full collection that was asked for is timed */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
@@ -196,10 +197,14 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* Whether the time that the collection takes says nothing of the nursery. Then the clock of the thread, a call of the
-   system, is not read: a program may collect a nearly empty heap thousands of times. */
+/* Whether the time that the collection takes says nothing of the nursery. */
 GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
+}
+
+/* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of times. */
+GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
+    return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
@@ -208,6 +213,8 @@ GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
    no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
    last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
+    uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = now - stopped;
+    heap->pause.cpu_ns = pause;
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
         heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
@@ -217,13 +224,12 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         heap->pace->resumed_by = NULL;
         return;
     }
-    uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
+    uint64_t since = now - heap->pace->resumed_cpu_ns;
     uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
              beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
     heap->pace->crew_cpu_ns = crew_ns;
-    heap->pause.cpu_ns = pause;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;

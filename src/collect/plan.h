@@ -439,7 +439,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
-    memset(&heap->holes, 0, sizeof heap->holes);
+    gc__holes_forget(&heap->holes);
     heap->chain = 0;
     if (generation == 2) gc__old_holes_forget(heap);
     if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);

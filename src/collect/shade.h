@@ -197,9 +197,10 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uint
     if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
 }
 
-/* It is left to the last collection. */
+/* It is left to the last collection. The same object comes for each of its slots, one after another. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
-    gc__shade_ask(heap, &heap->marker->waiting, object, 0);
+    gc__words *waiting = &heap->marker->waiting;
+    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */

@@ -23,6 +23,11 @@ GC__FN unsigned gc__hole_class(size_t bytes) {
     return (log2 - GC__HOLE_LOG2_MIN) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
 
+/* Where nothing is listed there is nothing to clear. */
+GC__FN void gc__holes_forget(gc__holes *holes) {
+    if (holes->listed[0] | holes->listed[1]) memset(holes, 0, sizeof *holes);
+}
+
 /* Adds a filler to the lists, unless it is too small for that. */
 GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
@@ -233,6 +238,6 @@ GC__FN bool gc__holes_list_next(gc_heap *heap) {
 }
 
 GC__FN void gc__old_holes_forget(gc_heap *heap) {
-    memset(&heap->old_holes, 0, sizeof heap->old_holes);
+    gc__holes_forget(&heap->old_holes);
     heap->old_unlisted = NULL;
 }

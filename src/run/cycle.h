@@ -190,7 +190,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     gc__marking_decide(heap);
     gc__cycle_open(heap, generation, reason, compacting);
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
-    if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
+    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");

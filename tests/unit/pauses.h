@@ -280,6 +280,25 @@ static void report_of_pauses(void) {
     has(text, "us:", "and their phases");
 }
 
+/* The thread's CPU time is known of all pauses but those for an empty heap that the program asks for. */
+static void timed(void) {
+    gc_pause pause;
+    vector *kept = NULL;
+    GC_ROOTS(gc, kept);
+    full();
+    is(gc_heap_pauses(heap, &pause, 1, true), 1, "a full collection of an empty heap");
+    is(pause.cpu_ns, 0, "whose CPU time is not known");
+    young();
+    is(gc_heap_pauses(heap, &pause, 1, true), 1, "a young collection with a fixed nursery");
+    ok(pause.cpu_ns > 0, "whose CPU time is: %llu ns", (unsigned long long)pause.cpu_ns);
+    kept = new_vector((size_t)1 << 17);
+    full(), full();
+    gc_heap_pauses(heap, &pause, 1, true);
+    full();
+    is(gc_heap_pauses(heap, &pause, 1, true), 1, "a full collection of 1 MiB");
+    ok(pause.cpu_ns > 0, "of which it is known, too: %llu ns", (unsigned long long)pause.cpu_ns);
+}
+
 static void test_pauses(void) {
     static void (*const tests[])(void) = {dirty_cards, waited_for_a_thread, stopped_once, trace_functions, finalizers, kinds, longest, report_of_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
@@ -287,6 +306,9 @@ static void test_pauses(void) {
         tests[i]();
         end();
     }
+    begin(&(gc_options){.nursery_bytes = 1 << 20});
+    timed();
+    end();
     begin(&(gc_options){.collection_start = slow_start});
     hooks();
     end();

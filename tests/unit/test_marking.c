@@ -600,6 +600,35 @@ static void trace_table(void *object, gc_visitor *visitor) {
 }
 static const gc_type table_type = {.bytes = sizeof(table), .name = "table", .trace = trace_table};
 
+/* Tables that wait anew with each slot in which collections meet a leaving object are counted, and called, once. */
+static void waits_once(void) {
+    void *keys[4] = {NULL, NULL, NULL, NULL};
+    table *t = NULL;
+    GC_ROOTS(gc, t);
+    scene_open();
+    t = gc_new(gc, &table_type);
+    t->keys = keys;
+    t->count = 4;
+    age(&t, 2);
+    to_the_scene();
+    uint64_t before = stats().concurrent_waited;
+    for (int i = 0; i < 5; i++) {
+        node *young = new_node(50);
+        gc_store_in(gc, t, &keys[0], young);
+        gc_collect(heap, i % 2, 0);
+        for (int k = 0; k < 100; k++) gc__shade_wait(heap, (uintptr_t)t);
+        ok(heap->options.test_scarce_memory || heap->marker->waiting.count == 2 * (size_t)i + 1, "one after another it is listed once");
+        gc__shade_wait(heap, (uintptr_t)scanned);
+    }
+    mark_all();
+    finish();
+    uint64_t waited = stats().concurrent_waited - before;
+    ok(waited == 2 || (waited == 0 && heap->options.test_scarce_memory), "%llu objects wait for the last pause", (unsigned long long)waited);
+    t = NULL;
+    full();
+    scene_close();
+}
+
 static void weak_tables(void) {
     void *keys[4] = {NULL, NULL, NULL, NULL};
     table *t = NULL;
@@ -1062,7 +1091,7 @@ int main(void) {
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, weak_tables,
+                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, weak_tables, waits_once,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
@@ -1073,7 +1102,7 @@ int main(void) {
     gc_options beside = TESTED;
     beside.concurrent_trace_functions = true;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
-        run(trace_functions, beside), run(weak_tables, beside), run(described_tables, beside);
+        run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside);
     starts(&tested);
     starts(&crew);
     run(holes_are_filled, tested);
