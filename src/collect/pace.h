@@ -202,7 +202,8 @@ GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
 }
 
-/* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of times. */
+/* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of
+   times. */
 GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
     return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
