@@ -5872,6 +5872,11 @@ GC__FN unsigned gc__hole_class(size_t bytes) {
     return (log2 - GC__HOLE_LOG2_MIN) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
 
+/* Where nothing is listed there is nothing to clear. */
+GC__FN void gc__holes_forget(gc__holes *holes) {
+    if (holes->listed[0] | holes->listed[1]) memset(holes, 0, sizeof *holes);
+}
+
 /* Adds a filler to the lists, unless it is too small for that. */
 GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
@@ -6082,7 +6087,7 @@ GC__FN bool gc__holes_list_next(gc_heap *heap) {
 }
 
 GC__FN void gc__old_holes_forget(gc_heap *heap) {
-    memset(&heap->old_holes, 0, sizeof heap->old_holes);
+    gc__holes_forget(&heap->old_holes);
     heap->old_unlisted = NULL;
 }
 /* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
@@ -7007,7 +7012,7 @@ typedef struct gc__pace {
     unsigned stops_next; /* how many that are the next time */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began */
+    uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     uint64_t crew_cpu_ns;              /* that of collector threads when the last one ended */
     const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
@@ -8398,9 +8403,10 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uint
     if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
 }
 
-/* It is left to the last collection. */
+/* It is left to the last collection. The same object comes for each of its slots, one after another. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
-    gc__shade_ask(heap, &heap->marker->waiting, object, 0);
+    gc__words *waiting = &heap->marker->waiting;
+    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
@@ -9908,6 +9914,19 @@ GC__FN void gc__marker_sift_seen(gc_heap *heap) {
     seen->count = kept;
 }
 
+/* An object waits anew in each collection that meets a leaving object in its slots elsewhere: most repetitions are dropped. */
+GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
+    gc__words *waiting = &heap->marker->waiting;
+    uintptr_t met[256] = {0}; /* by a hash of the address */
+    size_t kept = 0;
+    for (size_t i = 0; i < waiting->count; i++) {
+        uintptr_t object = waiting->words[i], *place = &met[(object >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
+        if (*place != object) waiting->words[kept++] = object;
+        *place = object;
+    }
+    waiting->count = kept;
+}
+
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -9915,6 +9934,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
     gc__marker_empty_log(heap);
     gc__marker_sift_seen(heap);
+    gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
     marker->last_turns = marker->turns - marker->began_turns;
@@ -10756,7 +10776,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
-    memset(&heap->holes, 0, sizeof heap->holes);
+    gc__holes_forget(&heap->holes);
     heap->chain = 0;
     if (generation == 2) gc__old_holes_forget(heap);
     if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
@@ -10923,6 +10943,7 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond growth */
+#define GC__TIMED_BYTES ((size_t)1 << 20) /* in generation 2, from which a full collection that was asked for is timed */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
@@ -11110,10 +11131,15 @@ GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* Whether the time that the collection takes says nothing of the nursery. Then the clock of the thread, a call of the
-   system, is not read: a program may collect a nearly empty heap thousands of times. */
+/* Whether the time that the collection takes says nothing of the nursery. */
 GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
+}
+
+/* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of
+   times. */
+GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
+    return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
@@ -11122,6 +11148,8 @@ GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
    no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
    last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
+    uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = now - stopped;
+    heap->pause.cpu_ns = pause;
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
         heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
@@ -11131,13 +11159,12 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         heap->pace->resumed_by = NULL;
         return;
     }
-    uint64_t now = gc__os_cpu_ns(), pause = now - heap->pace->stopped_cpu_ns, since = now - heap->pace->resumed_cpu_ns;
+    uint64_t since = now - heap->pace->resumed_cpu_ns;
     uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
              beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
     heap->pace->crew_cpu_ns = crew_ns;
-    heap->pause.cpu_ns = pause;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
@@ -14354,7 +14381,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     gc__marking_decide(heap);
     gc__cycle_open(heap, generation, reason, compacting);
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
-    if (!gc__pace_ignores_time(generation, reason)) heap->pace->stopped_cpu_ns = gc__os_cpu_ns();
+    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
