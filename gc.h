@@ -5872,9 +5872,11 @@ GC__FN unsigned gc__hole_class(size_t bytes) {
     return (log2 - GC__HOLE_LOG2_MIN) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
 
-/* Where nothing is listed there is nothing to clear. */
+/* Where nothing is listed the lists need not be cleared. */
 GC__FN void gc__holes_forget(gc__holes *holes) {
-    if (holes->listed[0] | holes->listed[1]) memset(holes, 0, sizeof *holes);
+    if (holes->listed[0] | holes->listed[1]) memset(holes->first, 0, sizeof holes->first);
+    holes->listed[0] = holes->listed[1] = 0;
+    __atomic_store_n(&holes->bytes, 0, __ATOMIC_RELAXED);
 }
 
 /* Adds a filler to the lists, unless it is too small for that. */
