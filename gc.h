@@ -8244,7 +8244,8 @@ typedef struct gc__marker {
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
     unsigned turns;               /* of the marker's; atomic */
-    unsigned began_turns, last_turns; /* that count when the cycle began; how many the last cycle took; 0: not known */
+    unsigned began_turns, last_turns; /* that count when the cycle began; how many it is likely to take; 0: not known */
+    size_t last_old_bytes;            /* what generation 2 held then, or when the cycle began that took so many */
     size_t began_growth, began_room;  /* how much it could grow then, by its threshold and by the limit */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
@@ -13834,6 +13835,9 @@ GC__FN void gc__marking_count_room(gc_heap *heap) {
     marker->began_growth = most - gc__min(most, gc__grown_bytes(heap));
     marker->began_room = gc__marking_room(heap);
     marker->began_turns = marker->turns;
+    double larger = marker->last_old_bytes ? (double)marker->began_old_bytes / (double)marker->last_old_bytes : 1;
+    marker->last_turns = (unsigned)(marker->last_turns * larger); /* a heap that grows has more to mark each time */
+    marker->last_old_bytes = marker->began_old_bytes;
 }
 
 /* Before a collection condemns anything. */

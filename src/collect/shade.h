@@ -36,7 +36,8 @@ typedef struct gc__marker {
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken */
     unsigned turns;               /* of the marker's; atomic */
-    unsigned began_turns, last_turns; /* that count when the cycle began; how many the last cycle took; 0: not known */
+    unsigned began_turns, last_turns; /* that count when the cycle began; how many it is likely to take; 0: not known */
+    size_t last_old_bytes;            /* what generation 2 held then, or when the cycle began that took so many */
     size_t began_growth, began_room;  /* how much it could grow then, by its threshold and by the limit */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */

@@ -243,6 +243,9 @@ GC__FN void gc__marking_count_room(gc_heap *heap) {
     marker->began_growth = most - gc__min(most, gc__grown_bytes(heap));
     marker->began_room = gc__marking_room(heap);
     marker->began_turns = marker->turns;
+    double larger = marker->last_old_bytes ? (double)marker->began_old_bytes / (double)marker->last_old_bytes : 1;
+    marker->last_turns = (unsigned)(marker->last_turns * larger); /* a heap that grows has more to mark each time */
+    marker->last_old_bytes = marker->began_old_bytes;
 }
 
 /* Before a collection condemns anything. */
