@@ -32,7 +32,9 @@ static inline void tap_line(bool condition, const char *file, int line, const ch
     vprintf(format, arguments);
     putchar('\n');
     fflush(stdout);
-    if (!condition) tap_failures++, diag("%s:%d:", file, line);
+    if (condition) return;
+    tap_failures++, diag("%s:%d:", file, line);
+    if (getenv("TAP_FIRST_FAILURE_ENDS")) _exit(1); /* where a fault was planted, the first failure tells all */
 }
 
 static inline __attribute__((format(printf, 5, 6))) bool tap_ok(bool condition, const char *file, int line,

@@ -7,8 +7,8 @@ trap 'rm -rf "$folder"' EXIT
 # fails TEST FLAGS: the test, compiled with the headers in $folder, does not pass
 fails() {
     # shellcheck disable=SC2086 # words of flags
-    ${CC:-cc} -std=c11 -pthread -O0 -g0 -w -DGC_DEBUG=3 ${2:-} -I"$folder" tests/unit/gc.c "tests/unit/$1.c" -o "$folder/test" &&
-        ! timeout 60 "$folder/test" > "$folder/log" 2>&1
+    clang -std=c11 -pthread -O0 -g0 -w -DGC_DEBUG=3 ${2:-} -I"$folder" tests/unit/gc.c "tests/unit/$1.c" -o "$folder/test" &&
+        ! TAP_FIRST_FAILURE_ENDS=1 timeout 60 "$folder/test" > "$folder/log" 2>&1
 }
 
 # planted NAME CODE [FLAGS [HEADER [TEST]]]: CODE is perl that changes the text in $_, of gc.h or another header; the test must
