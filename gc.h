@@ -651,10 +651,10 @@ typedef struct gc_memory {
 
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
-    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. While that
-                                   helps, up to a 32nd of it is kept for evacuation, unless non_moving. 0: three
-                                   quarters of what the container (control group) lets the process have, if any;
-                                   SIZE_MAX: no limit */
+    size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. From 8 on a
+                                   region and a 256th of it is kept for evacuation, unless non_moving; a 32nd, while that
+                                   helps, if `concurrent`. 0: three quarters of what the container (control group) lets
+                                   the process have, if any; SIZE_MAX: no limit */
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
@@ -1635,7 +1635,8 @@ enum {
     GC_COLLECT_NON_BLOCKING = 1, /* generation 2 may be marked beside mutators, and freed by a later collection */
     GC_COLLECT_BLOCKING = 2,     /* must be complete on return; wins over NON_BLOCKING */
     GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
-    GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
+    GC_COLLECT_COMPACTING = 8    /* move everything that can move, as far as heap_bytes_max has room for it; with generation 2,
+                                    leaves no holes then but at pins */
 };
 
 /* Within gc_options.collection_traced: where the object is now, and NULL if it was not reached and dies. `object` is an address
@@ -4965,8 +4966,9 @@ GC__FN void gc__arena_release(gc__region *region) {
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__RESERVE 32      /* this part of the limit is kept for evacuation at most */
-#define GC__RESERVE_LAST 256 /* and this one even in the last resort */
+#define GC__RESERVE 256     /* a region, and this part of the limit, is kept for evacuation at most */
+#define GC__RESERVE_MARKING 32 /* this part where pauses are short: the last one of a cycle evacuates while mutators wait */
+#define GC__RESERVE_MIN 8      /* under a limit of fewer regions a region would be too much */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -5194,23 +5196,23 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
-/* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
-   without them a heap that is full of small holes could not be compacted. They are few, since mutators have the better use for
-   memory: with more, collections come sooner. At most half of what is not live, and no more than there are regions whose objects
-   can be copied. */
+/* The number of regions under the limit that only the collector takes, so that it can compact a full heap whose holes are too
+   small for what lives. They are few, since mutators have the better use for memory: with more, collections come sooner. At most
+   half of what is not live, and no more than there are regions whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
-    size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
-    if (heap->options.non_moving || live >= gc__limit_regions(heap)) return 0;
-    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / GC__RESERVE;
+    size_t limit = gc__limit_regions(heap), live = live_bytes >> GC_REGION_SHIFT;
+    size_t movable = heap->held_regions - heap->free_count - heap->large_regions;
+    if (heap->options.non_moving || live >= limit || limit < GC__RESERVE_MIN) return 0;
+    size_t most = limit / (heap->options.concurrent == GC_CONCURRENT_ON ? GC__RESERVE_MARKING : GC__RESERVE) + 1;
     if (most > movable) most = movable;
-    return rest < most ? rest : most;
+    return gc__min((limit - live) / 2, most);
 }
 
 /* What mutators may not take of it now. In the last resort that is as little as compaction can go on with. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
-    return heap->reserve_open ? gc__min(reserve, 1 + gc__limit_regions(heap) / GC__RESERVE_LAST) : reserve;
+    return heap->reserve_open ? gc__min(reserve, gc__limit_regions(heap) / GC__RESERVE + 1) : reserve;
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
@@ -5299,9 +5301,10 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     return region;
 }
 
-/* Something was taken: keeps what is free under the limit, too. */
+/* Something was taken: keeps what is free under the limit, too, with its tables. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
-    while (heap->free && gc__free_bytes(heap) + gc__bytes_charged(heap) > heap->limit_bytes + gc__external_bytes(heap))
+    while (heap->free && gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) >
+                             heap->limit_bytes + gc__external_bytes(heap))
         gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }
@@ -14091,6 +14094,7 @@ GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
     crew->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
     crew->count = crew->most = 1;
     crew->members[0].crew = crew;
+    __atomic_fetch_add(&heap->beside_bytes, sizeof *crew, __ATOMIC_RELAXED);
     return crew;
 }
 
@@ -14140,6 +14144,8 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     unsigned have = collector->crew ? collector->crew->count : 1;
     if (collector->crew && collector->crew->most != most) gc__crew_limit(collector->crew, most);
     if (GC__LIKELY(have >= wanted) || collector->crew_refused) return;
+    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* to compact with is worth more than to be fast */
+    if (!collector->crew && gc__bytes_left(heap) < kept + sizeof(gc__crew)) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
     if (crew) gc__crew_limit(crew, most);

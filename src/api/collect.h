@@ -10,7 +10,8 @@ enum {
     GC_COLLECT_NON_BLOCKING = 1, /* generation 2 may be marked beside mutators, and freed by a later collection */
     GC_COLLECT_BLOCKING = 2,     /* must be complete on return; wins over NON_BLOCKING */
     GC_COLLECT_OPTIMIZED = 4,    /* only if the generation has spent a part of its budget that makes it worth while */
-    GC_COLLECT_COMPACTING = 8    /* move everything that can move; with generation 2, leaves no holes but at pins */
+    GC_COLLECT_COMPACTING = 8    /* move everything that can move, as far as heap_bytes_max has room for it; with generation 2,
+                                    leaves no holes then but at pins */
 };
 
 /* Within gc_options.collection_traced: where the object is now, and NULL if it was not reached and dies. `object` is an address

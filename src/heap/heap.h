@@ -9,8 +9,9 @@
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__RESERVE 32      /* this part of the limit is kept for evacuation at most */
-#define GC__RESERVE_LAST 256 /* and this one even in the last resort */
+#define GC__RESERVE 256     /* a region, and this part of the limit, is kept for evacuation at most */
+#define GC__RESERVE_MARKING 32 /* this part where pauses are short: the last one of a cycle evacuates while mutators wait */
+#define GC__RESERVE_MIN 8      /* under a limit of fewer regions a region would be too much */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
@@ -238,23 +239,23 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
-/* The number of regions under the limit that only the collector takes, so that it always finds room to evacuate into:
-   without them a heap that is full of small holes could not be compacted. They are few, since mutators have the better use for
-   memory: with more, collections come sooner. At most half of what is not live, and no more than there are regions whose objects
-   can be copied. */
+/* The number of regions under the limit that only the collector takes, so that it can compact a full heap whose holes are too
+   small for what lives. They are few, since mutators have the better use for memory: with more, collections come sooner. At most
+   half of what is not live, and no more than there are regions whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
-    size_t live = live_bytes >> GC_REGION_SHIFT, movable = heap->held_regions - heap->free_count - heap->large_regions;
-    if (heap->options.non_moving || live >= gc__limit_regions(heap)) return 0;
-    size_t rest = (gc__limit_regions(heap) - live) / 2, most = gc__limit_regions(heap) / GC__RESERVE;
+    size_t limit = gc__limit_regions(heap), live = live_bytes >> GC_REGION_SHIFT;
+    size_t movable = heap->held_regions - heap->free_count - heap->large_regions;
+    if (heap->options.non_moving || live >= limit || limit < GC__RESERVE_MIN) return 0;
+    size_t most = limit / (heap->options.concurrent == GC_CONCURRENT_ON ? GC__RESERVE_MARKING : GC__RESERVE) + 1;
     if (most > movable) most = movable;
-    return rest < most ? rest : most;
+    return gc__min((limit - live) / 2, most);
 }
 
 /* What mutators may not take of it now. In the last resort that is as little as compaction can go on with. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
-    return heap->reserve_open ? gc__min(reserve, 1 + gc__limit_regions(heap) / GC__RESERVE_LAST) : reserve;
+    return heap->reserve_open ? gc__min(reserve, gc__limit_regions(heap) / GC__RESERVE + 1) : reserve;
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
@@ -343,9 +344,10 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     return region;
 }
 
-/* Something was taken: keeps what is free under the limit, too. */
+/* Something was taken: keeps what is free under the limit, too, with its tables. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
-    while (heap->free && gc__free_bytes(heap) + gc__bytes_charged(heap) > heap->limit_bytes + gc__external_bytes(heap))
+    while (heap->free && gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) >
+                             heap->limit_bytes + gc__external_bytes(heap))
         gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }

@@ -64,6 +64,7 @@ GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
     crew->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
     crew->count = crew->most = 1;
     crew->members[0].crew = crew;
+    __atomic_fetch_add(&heap->beside_bytes, sizeof *crew, __ATOMIC_RELAXED);
     return crew;
 }
 
@@ -113,6 +114,8 @@ GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
     unsigned have = collector->crew ? collector->crew->count : 1;
     if (collector->crew && collector->crew->most != most) gc__crew_limit(collector->crew, most);
     if (GC__LIKELY(have >= wanted) || collector->crew_refused) return;
+    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* to compact with is worth more than to be fast */
+    if (!collector->crew && gc__bytes_left(heap) < kept + sizeof(gc__crew)) return;
     if (!collector->crew) collector->crew = gc__crew_new(heap);
     gc__crew *crew = collector->crew;
     if (crew) gc__crew_limit(crew, most);

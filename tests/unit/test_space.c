@@ -116,6 +116,24 @@ static void full_of_holes(bool non_generational) {
     end();
 }
 
+/* Of objects of two sizes the smaller ones die, in a full heap: no object of the other size has room in the holes. */
+static void holes_too_small(void) {
+    enum { REGIONS = 32, LARGER = GC_REGION_BYTES / 64, SMALLER = LARGER / 4 * 3 };
+    begin(&(gc_options){.heap_bytes_max = REGIONS * GC_REGION_BYTES});
+    size_t room = REGIONS * GC_REGION_BYTES / SMALLER, filled = 0, all;
+    vector *table = (vector *)gc_new_array(gc, &vector_type, 2 * room);
+    GC_ROOTS(gc, table);
+    for (bytes *b; (b = (bytes *)gc_new_array_raw(gc, &bytes_type, filled % 2 ? SMALLER : LARGER)) != NULL; filled++)
+        gc_store(gc, &table->items[filled], b);
+    for (size_t i = 1; i < filled; i += 2) gc_store(gc, &table->items[i], NULL);
+    all = filled;
+    for (bytes *b; (b = (bytes *)gc_new_array_raw(gc, &bytes_type, LARGER)) != NULL; all++) gc_store(gc, &table->items[all], b);
+    size_t live = (filled / 2 + all - filled) * LARGER;
+    ok(live >= REGIONS * GC_REGION_BYTES / 100 * 80, "objects that are larger than all holes: %zu of %zu KiB are theirs in the end", live >> 10,
+       REGIONS * GC_REGION_BYTES >> 10);
+    end();
+}
+
 /* Nothing limits this heap, and nothing in it moves: what dies makes room for what is born. */
 static void in_place(void) {
     enum { LIVE = 8, ROUNDS = 100 };
@@ -370,7 +388,7 @@ static void counted(void) {
         GC_ROOTS(gc, list);
         for (; (n = new_node(0)) != NULL; made[with]++, list = n) gc_store(gc, &n->left, list);
         gc_stats now = stats();
-        ok(now.committed_bytes + now.table_bytes + now.beside_bytes <= LIMIT * GC_REGION_BYTES, "regions, tables and the rest are within the limit");
+        ok(now.committed_bytes + now.table_bytes + now.beside_bytes <= LIMIT * GC_REGION_BYTES, "regions, tables and the rest are within the limit: %zu of %zu", now.committed_bytes + now.table_bytes + now.beside_bytes, LIMIT * GC_REGION_BYTES);
         ok(!with || now.beside_bytes >= HANDLES * sizeof(void *), "handles are counted: %zu KiB", now.beside_bytes >> 10);
         end();
     }
@@ -554,6 +572,7 @@ int main(void) {
     few_regions(16, 50, 256, 4096);
     full_of_holes(false);
     full_of_holes(true);
+    holes_too_small();
     in_place();
     end();
     small_holes();
