@@ -7478,6 +7478,9 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 /* What is done if the slots' object may be dead. */
 GC__FN uint8_t gc__beyond_of_dead(uint8_t beyond) { return GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); }
 
+/* The parts of the arena in which several workers count what they mark. */
+#define GC__PIECE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
+
 struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
@@ -7509,7 +7512,8 @@ typedef struct gc__worker {
     bool alone;                           /* no other worker has anything, or finds anything until this one shares it */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
-    size_t *live;                         /* bytes that it has marked, by region */
+    size_t *live;                         /* bytes that it has marked, by address >> GC__PIECE_SHIFT */
+    uint64_t *own_marks;                  /* what it has marked, as the arena's marks; NULL: it marks by locked instructions */
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
@@ -7585,6 +7589,8 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
 #define GC__SHARED_PIECES 16
 #define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
 #define GC__POLL_MAX 4096
+#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have marks of its own */
+#define GC__SEED_LOCKED 2       /* tests: a bit of the seed: none has */
 #define GC__FOR_HOST 64         /* objects handed over at a time */
 #define GC__CREW_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
 #define GC__CREW_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
@@ -7609,7 +7615,9 @@ typedef struct gc__member {
     unsigned number;
     gc__os_thread thread;
     gc__words stack;
-    gc__words live;    /* the memory of worker.live */
+    gc__words live, own_marks; /* the memory of the worker's: both begin with the arena */
+    gc__words stale;           /* pieces of the arena for which own marks are left of an earlier run */
+    size_t own_pieces;         /* those for which there were any since that memory was mapped, in each run */
     uint32_t woken;    /* changes when the member is woken; atomic */
     int called_from;   /* the processor of the thread that last woke it; lock */
     bool busy;         /* lock */
@@ -7673,6 +7681,15 @@ GC__FN void gc__crew_lock(gc__crew *crew) {
         gc__cpu_pause();
     }
     gc__lock_take(&crew->lock);
+}
+
+/* About how much memory own marks take; gives it back, between runs. */
+GC__FN size_t gc__own_marks_bytes(const gc__member *member) {
+    return gc__min(member->own_pieces << (GC__PIECE_SHIFT - 6), member->own_marks.capacity * sizeof(uint64_t));
+}
+GC__FN void gc__own_marks_free(gc__member *member) {
+    gc__words_free(&member->own_marks);
+    member->stale.count = member->own_pieces = 0;
 }
 
 /* Lock held from here on, unless a comment says otherwise. */
@@ -7856,9 +7873,9 @@ GC__FN void gc__crew_check(const gc__crew *crew, unsigned number) {
                       number, i);
 }
 
-/* Looks for work. A worker that finds some is busy from now on. */
+/* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
 GC__FN bool gc__crew_find(gc__crew *crew, gc__worker *worker) {
-    if (!crew->runs || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
+    if (!crew->runs || worker->number >= crew->most || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
     bool found = gc__crew_take_for_host(crew, worker) || gc__crew_units_left(crew) || gc__crew_take_piece(crew, worker);
     if (found) crew->members[worker->number].busy = true;
     if (GC_DEBUG >= 3 && found) gc__crew_check(crew, worker->number);
@@ -8431,9 +8448,13 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
    words of condemned regions, and mark bits of copies.
 
-   Where several workers run, marking an object is an atomic OR, and the worker that set the bit scans the object. Copying
-   is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which is
-   the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
+   Where a few workers run, each has marks of its own beside those of the arena, and sets an object's bit in both, by plain
+   stores. Two workers that write a word of the arena's marks at the same time may lose each other's bits; what is lost is in
+   their own marks, and is added when the run is over. So two may mark the same object, and scan it, which does no harm; it is
+   counted once. Where there are many, or no memory for their marks, marking is an atomic OR.
+
+   Copying is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which
+   is the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
    that looks for objects in a card would take a copy that is then taken back for an object.
 
    A worker that is alone (gc__crew_note_alone) claims without locked instructions. */
@@ -8452,19 +8473,36 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     if (number) gc__words_push(worker->found, *number);
 }
 
+/* Marks the object where other workers may be writing the same word of the arena's marks. Returns whether this one had not
+   marked it yet, nor seen another one's mark. */
+GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
+    size_t index = gc__mark_index(object);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
+    uint64_t bit = (uint64_t)1 << (index & 63), seen = __atomic_load_n(word, __ATOMIC_RELAXED), before = *own;
+    if (seen & bit) return false;
+    if (GC_DEBUG >= 3) gc__crew_step(worker);
+    __atomic_store_n(word, seen | bit, __ATOMIC_RELAXED);
+    *own = before | bit;
+    return !(before & bit);
+}
+
+GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
+    if (GC__LIKELY(worker->own_marks != NULL)) return gc__claim_mark_twice(worker, object);
+    return worker->alone ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
+}
+
 /* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. */
-GC__INLINED bool gc__claim_mark_as(const gc__worker *worker, uintptr_t object, bool many, bool beside) {
-    bool shared = many && !worker->alone;
-    bool fresh = beside   ? gc__bit_set_shared(gc__cycle_marks, object)
-                 : shared ? gc__bit_set_shared(gc__the_arena.marks, object)
-                          : gc__mark_set(object);
+GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
+    bool fresh = beside ? gc__bit_set_shared(gc__cycle_marks, object)
+                 : many ? gc__claim_mark_many(worker, object)
+                        : gc__mark_set(object);
     if (fresh && many)
-        worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
+        worker->live[object >> GC__PIECE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
         gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
-GC__FN bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {
     return gc__claim_mark_as(worker, object, many, false);
 }
 
@@ -8922,6 +8960,8 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    if (many && verdict == GC__MARK)
+        __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
@@ -10084,19 +10124,57 @@ GC__FN bool gc__work_some(gc__worker *worker) {
     return true;
 }
 
+#define GC__PIECE_WORDS ((size_t)1 << (GC__PIECE_SHIFT - 9)) /* of marks */
+
+GC__FN void gc__own_marks_clear_piece(gc__member *member, size_t piece) {
+    size_t first = (piece - (gc__the_arena.base >> GC__PIECE_SHIFT)) * GC__PIECE_WORDS;
+    memset(&member->own_marks.words[first], 0, GC__PIECE_WORDS * sizeof(uint64_t));
+}
+
+/* The worker's marks in the piece are not needed any more. */
+GC__FN void gc__own_marks_drop(gc__member *member, size_t piece) {
+    member->own_pieces++;
+    if (!gc__words_push(&member->stale, piece)) gc__own_marks_clear_piece(member, piece);
+}
+
+/* Called by a worker before it marks: its own marks of earlier runs are in its processor's cache. */
+GC__FN void gc__own_marks_clear(gc__member *member) {
+    while (member->stale.count) gc__own_marks_clear_piece(member, member->stale.words[--member->stale.count]);
+}
+
 /* Works until nobody has any work. */
 GC__FN void gc__work(gc__worker *worker) {
     do {
+        gc__own_marks_clear(&worker->crew->members[worker->number]);
         gc__work_some(worker);
         gc__crew_give_host(worker);
     } while (gc__crew_next(&worker->crew->members[worker->number]));
+}
+
+/* Gives each worker marks of its own, if there are few workers, and memory for that. */
+GC__FN void gc__crew_open_marks(gc__crew *crew) {
+    size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
+    unsigned count = (unsigned)gc__min(crew->count, crew->most);
+    bool all = count <= GC__OWN_MARKS_MAX && !(crew->seed & GC__SEED_LOCKED);
+    for (unsigned i = 0; i < count && all; i++) {
+        gc__words *marks = &crew->members[i].own_marks;
+        if (marks->capacity >= words) continue;
+        gc__own_marks_free(&crew->members[i]);
+        all = gc__words_reserve(marks, words);
+        if (all && words * sizeof(uint64_t) > GC__SIDE_BYTES_SMALL)
+            gc__os_prefer_huge_pages(marks->words, words * sizeof(uint64_t));
+    }
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        member->worker.own_marks = all && i < count ? (uint64_t *)((uintptr_t)member->own_marks.words - base) : NULL;
+    }
 }
 
 /* Makes the members ready for the collection. False: no memory. */
 GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
     for (unsigned i = 0; i < crew->count; i++) {
         gc__member *member = &crew->members[i];
-        if (!gc__words_reserve(&member->live, gc__regions_used()) ||
+        if (!gc__words_reserve(&member->live, gc__regions_used() << (GC_REGION_SHIFT - GC__PIECE_SHIFT)) ||
             !gc__words_reserve(&member->refused, GC__REFUSED_RESERVE))
             return false;
     }
@@ -10107,23 +10185,49 @@ GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
         if (i) worker->memory = &member->stack;
         worker->crew = crew;
         worker->number = i;
-        worker->live = member->live.words;
+        worker->live = (size_t *)((uintptr_t)member->live.words - (gc__the_arena.base >> GC__PIECE_SHIFT) * sizeof(size_t));
         member->poll = GC__POLL;
     }
+    gc__crew_open_marks(crew);
     __atomic_store_n(&crew->rests, false, __ATOMIC_RELAXED);
     return true;
 }
 
-/* Adds what the workers have marked to the regions' counts. */
-GC__FN void gc__crew_count_marked(gc__crew *crew, gc__region *condemned) {
-    for (; condemned; condemned = condemned->next) {
-        size_t index = (size_t)(condemned - gc__the_arena.regions);
-        if (condemned->verdict == GC__MOVE) continue;
-        for (unsigned i = 0; i < crew->count; i++) {
-            condemned->live_bytes += crew->members[i].worker.live[index];
-            crew->members[i].worker.live[index] = 0;
-        }
+/* Adds the own marks of two workers, or more, to a word of the arena's. An object that two have marked was counted by both. */
+GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
+    uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
+    for (unsigned i = 1; i < count; i++) {
+        for (uint64_t twice = own[i][index] & seen; twice; twice &= twice - 1)
+            region->live_bytes -= gc__object_bytes((index * 64 + (size_t)__builtin_ctzll(twice)) * 8);
+        seen |= own[i][index];
     }
+    if (seen & ~*word) *word |= seen;
+}
+
+/* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
+GC__FN void gc__crew_settle_piece(gc__crew *crew, gc__region *region, size_t piece, size_t words) {
+    gc__member *marked[GC__CREW_MAX];
+    uint64_t *own[GC__CREW_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        if (!member->worker.live[piece]) continue;
+        region->live_bytes += member->worker.live[piece];
+        member->worker.live[piece] = 0;
+        own[count] = member->worker.own_marks;
+        marked[count++] = member;
+    }
+    if (!count || !own[0]) return;
+    for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__PIECE_WORDS + i);
+    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+}
+
+/* The same for a condemned region. */
+GC__FN void gc__crew_settle(gc__region *region) {
+    size_t words = gc__mark_words(region), piece = region->base >> GC__PIECE_SHIFT;
+    if (region->verdict == GC__MOVE) return;
+    for (size_t i = 0; i < words; i += GC__PIECE_WORDS)
+        gc__crew_settle_piece(region->heap->collector->crew, region, piece++, gc__min(words - i, GC__PIECE_WORDS));
 }
 
 /* Traces from what a stopped worker holds. */
@@ -10152,7 +10256,9 @@ GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
 GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     gc__member *self = &crew->members[0];
+    bool remembers = gc__worker_remembers(worker);
     while (gc__crew_take_piece(crew, worker)) continue;
+    gc__crew_remember(worker, remembers); /* whoever shared the last piece may not have had to */
     for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
     gc__trace_drain(worker);
     while (self->for_host_count || gc__crew_take_for_host(crew, worker)) {
@@ -10203,7 +10309,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__crew_close_windows(crew);
     gc__crew_set_visit(crew, gc__trace_visit);
     gc__shade_met(crew, worker);
-    gc__crew_count_marked(crew, condemned);
+    for (gc__region *region = condemned; region; region = region->next) gc__crew_settle(region);
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
@@ -13407,7 +13513,9 @@ GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
     size_t bytes = sizeof *crew + gc__list_bytes(&crew->for_host, release) + gc__list_bytes(&crew->cards, release);
     for (unsigned i = 0; i < crew->count; i++) {
         gc__member *member = &crew->members[i];
-        bytes += gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
+        size_t own = gc__own_marks_bytes(member);
+        if (release) gc__own_marks_free(member);
+        bytes += own + gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
                  gc__list_bytes(&member->refused, release) + gc__list_bytes(&member->seen, release);
     }
     return bytes;
@@ -14208,7 +14316,7 @@ GC__FN void gc__crew_fire(gc_heap *heap) {
     gc__crew_unlock(crew);
     for (unsigned i = 0; i < GC__CREW_MAX; i++) {
         gc__member *member = &crew->members[i];
-        gc__words *lists[] = {&member->stack, &member->live, &member->refused, &member->seen};
+        gc__words *lists[] = {&member->stack, &member->live, &member->own_marks, &member->stale, &member->refused, &member->seen};
         if (i && i < crew->count) gc__os_thread_join(&member->thread);
         for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
     }

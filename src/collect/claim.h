@@ -1,9 +1,13 @@
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
    words of condemned regions, and mark bits of copies.
 
-   Where several workers run, marking an object is an atomic OR, and the worker that set the bit scans the object. Copying
-   is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which is
-   the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
+   Where a few workers run, each has marks of its own beside those of the arena, and sets an object's bit in both, by plain
+   stores. Two workers that write a word of the arena's marks at the same time may lose each other's bits; what is lost is in
+   their own marks, and is added when the run is over. So two may mark the same object, and scan it, which does no harm; it is
+   counted once. Where there are many, or no memory for their marks, marking is an atomic OR.
+
+   Copying is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which
+   is the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
    that looks for objects in a card would take a copy that is then taken back for an object.
 
    A worker that is alone (gc__crew_note_alone) claims without locked instructions. */
@@ -11,6 +15,7 @@
 
 #include "../heap/bits.h"
 #include "../heap/object.h"
+#include "crew.h"
 #include "worker.h"
 
 /* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
@@ -26,19 +31,36 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     if (number) gc__words_push(worker->found, *number);
 }
 
+/* Marks the object where other workers may be writing the same word of the arena's marks. Returns whether this one had not
+   marked it yet, nor seen another one's mark. */
+GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
+    size_t index = gc__mark_index(object);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
+    uint64_t bit = (uint64_t)1 << (index & 63), seen = __atomic_load_n(word, __ATOMIC_RELAXED), before = *own;
+    if (seen & bit) return false;
+    if (GC_DEBUG >= 3) gc__crew_step(worker);
+    __atomic_store_n(word, seen | bit, __ATOMIC_RELAXED);
+    *own = before | bit;
+    return !(before & bit);
+}
+
+GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
+    if (GC__LIKELY(worker->own_marks != NULL)) return gc__claim_mark_twice(worker, object);
+    return worker->alone ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
+}
+
 /* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. */
-GC__INLINED bool gc__claim_mark_as(const gc__worker *worker, uintptr_t object, bool many, bool beside) {
-    bool shared = many && !worker->alone;
-    bool fresh = beside   ? gc__bit_set_shared(gc__cycle_marks, object)
-                 : shared ? gc__bit_set_shared(gc__the_arena.marks, object)
-                          : gc__mark_set(object);
+GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
+    bool fresh = beside ? gc__bit_set_shared(gc__cycle_marks, object)
+                 : many ? gc__claim_mark_many(worker, object)
+                        : gc__mark_set(object);
     if (fresh && many)
-        worker->live[(object - gc__the_arena.base) >> GC_REGION_SHIFT] += gc__object_bytes(object);
+        worker->live[object >> GC__PIECE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
         gc__region_of(object)->live_bytes += gc__object_bytes(object);
     return fresh;
 }
-GC__FN bool gc__claim_mark(const gc__worker *worker, uintptr_t object, bool many) {
+GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {
     return gc__claim_mark_as(worker, object, many, false);
 }
 

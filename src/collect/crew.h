@@ -18,6 +18,8 @@
 #define GC__SHARED_PIECES 16
 #define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
 #define GC__POLL_MAX 4096
+#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have marks of its own */
+#define GC__SEED_LOCKED 2       /* tests: a bit of the seed: none has */
 #define GC__FOR_HOST 64         /* objects handed over at a time */
 #define GC__CREW_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
 #define GC__CREW_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
@@ -42,7 +44,9 @@ typedef struct gc__member {
     unsigned number;
     gc__os_thread thread;
     gc__words stack;
-    gc__words live;    /* the memory of worker.live */
+    gc__words live, own_marks; /* the memory of the worker's: both begin with the arena */
+    gc__words stale;           /* pieces of the arena for which own marks are left of an earlier run */
+    size_t own_pieces;         /* those for which there were any since that memory was mapped, in each run */
     uint32_t woken;    /* changes when the member is woken; atomic */
     int called_from;   /* the processor of the thread that last woke it; lock */
     bool busy;         /* lock */
@@ -106,6 +110,15 @@ GC__FN void gc__crew_lock(gc__crew *crew) {
         gc__cpu_pause();
     }
     gc__lock_take(&crew->lock);
+}
+
+/* About how much memory own marks take; gives it back, between runs. */
+GC__FN size_t gc__own_marks_bytes(const gc__member *member) {
+    return gc__min(member->own_pieces << (GC__PIECE_SHIFT - 6), member->own_marks.capacity * sizeof(uint64_t));
+}
+GC__FN void gc__own_marks_free(gc__member *member) {
+    gc__words_free(&member->own_marks);
+    member->stale.count = member->own_pieces = 0;
 }
 
 /* Lock held from here on, unless a comment says otherwise. */
@@ -289,9 +302,9 @@ GC__FN void gc__crew_check(const gc__crew *crew, unsigned number) {
                       number, i);
 }
 
-/* Looks for work. A worker that finds some is busy from now on. */
+/* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
 GC__FN bool gc__crew_find(gc__crew *crew, gc__worker *worker) {
-    if (!crew->runs || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
+    if (!crew->runs || worker->number >= crew->most || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
     bool found = gc__crew_take_for_host(crew, worker) || gc__crew_units_left(crew) || gc__crew_take_piece(crew, worker);
     if (found) crew->members[worker->number].busy = true;
     if (GC_DEBUG >= 3 && found) gc__crew_check(crew, worker->number);

@@ -10,6 +10,7 @@
 #include "cards.h"
 #include "trace.h"
 #include "../heap/barrier_state.h"
+#include "../heap/side.h"
 
 #define GC__UNIT_ROOTS 64
 #define GC__UNIT_CARDS 32
@@ -84,19 +85,57 @@ GC__FN bool gc__work_some(gc__worker *worker) {
     return true;
 }
 
+#define GC__PIECE_WORDS ((size_t)1 << (GC__PIECE_SHIFT - 9)) /* of marks */
+
+GC__FN void gc__own_marks_clear_piece(gc__member *member, size_t piece) {
+    size_t first = (piece - (gc__the_arena.base >> GC__PIECE_SHIFT)) * GC__PIECE_WORDS;
+    memset(&member->own_marks.words[first], 0, GC__PIECE_WORDS * sizeof(uint64_t));
+}
+
+/* The worker's marks in the piece are not needed any more. */
+GC__FN void gc__own_marks_drop(gc__member *member, size_t piece) {
+    member->own_pieces++;
+    if (!gc__words_push(&member->stale, piece)) gc__own_marks_clear_piece(member, piece);
+}
+
+/* Called by a worker before it marks: its own marks of earlier runs are in its processor's cache. */
+GC__FN void gc__own_marks_clear(gc__member *member) {
+    while (member->stale.count) gc__own_marks_clear_piece(member, member->stale.words[--member->stale.count]);
+}
+
 /* Works until nobody has any work. */
 GC__FN void gc__work(gc__worker *worker) {
     do {
+        gc__own_marks_clear(&worker->crew->members[worker->number]);
         gc__work_some(worker);
         gc__crew_give_host(worker);
     } while (gc__crew_next(&worker->crew->members[worker->number]));
+}
+
+/* Gives each worker marks of its own, if there are few workers, and memory for that. */
+GC__FN void gc__crew_open_marks(gc__crew *crew) {
+    size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
+    unsigned count = (unsigned)gc__min(crew->count, crew->most);
+    bool all = count <= GC__OWN_MARKS_MAX && !(crew->seed & GC__SEED_LOCKED);
+    for (unsigned i = 0; i < count && all; i++) {
+        gc__words *marks = &crew->members[i].own_marks;
+        if (marks->capacity >= words) continue;
+        gc__own_marks_free(&crew->members[i]);
+        all = gc__words_reserve(marks, words);
+        if (all && words * sizeof(uint64_t) > GC__SIDE_BYTES_SMALL)
+            gc__os_prefer_huge_pages(marks->words, words * sizeof(uint64_t));
+    }
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        member->worker.own_marks = all && i < count ? (uint64_t *)((uintptr_t)member->own_marks.words - base) : NULL;
+    }
 }
 
 /* Makes the members ready for the collection. False: no memory. */
 GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
     for (unsigned i = 0; i < crew->count; i++) {
         gc__member *member = &crew->members[i];
-        if (!gc__words_reserve(&member->live, gc__regions_used()) ||
+        if (!gc__words_reserve(&member->live, gc__regions_used() << (GC_REGION_SHIFT - GC__PIECE_SHIFT)) ||
             !gc__words_reserve(&member->refused, GC__REFUSED_RESERVE))
             return false;
     }
@@ -107,23 +146,49 @@ GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
         if (i) worker->memory = &member->stack;
         worker->crew = crew;
         worker->number = i;
-        worker->live = member->live.words;
+        worker->live = (size_t *)((uintptr_t)member->live.words - (gc__the_arena.base >> GC__PIECE_SHIFT) * sizeof(size_t));
         member->poll = GC__POLL;
     }
+    gc__crew_open_marks(crew);
     __atomic_store_n(&crew->rests, false, __ATOMIC_RELAXED);
     return true;
 }
 
-/* Adds what the workers have marked to the regions' counts. */
-GC__FN void gc__crew_count_marked(gc__crew *crew, gc__region *condemned) {
-    for (; condemned; condemned = condemned->next) {
-        size_t index = (size_t)(condemned - gc__the_arena.regions);
-        if (condemned->verdict == GC__MOVE) continue;
-        for (unsigned i = 0; i < crew->count; i++) {
-            condemned->live_bytes += crew->members[i].worker.live[index];
-            crew->members[i].worker.live[index] = 0;
-        }
+/* Adds the own marks of two workers, or more, to a word of the arena's. An object that two have marked was counted by both. */
+GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
+    uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
+    for (unsigned i = 1; i < count; i++) {
+        for (uint64_t twice = own[i][index] & seen; twice; twice &= twice - 1)
+            region->live_bytes -= gc__object_bytes((index * 64 + (size_t)__builtin_ctzll(twice)) * 8);
+        seen |= own[i][index];
     }
+    if (seen & ~*word) *word |= seen;
+}
+
+/* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
+GC__FN void gc__crew_settle_piece(gc__crew *crew, gc__region *region, size_t piece, size_t words) {
+    gc__member *marked[GC__CREW_MAX];
+    uint64_t *own[GC__CREW_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < crew->count; i++) {
+        gc__member *member = &crew->members[i];
+        if (!member->worker.live[piece]) continue;
+        region->live_bytes += member->worker.live[piece];
+        member->worker.live[piece] = 0;
+        own[count] = member->worker.own_marks;
+        marked[count++] = member;
+    }
+    if (!count || !own[0]) return;
+    for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__PIECE_WORDS + i);
+    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+}
+
+/* The same for a condemned region. */
+GC__FN void gc__crew_settle(gc__region *region) {
+    size_t words = gc__mark_words(region), piece = region->base >> GC__PIECE_SHIFT;
+    if (region->verdict == GC__MOVE) return;
+    for (size_t i = 0; i < words; i += GC__PIECE_WORDS)
+        gc__crew_settle_piece(region->heap->collector->crew, region, piece++, gc__min(words - i, GC__PIECE_WORDS));
 }
 
 /* Traces from what a stopped worker holds. */
@@ -152,7 +217,9 @@ GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
 GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     gc__member *self = &crew->members[0];
+    bool remembers = gc__worker_remembers(worker);
     while (gc__crew_take_piece(crew, worker)) continue;
+    gc__crew_remember(worker, remembers); /* whoever shared the last piece may not have had to */
     for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
     gc__trace_drain(worker);
     while (self->for_host_count || gc__crew_take_for_host(crew, worker)) {
@@ -203,7 +270,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__crew_close_windows(crew);
     gc__crew_set_visit(crew, gc__trace_visit);
     gc__shade_met(crew, worker);
-    gc__crew_count_marked(crew, condemned);
+    for (gc__region *region = condemned; region; region = region->next) gc__crew_settle(region);
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;

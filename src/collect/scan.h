@@ -52,6 +52,8 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
     if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    if (many && verdict == GC__MARK)
+        __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;

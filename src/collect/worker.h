@@ -33,6 +33,9 @@
 /* What is done if the slots' object may be dead. */
 GC__FN uint8_t gc__beyond_of_dead(uint8_t beyond) { return GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); }
 
+/* The parts of the arena in which several workers count what they mark. */
+#define GC__PIECE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
+
 struct gc__crew;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
@@ -64,7 +67,8 @@ typedef struct gc__worker {
     bool alone;                           /* no other worker has anything, or finds anything until this one shares it */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
-    size_t *live;                         /* bytes that it has marked, by region */
+    size_t *live;                         /* bytes that it has marked, by address >> GC__PIECE_SHIFT */
+    uint64_t *own_marks;                  /* what it has marked, as the arena's marks; NULL: it marks by locked instructions */
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 

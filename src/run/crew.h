@@ -178,7 +178,7 @@ GC__FN void gc__crew_fire(gc_heap *heap) {
     gc__crew_unlock(crew);
     for (unsigned i = 0; i < GC__CREW_MAX; i++) {
         gc__member *member = &crew->members[i];
-        gc__words *lists[] = {&member->stack, &member->live, &member->refused, &member->seen};
+        gc__words *lists[] = {&member->stack, &member->live, &member->own_marks, &member->stale, &member->refused, &member->seen};
         if (i && i < crew->count) gc__os_thread_join(&member->thread);
         for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
     }

@@ -19,7 +19,9 @@ GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
     size_t bytes = sizeof *crew + gc__list_bytes(&crew->for_host, release) + gc__list_bytes(&crew->cards, release);
     for (unsigned i = 0; i < crew->count; i++) {
         gc__member *member = &crew->members[i];
-        bytes += gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
+        size_t own = gc__own_marks_bytes(member);
+        if (release) gc__own_marks_free(member);
+        bytes += own + gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
                  gc__list_bytes(&member->refused, release) + gc__list_bytes(&member->seen, release);
     }
     return bytes;

@@ -36,6 +36,11 @@ for fault in UNCLAIMED LOST_PIECE EARLY LATE_BUSY NO_WAKE FORGETFUL \
     is "$(errors crew.pml "-D$fault" safety)" 1 "three workers, $fault: an error is found"
 done
 
+is "$(errors marks.pml '' safety)" 0 'marks of two workers that lose each other'\''s: all are there at the end, and counted once'
+for fault in NO_OWN UNTESTED COUNTED_TWICE EARLY; do
+    is "$(errors marks.pml "-D$fault" safety)" 1 "$fault: an error is found"
+done
+
 is "$(errors marking.pml '' safety)" 0 'marking beside a mutator: what is reachable at the end is marked'
 is "$(errors marking.pml '-DMUTATORS=2 -DSTEPS=2' safety)" 0 'beside two likewise'
 is "$(errors marking.pml '-DPAUSE -DMUTATORS=2 -DSTEPS=2' safety)" 0 'and the last stop has nothing to mark'
