@@ -5862,6 +5862,7 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
 #define GC__HOLE_BYTES_LISTED ((size_t)48) /* or until they are filled, if so many are left that they are listed */
 #define GC__CHAINED_BYTES ((size_t)256)    /* holes up to that are chained */
 #define GC__CHAIN_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
+#define GC__CHAIN_ROOM 3                   /* while there is this part of what lives beyond it */
 
 /* Changes the sum, which has one writer at a time. */
 GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
@@ -6271,11 +6272,19 @@ GC__FN bool gc__chain_renew(gc_heap *heap, gc__chain *chain, size_t bytes, uintp
     return chain->first != 0;
 }
 
+/* Whether threads get chains of holes for objects of `bytes`. Where objects differ in size, some then lie in holes that were much
+   larger than needed, so a heap that has little more than what lives gives each the smallest that suffices. */
+GC__FN bool gc__is_chained(const gc_heap *heap, size_t bytes) {
+    size_t live = heap->full_bytes + gc__external_bytes(heap);
+    bool tight = live / GC__CHAIN_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
+    return bytes <= GC__CHAINED_BYTES && !tight && !heap->options.stress && !gc__profiler_of(heap);
+}
+
 /* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
 GC__FN bool gc__allocation_open(gc_heap *heap, gc__chain *chain, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__allocation_close(window, zeroed);
-    bool chained = bytes <= GC__CHAINED_BYTES && !heap->options.stress && !gc__profiler_of(heap);
+    bool chained = gc__is_chained(heap, bytes);
     if (chained && gc__chain_renew(heap, chain, bytes, &from)) return gc__chain_open(chain, window, zeroed, bytes);
     if (!chained) gc__holes_find(heap, NULL, bytes, &from);
     gc__region *region = from ? gc__hole_enter(from, &end) : NULL;

@@ -10,6 +10,7 @@
 #define GC__HOLE_BYTES_LISTED ((size_t)48) /* or until they are filled, if so many are left that they are listed */
 #define GC__CHAINED_BYTES ((size_t)256)    /* holes up to that are chained */
 #define GC__CHAIN_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
+#define GC__CHAIN_ROOM 3                   /* while there is this part of what lives beyond it */
 
 /* Changes the sum, which has one writer at a time. */
 GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
