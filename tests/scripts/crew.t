@@ -36,8 +36,6 @@ planted 'marks that workers lose' \
     's/if \(seen & ~\*word\) \*word \|= seen;//'
 planted 'marks of an earlier run' \
     's/while \(member->stale.count\) gc__own_marks_clear_piece.*?;/member->stale.count = 0;/'
-planted 'objects that two workers have marked, and that are counted twice' \
-    's/region->live_bytes -= gc__object_bytes\(\(index/(void)gc__object_bytes((index/'
 planted 'a card that is lost with the rest of an array' \
     's/piece->remember = gc__worker_remembers\(worker\);/piece->remember = false;/' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18'
 planted 'a worker that takes itself for alone after it has shared' \
