@@ -13803,6 +13803,8 @@ GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
+GC__FN bool gc__marking_await_part(const gc_heap *heap) { return (void)heap, false; }
+GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
 GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     (void)worker;
