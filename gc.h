@@ -15159,14 +15159,23 @@ GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
     gc__count(&heap->stats.allocated_bytes, bytes);
 }
 
+/* Whether the heap has room for the spare pages that a large object takes if it grows to `to`. */
+GC__FN bool gc__large_has_room(gc_heap *heap, const gc__region *region, uintptr_t to) {
+    size_t left = gc__region_end(region) - gc__page_end(to), before;
+    do { /* room may have been made of the object's own slack, which is spare then */
+        before = region->spare;
+        if (!gc__heap_has_room(heap, before - gc__min(before, left))) return false;
+    } while (region->spare != before);
+    return true;
+}
+
 /* Takes the pages behind a large object: first those that were written to before, and then spare ones. */
 GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     gc__region *last = region + region->span - 1;
-    uintptr_t end = region->top, to = region->base + bytes, clean = gc__region_end(region) - region->spare;
-    if (to > gc__region_end(region) || to < end) return false;
-    size_t slack = gc__large_slack(region), left = gc__region_end(region) - gc__page_end(to);
-    size_t spare = gc__min(region->spare, left);
-    if (!gc__heap_has_room(heap, region->spare - spare)) return false;
+    uintptr_t end = region->top, to = region->base + bytes;
+    if (to > gc__region_end(region) || to < end || !gc__large_has_room(heap, region, to)) return false;
+    uintptr_t clean = gc__region_end(region) - region->spare;
+    size_t slack = gc__large_slack(region), spare = gc__min(region->spare, gc__region_end(region) - gc__page_end(to));
     if (end < clean) memset((void *)end, 0, gc__min(to, clean) - end);
     if (last->dirty_end < gc__page_end(to)) last->dirty_end = gc__page_end(to);
     heap->spare_bytes -= region->spare - spare;

@@ -562,6 +562,32 @@ static void in_container(void) {
     ok(system(command) == 0, "the folder is removed");
 }
 
+/* Where room is made of the slack behind an array that grows into it, what it takes of that is spare, and counted as such. */
+static void slack_of_what_grows(void) {
+    bytes *array = NULL;
+    GC_ROOTS(gc, array);
+    for (int i = 0; i < 8; i++) {
+        array = new_bytes(2 * GC_REGION_BYTES - 64);
+        memset(array->items, 1, array->header.length);
+    }
+    array = NULL;
+    vector *small = new_vector(100); /* a reserve is kept where objects can be copied */
+    GC_ROOTS(gc, small);
+    full();
+    array = new_bytes(GC_REGION_BYTES + GC_REGION_BYTES / 8);
+    const gc__region *region = gc__region_of((uintptr_t)array);
+    size_t reserve = gc__evacuation_reserve(heap) * GC_REGION_BYTES, length = array->header.length;
+    is(heap->slack_bytes, gc__large_slack(region), "what is behind an array was written to before");
+    ok(heap->slack_bytes >= 4 * gc__page_end(1) && reserve, "and takes memory, of which a reserve is kept");
+    heap->beside_bytes += gc__bytes_left(heap) - reserve + gc__page_end(1);
+    ok(gc_array_grow(gc, array, length + 2 * gc__page_end(1)), "the array grows where room is short");
+    is(heap->slack_bytes, gc__large_slack(region), "its slack is counted as it is");
+    is(heap->spare_bytes, region->spare, "and so is what became spare");
+    size_t wrong = 0;
+    for (size_t i = length; i < array->header.length; i++) wrong += array->items[i] != 0;
+    is(wrong, 0, "what it has grown by is zero");
+}
+
 int main(void) {
     near_the_limit();
     seldom_collected();
@@ -589,5 +615,6 @@ int main(void) {
     lists_counted();
     pacing_counts_all_threads();
     in_container();
+    run(slack_of_what_grows, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES, .nursery_bytes = 16 * GC_REGION_BYTES});
     return done();
 }
