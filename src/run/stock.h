@@ -28,6 +28,7 @@ GC__FN unsigned gc__stock_take(gc_heap *heap, gc__region *fresh[GC__STOCK_MOST])
         gc__heap_list_free_last(heap, region);
         fresh[taken++] = region;
     }
+    gc__heap_note_held(heap);
     return taken;
 }
 

@@ -588,6 +588,21 @@ static void slack_of_what_grows(void) {
     is(wrong, 0, "what it has grown by is zero");
 }
 
+/* Regions that are taken before they are needed are held, too. */
+static void stock_is_held(void) {
+    gc__region *fresh[GC__STOCK_MOST];
+    vector *keep = new_vector(64);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < 64; i++) gc_store(gc, &keep->items[i], new_bytes(GC_REGION_BYTES));
+    gc__heap_lock(heap);
+    heap->fresh_regions = heap->free_count + 4;
+    unsigned taken = gc__stock_take(heap, fresh);
+    gc__heap_unlock(heap);
+    gc_stats now = stats();
+    ok(taken, "%u regions are taken", taken);
+    ok(now.committed_bytes <= now.committed_bytes_peak, "and count towards the most that was held");
+}
+
 int main(void) {
     near_the_limit();
     seldom_collected();
@@ -615,6 +630,7 @@ int main(void) {
     lists_counted();
     pacing_counts_all_threads();
     in_container();
+    run(stock_is_held, (gc_options){0});
     run(slack_of_what_grows, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES, .nursery_bytes = 16 * GC_REGION_BYTES});
     return done();
 }
