@@ -593,7 +593,10 @@ static void stock_is_held(void) {
     gc__region *fresh[GC__STOCK_MOST];
     vector *keep = new_vector(64);
     GC_ROOTS(gc, keep);
-    for (size_t i = 0; i < 64; i++) gc_store(gc, &keep->items[i], new_bytes(GC_REGION_BYTES));
+    for (size_t i = 0; i < 64; i++) {
+        bytes *b = new_bytes(GC_REGION_BYTES); /* which may move the other */
+        gc_store(gc, &keep->items[i], b);
+    }
     gc__heap_lock(heap);
     heap->fresh_regions = heap->free_count + 4;
     unsigned taken = gc__stock_take(heap, fresh);
