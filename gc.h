@@ -5869,6 +5869,12 @@ GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
     __atomic_store_n(&holes->bytes, holes->bytes + bytes, __ATOMIC_RELAXED);
 }
 
+/* Whether its mark bits are its objects, and those include all that live: the ones that have died since the last full collection,
+   too. */
+GC__FN bool gc__is_by_marks(const gc__region *region) {
+    return region->kind == GC__SMALL && !region->linear && !region->fixed;
+}
+
 /* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
@@ -5962,6 +5968,14 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     return hole;
 }
 
+/* Appends a hole to a thread's chain, whose end is *link; returns the new end. */
+GC__FN gc_word *gc__chain_add(gc__chain *chain, gc_word *link, uintptr_t hole, size_t room) {
+    *link = hole;
+    chain->bytes += room;
+    gc__region_of(hole)->taken_bytes += room;
+    return &GC__WORD(hole + 8);
+}
+
 /* Moves holes of at least `bytes` from *from to the end of a thread's chain, and lists smaller ones. */
 GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, size_t bytes) {
     gc_word *link = &chain->first;
@@ -5969,14 +5983,10 @@ GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, siz
     while (hole && chain->bytes < chain->most) {
         uintptr_t next = GC__WORD(hole + 8);
         size_t room = gc__filler_bytes(hole);
-        if (room < bytes) {
+        if (room < bytes)
             gc__hole_list(&heap->holes, hole, room);
-        } else {
-            *link = hole;
-            link = &GC__WORD(hole + 8);
-            chain->bytes += room;
-            gc__region_of(hole)->taken_bytes += room;
-        }
+        else
+            link = gc__chain_add(chain, link, hole, room);
         hole = next;
     }
     *link = 0;
@@ -5990,12 +6000,8 @@ GC__FN void gc__chain_fill_listed(gc_heap *heap, gc__chain *chain, size_t bytes)
     gc_word *link = &chain->first;
     while (holes->first[list] && gc__filler_bytes(holes->first[list]) >= bytes && chain->bytes < chain->most) {
         uintptr_t hole = holes->first[list];
-        size_t room = gc__filler_bytes(hole);
         holes->first[list] = GC__WORD(hole + 8);
-        *link = hole;
-        link = &GC__WORD(hole + 8);
-        chain->bytes += room;
-        gc__region_of(hole)->taken_bytes += room;
+        link = gc__chain_add(chain, link, hole, gc__filler_bytes(hole));
     }
     *link = 0;
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
@@ -6025,7 +6031,7 @@ GC__FN bool gc__holes_find(gc_heap *heap, gc__chain *chain, size_t bytes, uintpt
         gc__region *region = heap->recycled;
         if (!region) return false;
         heap->recycled = region->next;
-        if (region->kind == GC__SMALL && !region->linear && !region->fixed) gc__region_format(heap, region);
+        if (gc__is_by_marks(region)) gc__region_format(heap, region);
     }
 }
 
@@ -6071,6 +6077,12 @@ GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from,
     if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
 }
 
+/* Lists the region's holes of at least so many bytes, from region->hole on. */
+GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t least) {
+    uintptr_t from, end;
+    while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
+}
+
 /* Settles some of the regions that need it. False: none does. */
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
@@ -6083,12 +6095,9 @@ GC__FN bool gc__holes_settle_next(gc_heap *heap) {
 /* Lists the holes of the next region of generation 2. False: there is none. */
 GC__FN bool gc__holes_list_next(gc_heap *heap) {
     gc__region *region = heap->old_unlisted;
-    uintptr_t from, end;
     if (!region) return false;
     __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
-    if (region->kind != GC__SMALL || region->linear || region->fixed) return true;
-    while ((from = gc__hole_by_marks(region, GC__HOLE_BYTES_LISTED, &end)) != 0)
-        gc__hole_list_old(heap, region, from, end);
+    if (gc__is_by_marks(region)) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
     return true;
 }
 
@@ -6788,6 +6797,21 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
 GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__world_resume_locked(heap);
     gc__heap_unlock(heap);
+}
+
+/* While the world is stopped: makes the regions of all windows walkable. */
+GC__FN void gc__heap_flush(gc_heap *heap) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_flush_windows(thread);
+}
+
+/* The same, and from here on each thread's next allocation takes the slow path, which finds callbacks that allocate. */
+GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
+    gc__heap_flush(heap);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        gc__thread_shrink_windows(thread);
+        gc__chain_close(heap, &gc__record(thread)->chain);
+    }
 }
 /* Frames of GC_ROOTS: walking them, and noticing those that were left without their end. */
 
@@ -8875,7 +8899,7 @@ GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, 
 
 /* How much of a small region lives, in percent, if it may leave; otherwise 100. */
 GC__FN unsigned gc__leaving_percent(const gc__region *region) {
-    bool may = region->kind == GC__SMALL && !region->linear && !region->fixed && region->live_bytes;
+    bool may = gc__is_by_marks(region) && region->live_bytes;
     return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
 }
 
@@ -9940,18 +9964,13 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
 }
 
-/* Moves the marker's bits to where the trace looks for them, or drops them. */
-GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
-    gc__marks_take(region, keep);
-    region->cycle_bytes = 0;
-}
-
 /* Gives a cycle up; all regions are in the heap's lists. */
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        gc__marker_take_bits(region, false);
+        gc__marks_take(region, false);
+        region->cycle_bytes = 0;
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
@@ -10018,7 +10037,7 @@ GC__FN void gc__marker_hand_bits_over(gc__region *region) {
     if (region->generation < 2) return;
     bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
     if (region->leaving || region->kind == GC__LARGE)
-        gc__marker_take_bits(region, !region->leaving);
+        gc__marks_take(region, !region->leaving);
     else
         gc__region_set_beside(region);
     region->cycle_bytes = 0;
@@ -10534,12 +10553,6 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-/* Whether its mark bits are its objects, and those include all that live: the ones that have died since the last full collection,
-   too. */
-GC__FN bool gc__is_by_marks(const gc__region *region) {
-    return region->kind == GC__SMALL && !region->linear && !region->fixed;
-}
-
 /* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
 GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
     size_t bytes = 0;
@@ -10775,8 +10788,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
     heap->cycle->keeps_full = gc__plan_keeps_full(heap, generation);
     if (heap->cycle->keeps_full) heap->cycle->predicted[0] = heap->pace->tenured_percent;
-    heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
-    if (heap->cycle->keeps_full) heap->cycle->evacuate_young = GC__DENSITY_TIGHT;
+    heap->cycle->evacuate_young = heap->cycle->keeps_full ? GC__DENSITY_TIGHT : compacting || fills ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->into_holes = 0;
     heap->cycle->recycle_below = 0;
@@ -10863,11 +10875,10 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 
 /* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
 GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
-    uintptr_t from, end;
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
         region->hole = region->base;
-        while ((from = gc__hole_by_marks(region, heap->cycle->into_holes, &end)) != 0) gc__hole_list_old(heap, region, from, end);
+        gc__region_list_holes(heap, region, heap->cycle->into_holes);
     }
 }
 
@@ -12144,8 +12155,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
             gc__region_settle(region);
-            const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
-            for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(marks[i]);
+            count += gc__marks_count(region);
         }
     return count;
 }
@@ -13173,8 +13183,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     char map[GC__MAP_CELLS];
     gc__memory m;
     gc__world_stop(heap);
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_flush_windows(thread);
+    gc__heap_flush(heap);
     gc__memory_sum(heap, &m);
     size_t regions = gc__memory_map(heap, map), limit = heap->options.heap_bytes_max;
     gc__world_resume(heap);
@@ -13197,11 +13206,6 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
 }
 /* Looking at the heap: walks and questions about addresses. */
 
-
-GC__FN void gc__heap_flush(gc_heap *heap) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_flush_windows(thread);
-}
 
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
     if (gc__is_null(heap, "gc_heap_contains", "heap")) return false;
@@ -13265,11 +13269,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
-    gc__heap_flush(heap);
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        gc__thread_shrink_windows(thread); /* `visit` may not allocate */
-        gc__chain_close(heap, &gc__record(thread)->chain);
-    }
+    gc__heap_flush_for_callbacks(heap);
     for (; on && walk.generation < GC_GENERATIONS; walk.generation++)
         for (gc__region *region = heap->regions[walk.generation]; on && region; region = region->next)
             on = gc__region_walk(region, gc__walk_object, &walk);
@@ -14356,11 +14356,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        gc__thread_flush_windows(thread);
-        gc__thread_shrink_windows(thread); /* callbacks that allocate are found by the slow path */
-        gc__chain_close(heap, &gc__record(thread)->chain);
-    }
+    gc__heap_flush_for_callbacks(heap);
     gc__log_flush();
     GC__HOST_SCOPE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);

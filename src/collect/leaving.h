@@ -10,6 +10,7 @@
    object is grey, or waits for its trace function to be called, or is in a leaving region itself; or the region stays. */
 #pragma once
 
+#include "../heap/holes.h"
 #include "../heap/slots.h"
 #include "shade.h"
 
@@ -83,7 +84,7 @@ GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, 
 
 /* How much of a small region lives, in percent, if it may leave; otherwise 100. */
 GC__FN unsigned gc__leaving_percent(const gc__region *region) {
-    bool may = region->kind == GC__SMALL && !region->linear && !region->fixed && region->live_bytes;
+    bool may = gc__is_by_marks(region) && region->live_bytes;
     return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
 }
 

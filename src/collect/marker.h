@@ -279,18 +279,13 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
 }
 
-/* Moves the marker's bits to where the trace looks for them, or drops them. */
-GC__FN void gc__marker_take_bits(gc__region *region, bool keep) {
-    gc__marks_take(region, keep);
-    region->cycle_bytes = 0;
-}
-
 /* Gives a cycle up; all regions are in the heap's lists. */
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        gc__marker_take_bits(region, false);
+        gc__marks_take(region, false);
+        region->cycle_bytes = 0;
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
@@ -357,7 +352,7 @@ GC__FN void gc__marker_hand_bits_over(gc__region *region) {
     if (region->generation < 2) return;
     bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
     if (region->leaving || region->kind == GC__LARGE)
-        gc__marker_take_bits(region, !region->leaving);
+        gc__marks_take(region, !region->leaving);
     else
         gc__region_set_beside(region);
     region->cycle_bytes = 0;

@@ -76,12 +76,6 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-/* Whether its mark bits are its objects, and those include all that live: the ones that have died since the last full collection,
-   too. */
-GC__FN bool gc__is_by_marks(const gc__region *region) {
-    return region->kind == GC__SMALL && !region->linear && !region->fixed;
-}
-
 /* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
 GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
     size_t bytes = 0;
@@ -317,8 +311,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
     heap->cycle->keeps_full = gc__plan_keeps_full(heap, generation);
     if (heap->cycle->keeps_full) heap->cycle->predicted[0] = heap->pace->tenured_percent;
-    heap->cycle->evacuate_young = compacting || fills ? 100 : GC__SURVIVAL_HIGH;
-    if (heap->cycle->keeps_full) heap->cycle->evacuate_young = GC__DENSITY_TIGHT;
+    heap->cycle->evacuate_young = heap->cycle->keeps_full ? GC__DENSITY_TIGHT : compacting || fills ? 100 : GC__SURVIVAL_HIGH;
     heap->cycle->evacuate_partly_bytes = 0;
     heap->cycle->into_holes = 0;
     heap->cycle->recycle_below = 0;
@@ -405,11 +398,10 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 
 /* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
 GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
-    uintptr_t from, end;
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
         region->hole = region->base;
-        while ((from = gc__hole_by_marks(region, heap->cycle->into_holes, &end)) != 0) gc__hole_list_old(heap, region, from, end);
+        gc__region_list_holes(heap, region, heap->cycle->into_holes);
     }
 }
 

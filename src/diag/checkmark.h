@@ -47,8 +47,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
             gc__region_settle(region);
-            const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
-            for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(marks[i]);
+            count += gc__marks_count(region);
         }
     return count;
 }

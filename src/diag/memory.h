@@ -2,7 +2,6 @@
 #pragma once
 
 #include "../base/words.h"
-#include "../heap/window.h"
 #include "../threads/stop.h"
 
 #define GC__MAP_WIDTH 64
@@ -76,8 +75,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     char map[GC__MAP_CELLS];
     gc__memory m;
     gc__world_stop(heap);
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_flush_windows(thread);
+    gc__heap_flush(heap);
     gc__memory_sum(heap, &m);
     size_t regions = gc__memory_map(heap, map), limit = heap->options.heap_bytes_max;
     gc__world_resume(heap);

@@ -4,11 +4,6 @@
 #include "shadow.h"
 #include "stress.h"
 
-GC__FN void gc__heap_flush(gc_heap *heap) {
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_flush_windows(thread);
-}
-
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
     if (gc__is_null(heap, "gc_heap_contains", "heap")) return false;
     if (!gc__in_arena((uintptr_t)address)) return false;
@@ -71,11 +66,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
-    gc__heap_flush(heap);
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        gc__thread_shrink_windows(thread); /* `visit` may not allocate */
-        gc__chain_close(heap, &gc__record(thread)->chain);
-    }
+    gc__heap_flush_for_callbacks(heap);
     for (; on && walk.generation < GC_GENERATIONS; walk.generation++)
         for (gc__region *region = heap->regions[walk.generation]; on && region; region = region->next)
             on = gc__region_walk(region, gc__walk_object, &walk);

@@ -17,6 +17,12 @@ GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
     __atomic_store_n(&holes->bytes, holes->bytes + bytes, __ATOMIC_RELAXED);
 }
 
+/* Whether its mark bits are its objects, and those include all that live: the ones that have died since the last full collection,
+   too. */
+GC__FN bool gc__is_by_marks(const gc__region *region) {
+    return region->kind == GC__SMALL && !region->linear && !region->fixed;
+}
+
 /* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
@@ -110,6 +116,14 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     return hole;
 }
 
+/* Appends a hole to a thread's chain, whose end is *link; returns the new end. */
+GC__FN gc_word *gc__chain_add(gc__chain *chain, gc_word *link, uintptr_t hole, size_t room) {
+    *link = hole;
+    chain->bytes += room;
+    gc__region_of(hole)->taken_bytes += room;
+    return &GC__WORD(hole + 8);
+}
+
 /* Moves holes of at least `bytes` from *from to the end of a thread's chain, and lists smaller ones. */
 GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, size_t bytes) {
     gc_word *link = &chain->first;
@@ -117,14 +131,10 @@ GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, siz
     while (hole && chain->bytes < chain->most) {
         uintptr_t next = GC__WORD(hole + 8);
         size_t room = gc__filler_bytes(hole);
-        if (room < bytes) {
+        if (room < bytes)
             gc__hole_list(&heap->holes, hole, room);
-        } else {
-            *link = hole;
-            link = &GC__WORD(hole + 8);
-            chain->bytes += room;
-            gc__region_of(hole)->taken_bytes += room;
-        }
+        else
+            link = gc__chain_add(chain, link, hole, room);
         hole = next;
     }
     *link = 0;
@@ -138,12 +148,8 @@ GC__FN void gc__chain_fill_listed(gc_heap *heap, gc__chain *chain, size_t bytes)
     gc_word *link = &chain->first;
     while (holes->first[list] && gc__filler_bytes(holes->first[list]) >= bytes && chain->bytes < chain->most) {
         uintptr_t hole = holes->first[list];
-        size_t room = gc__filler_bytes(hole);
         holes->first[list] = GC__WORD(hole + 8);
-        *link = hole;
-        link = &GC__WORD(hole + 8);
-        chain->bytes += room;
-        gc__region_of(hole)->taken_bytes += room;
+        link = gc__chain_add(chain, link, hole, gc__filler_bytes(hole));
     }
     *link = 0;
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
@@ -173,7 +179,7 @@ GC__FN bool gc__holes_find(gc_heap *heap, gc__chain *chain, size_t bytes, uintpt
         gc__region *region = heap->recycled;
         if (!region) return false;
         heap->recycled = region->next;
-        if (region->kind == GC__SMALL && !region->linear && !region->fixed) gc__region_format(heap, region);
+        if (gc__is_by_marks(region)) gc__region_format(heap, region);
     }
 }
 
@@ -219,6 +225,12 @@ GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from,
     if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
 }
 
+/* Lists the region's holes of at least so many bytes, from region->hole on. */
+GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t least) {
+    uintptr_t from, end;
+    while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
+}
+
 /* Settles some of the regions that need it. False: none does. */
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
@@ -231,12 +243,9 @@ GC__FN bool gc__holes_settle_next(gc_heap *heap) {
 /* Lists the holes of the next region of generation 2. False: there is none. */
 GC__FN bool gc__holes_list_next(gc_heap *heap) {
     gc__region *region = heap->old_unlisted;
-    uintptr_t from, end;
     if (!region) return false;
     __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
-    if (region->kind != GC__SMALL || region->linear || region->fixed) return true;
-    while ((from = gc__hole_by_marks(region, GC__HOLE_BYTES_LISTED, &end)) != 0)
-        gc__hole_list_old(heap, region, from, end);
+    if (gc__is_by_marks(region)) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
     return true;
 }
 

@@ -5,7 +5,7 @@
    stand at the file's beginning, and are filled in at the end. The strings come last. */
 #pragma once
 
-#include "../diag/walk.h"
+#include "../threads/stop.h"
 #include "../run/cycle.h"
 #include "roots.h"
 #include "state.h"

@@ -33,11 +33,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
-    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
-        gc__thread_flush_windows(thread);
-        gc__thread_shrink_windows(thread); /* callbacks that allocate are found by the slow path */
-        gc__chain_close(heap, &gc__record(thread)->chain);
-    }
+    gc__heap_flush_for_callbacks(heap);
     gc__log_flush();
     GC__HOST_SCOPE;
     if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);

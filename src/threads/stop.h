@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../heap/profiler.h"
+#include "../heap/window.h"
 #include "lock.h"
 
 #define GC__STOP_SPINS \
@@ -135,4 +136,19 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
 GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__world_resume_locked(heap);
     gc__heap_unlock(heap);
+}
+
+/* While the world is stopped: makes the regions of all windows walkable. */
+GC__FN void gc__heap_flush(gc_heap *heap) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_flush_windows(thread);
+}
+
+/* The same, and from here on each thread's next allocation takes the slow path, which finds callbacks that allocate. */
+GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
+    gc__heap_flush(heap);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        gc__thread_shrink_windows(thread);
+        gc__chain_close(heap, &gc__record(thread)->chain);
+    }
 }
