@@ -8,6 +8,7 @@
 #include "code.h"
 
 #include <pthread.h>
+#include <time.h>
 
 enum { WORKERS = 4, OWN = 4, PLACES = WORKERS * OWN, DEPTH = 5 };
 
@@ -201,8 +202,10 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* Collects all the time, until none of the workers is left. */
+/* Collects all the time, until none of the workers is left. It sleeps in between: the workers got hardly a step further from
+   one collection to the next where it only yielded. */
 static void together(void) {
+    const struct timespec between = {0, 100000};
     left = WORKERS;
     for (unsigned i = 0; i < WORKERS; i++) {
         workers[i].number = i;
@@ -212,7 +215,7 @@ static void together(void) {
         compact();
         __atomic_fetch_add(&collections, 1, __ATOMIC_SEQ_CST);
         gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
-        sched_yield();
+        nanosleep(&between, NULL);
         gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
     }
     gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
