@@ -151,7 +151,7 @@ quick: ## run the tests that show most in the least time: ten seconds after a ch
 
 test-programs: $(wanted)
 
-test: ## run every test (about 25 minutes on two cores); with CASE=name only those with `name` in their names
+test: ## run every test (about 17 minutes on two quiet cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' --timer $(wanted)

@@ -13214,10 +13214,22 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
 }
 
+/* Whether `function`, which looks at objects, is called while the collection has them in two places. */
+GC__FN bool gc__is_amid_collection(gc_heap *heap, const char *function) {
+    if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_DAC_CONDEMN || heap->phase >= GC_DAC_CLOSING)
+        return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
+             "gc_collection_find, or have options.collection_end call %s",
+             function, function);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 GC_API void *gc_heap_object_at(gc_heap *heap, const void *address) {
     GC__API_SCOPE("gc_heap_object_at");
     if (gc__is_null(heap, "gc_heap_object_at", "heap")) return NULL;
-    if (!gc_heap_contains(heap, address)) return NULL;
+    if (!gc_heap_contains(heap, address) || gc__is_amid_collection(heap, "gc_heap_object_at")) return NULL;
     gc__world_stop(heap);
     gc__heap_flush(heap);
     uintptr_t object = gc__heap_covering(heap, (uintptr_t)address);
@@ -13266,6 +13278,7 @@ GC__FN bool gc__walk_object(void *context, uintptr_t object) {
 GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *object, size_t bytes, int generation),
                          void *context) {
     if (gc__is_null(heap, "gc_heap_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_heap_walk", "visit")) return;
+    if (gc__is_amid_collection(heap, "gc_heap_walk")) return;
     gc__walk walk = {visit, context, 0};
     bool on = true;
     gc__world_stop(heap);
@@ -13278,7 +13291,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 
 GC_API size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
-    if (gc__is_null(heap, "gc_heap_verify", "heap")) return 0;
+    if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
     gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);

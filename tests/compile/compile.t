@@ -64,6 +64,7 @@ for header in *.h; do
     compiles "$header" "#include \"$header\"" -I.
     compiles "$header with GC_IMPLEMENTATION" "#include \"$header\"" -I. -DGC_IMPLEMENTATION
 done
+compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION
 [ -z "${QUICK-}" ] || run_jobs
 
 for part in src/*/*.h; do
@@ -136,7 +137,6 @@ compiles 'a type with an array field, element by element' "#include \"gc.h\"
 typedef struct T { gc_object header; void *p[2]; } T;
 extern const gc_type t, u;
 const gc_type t = GC_TYPE(T, p[0], p[1]), u = GC_TYPE_WITH(T, refs(p[1]), values(p[0]));" -I.
-compiles "the model seam" '#include "tests/compile/model.h"' -I. -DGC_IMPLEMENTATION
 
 gc='#include "gc.h"'
 for shift in 15 31 0; do refused "GC_REGION_SHIFT=$shift" 'GC_REGION_SHIFT must be 16 to 30' "$gc" -DGC_REGION_SHIFT=$shift; done

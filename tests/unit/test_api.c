@@ -226,6 +226,43 @@ static void collecting(void) {
     }
 }
 
+/* What must not be called while a collection has objects in two places. */
+
+static int which_look;
+static bool look_in_walk(void *context, void *an_object, size_t bytes, int generation) {
+    (void)context, (void)an_object, (void)bytes, (void)generation;
+    exit(1);
+}
+static void look_when_traced(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    switch (which_look) {
+    case 0:
+        if (gc_heap_object_at(heap, object)) exit(1);
+        break;
+    case 1: gc_heap_walk(heap, look_in_walk, NULL); break;
+    default:
+        if (gc_heap_verify(heap)) exit(1);
+    }
+}
+
+static void look_wrongly(void *which) {
+    which_look = *(int *)which;
+    begin(&(gc_options){.collection_traced = look_when_traced});
+    object = gc_new(gc, &node_type);
+    gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    if (gc_last_result() != GC_ERROR_MISUSE) exit(1);
+    puts(gc_last_message());
+}
+
+static void looking(void) {
+    static const char *const names[] = {"gc_heap_object_at", "gc_heap_walk", "gc_heap_verify"};
+    for (int i = 0; i < 3; i++) {
+        int status = tap_child(look_wrongly, &i, report, sizeof report);
+        is(status, GC_DEBUG >= 1 ? 256 + 6 : 0, "%s in collection_traced: %s", names[i], GC_DEBUG >= 1 ? "asserted" : "an error");
+        has(report, names[i], "is named"), has(report, "call gc_collection_find", "with the remedy");
+    }
+}
+
 /* Questions about objects. */
 
 typedef struct seen {
@@ -324,6 +361,7 @@ int main(void) {
     stores();
     nulls();
     collecting();
+    looking();
     objects();
     raw();
     handles();
