@@ -11649,19 +11649,27 @@ GC__FN void gc__handles_check(gc__checker *checker) {
 GC__FN void gc__finalizers_check(const gc__checker *checker) {
     const gc__finalizers *all = checker->heap->finalizers;
     const gc__words *registered = &all->registered;
-    size_t room = registered->count + 2 * all->promised;
+    size_t room = registered->count + 2 * all->promised, empty = 0;
     gc__check_true(
         checker, all->start[2] <= all->start[1] && all->start[1] <= all->start[0] && all->start[0] <= registered->count,
         all->start, "the parts of the finalizers' list are out of order");
     for (size_t i = 0; i < registered->count; i += 2) {
         uintptr_t object = registered->words[i];
         int part = i < all->start[1] ? 2 : i < all->start[0] ? 1 : 0;
+        if (part == 2 && !object && !registered->words[i + 1]) {
+            empty += 2;
+            continue;
+        }
         gc__check_true(checker, gc__in_arena(object) && gc__region_is_of(gc__region_of(object), checker->heap),
                        (void *)object, "a finalizer is registered for what is no object of the heap");
         gc__check_true(checker, gc__region_of(object)->generation >= part, (void *)object,
                        "an object with a finalizer is younger than its part of the list");
     }
-    bool fits = registered->capacity >= room && all->moving.capacity >= room;
+    gc__check_equal(checker, empty, all->empty, "words of pairs that have ended");
+    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->looked <= all->start[1], all,
+                   "the finalizers' list is packed, or looked at, outside of its old part");
+    bool fits = registered->capacity >= room && all->moving.capacity >= room - empty;
+    room -= empty;
     for (int i = 0; i < 2; i++) {
         const gc__due *due = &all->due[i];
         gc__check_true(checker, due->head <= due->pairs.count && due->head % 2 == 0, due,
@@ -13599,13 +13607,14 @@ GC__FN void gc__limit_look(gc_heap *heap) {
 
 /* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
 
-/* What the last collection of a cycle need not look at among the handles: the marker finds that out beside mutators.
+/* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
 
    A clump is settled if each of its handles is free, or empty, or refers to an object of generation 2 that is marked and will not
    move, and so does its dependent. Between the marker's look and the end of the cycle a place can come to refer to another
    object by a store only, and each store ends that the clump is settled, after the place was written. */
 
 
+#define GC__SETTLE_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
 #define GC__SETTLE_CLUMPS 32 /* looked at while the lock of the handles is held */
 #define GC__SETTLE_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
 
@@ -13669,6 +13678,33 @@ GC__FN bool gc__handles_settle(gc_heap *heap) {
     }
     gc__lock_release(&heap->handles->lock);
     return segment || (marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES);
+}
+
+/* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
+   is memory to note some. */
+GC__FN bool gc__finalizers_settle(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    bool room = true;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    const uintptr_t *words = all->registered.words;
+    for (size_t i = 0; room && i < GC__SETTLE_PAIRS && all->looked < all->start[1]; i++) {
+        gc__finalizer_await(all, all->looked + 2 * GC__FIFO);
+        uintptr_t object = words[all->looked];
+        room = !object || gc__is_settled(object) || gc__shade_push(heap, &all->unmarked, all->looked);
+        if (room) all->looked += 2;
+    }
+    bool more = room && all->looked < all->start[1];
+    gc__lock_release(&all->lock);
+    return more;
+}
+
+/* Nothing is being marked: packs some of the list, if much of it is empty. The marker's lock is held. False: there is no need. */
+GC__FN bool gc__finalizers_pack_next(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    if (!gc__lock_try(&all->lock)) return true;
+    bool more = (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_pack_some(all, GC__SETTLE_PAIRS);
+    gc__lock_release(&all->lock);
+    return more;
 }
 /* A stock of free regions whose memory the system has provided already.
 
@@ -13832,12 +13868,13 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
-    if (!heap->marking) return gc__holes_settle_next(heap) || gc__holes_list_next(heap);
+    if (!heap->marking)
+        return gc__holes_settle_next(heap) || gc__holes_list_next(heap) || gc__finalizers_pack_next(heap);
     unsigned turns = heap->marker->turns + 1;
     __atomic_store_n(&heap->marker->turns, turns, __ATOMIC_RELAXED);
     if (turns % GC__MARKING_TURNS == 0)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
+    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap);
     if (more) return true;
     __atomic_store_n(&heap->marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&heap->marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&heap->marker->awaited);
@@ -13982,6 +14019,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         gc__marker_begin(heap);
         if (heap->marking) gc__marking_count_room(heap);
         if (heap->marking) gc__handles_unsettle(heap);
+        gc__finalizers_unsettle(heap->finalizers);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
     } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
@@ -15919,6 +15957,7 @@ GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
 GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
+    gc__finalizers_pack(all);
     for (size_t i = 0; i < all->registered.count; i += 2)
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
                       all->registered.words[i + 1]);
@@ -15969,7 +16008,8 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->due[GC__NORMAL].pairs,
+                          &all->due[GC__CRITICAL].pairs};
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;

@@ -2915,6 +2915,7 @@ GC__DAC_FN bool gc__dac_pairs(gc_dac *dac, const gc__dac_copy *copy, uint64_t li
         uint64_t pair[2];
         gc_dac_finalizer finalizer;
         if (!gc__dac_load(dac, words + 8 * i, pair, sizeof pair)) return false;
+        if (!pair[0]) continue; /* it has ended */
         memset(&finalizer, 0, sizeof finalizer);
         finalizer.state = state;
         finalizer.object = pair[0];

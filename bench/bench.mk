@@ -50,6 +50,10 @@ build/bench/handles: bench/handles.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
 
+build/bench/referents: bench/referents.c $(shipped)
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
+
 build/bench/stackmap: bench/stackmap.c $(shipped)
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $< -o $@
@@ -74,7 +78,7 @@ build/bench/profile_scheme: bench/profile_scheme.c bench/slices.h $(filter-out b
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) -I. $(filter-out %.h,$^) -lm -o $@
 
-.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-pauses bench-stackmap bench-profile
+.PHONY: bench bench-sizes bench-space bench-curve bench-growth bench-build bench-barriers bench-threads bench-handles bench-referents bench-pauses bench-stackmap bench-profile
 
 bench-build: $(bench_programs) ## build the workloads over gc.h, malloc, mimalloc and bdwgc
 
@@ -110,6 +114,9 @@ bench-pauses: build/bench/workloads-steps $(bench_peers) ## measure pauses with 
 
 bench-handles: build/bench/handles ## measure handles, finalizers and safe handles
 	build/bench/handles
+
+bench-referents: build/bench/referents ## measure the pauses of a heap with a million handles, finalizers or weak entries of each kind
+	build/bench/referents
 
 bench-profile: build/bench/profile_workloads build/bench/profile_scheme ## measure what taking a profile costs
 	bench/profile.sh

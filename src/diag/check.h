@@ -234,19 +234,27 @@ GC__FN void gc__handles_check(gc__checker *checker) {
 GC__FN void gc__finalizers_check(const gc__checker *checker) {
     const gc__finalizers *all = checker->heap->finalizers;
     const gc__words *registered = &all->registered;
-    size_t room = registered->count + 2 * all->promised;
+    size_t room = registered->count + 2 * all->promised, empty = 0;
     gc__check_true(
         checker, all->start[2] <= all->start[1] && all->start[1] <= all->start[0] && all->start[0] <= registered->count,
         all->start, "the parts of the finalizers' list are out of order");
     for (size_t i = 0; i < registered->count; i += 2) {
         uintptr_t object = registered->words[i];
         int part = i < all->start[1] ? 2 : i < all->start[0] ? 1 : 0;
+        if (part == 2 && !object && !registered->words[i + 1]) {
+            empty += 2;
+            continue;
+        }
         gc__check_true(checker, gc__in_arena(object) && gc__region_is_of(gc__region_of(object), checker->heap),
                        (void *)object, "a finalizer is registered for what is no object of the heap");
         gc__check_true(checker, gc__region_of(object)->generation >= part, (void *)object,
                        "an object with a finalizer is younger than its part of the list");
     }
-    bool fits = registered->capacity >= room && all->moving.capacity >= room;
+    gc__check_equal(checker, empty, all->empty, "words of pairs that have ended");
+    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->looked <= all->start[1], all,
+                   "the finalizers' list is packed, or looked at, outside of its old part");
+    bool fits = registered->capacity >= room && all->moving.capacity >= room - empty;
+    room -= empty;
     for (int i = 0; i < 2; i++) {
         const gc__due *due = &all->due[i];
         gc__check_true(checker, due->head <= due->pairs.count && due->head % 2 == 0, due,

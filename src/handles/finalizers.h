@@ -1,8 +1,13 @@
 /* Which objects have finalizers, and which of these are due.
 
    registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object
-   is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. due: two
-   queues of such pairs, normal and critical; their objects are roots.
+   is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. Pairs of
+   an object follow one another as they were registered. In the part of generation 2 a pair that has ended is empty, its
+   words are 0, until the list is packed. due: two queues of pairs, normal and critical; their objects are roots.
+
+   During a marking beside mutators the marker looks at the old pairs, once it has marked what it can. A pair whose object is
+   marked and will not move is what it is after the last collection, too, since marks are not taken back; so that one looks
+   only at the others, which are `unmarked`, and at pairs that have become old since.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
    no collection needs memory for them, and none is ever dropped.
@@ -37,6 +42,10 @@ typedef struct gc__finalizers {
     gc__lock lock;        /* guards the lists */
     gc__words registered; /* pairs, as above */
     size_t start[GC_GENERATIONS];
+    size_t empty;           /* words of the old part */
+    size_t packed, packing; /* [packed, packing) of the old part is empty: what is moved there comes from there */
+    size_t looked;          /* words of the old part that the marker has looked at in this cycle */
+    gc__words unmarked;     /* the numbers, ascending, of pairs among these that the last collection looks at */
     size_t promised;
     gc__due due[2];
     gc__words moving;        /* during a collection */
@@ -84,7 +93,9 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
 
 GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
     size_t words = all->registered.count + 2 * (all->promised + more);
-    bool ok = gc__words_reserve(&all->registered, words) && gc__words_reserve(&all->moving, words);
+    bool ok = gc__words_reserve(&all->registered, words);
+    words -= all->empty;
+    ok = ok && gc__words_reserve(&all->moving, words);
     for (int i = 0; ok && i < 2; i++) {
         /* Includes the pairs that were taken from the front: to compact at each registration would be slow. */
         ok = gc__words_reserve(&all->due[i].pairs, words + all->due[i].pairs.count);
@@ -93,7 +104,7 @@ GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
 }
 
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
-    return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) +
+    return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) + gc__words_bytes(&all->unmarked) +
            gc__words_bytes(&all->due[GC__NORMAL].pairs) + gc__words_bytes(&all->due[GC__CRITICAL].pairs);
 }
 
@@ -128,14 +139,54 @@ GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *f
     gc__lock_release(&all->lock);
 }
 
-/* Removes the object's last pair in words[from, count); returns its former index, or SIZE_MAX. */
-GC__FN size_t gc__pair_remove(gc__words *list, size_t from, uintptr_t object) {
+/* The index of the object's last pair in words[from, count), or SIZE_MAX. */
+GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
     size_t i = list->count;
     while (i > from && list->words[i - 2] != object) i -= 2;
-    if (i <= from) return SIZE_MAX;
-    memmove(&list->words[i - 2], &list->words[i], (list->count - i) * sizeof(uintptr_t));
+    return i > from ? i - 2 : SIZE_MAX;
+}
+
+GC__FN void gc__pair_remove(gc__words *list, size_t at) {
     list->count -= 2;
-    return i - 2;
+    memmove(&list->words[at], &list->words[at + 2], (list->count - at) * sizeof(uintptr_t));
+}
+
+/* A pair of the old part ends. */
+GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
+    pair[0] = pair[1] = 0;
+    all->empty += 2;
+}
+
+/* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
+GC__FN void gc__finalizers_unsettle(gc__finalizers *all) {
+    all->packed = all->packing = all->looked = all->unmarked.count = 0;
+}
+
+/* Moves some of the old pairs to where there are empty ones. Returns whether there are more. */
+GC__FN bool gc__finalizers_pack_some(gc__finalizers *all, size_t pairs) {
+    uintptr_t *words = all->registered.words;
+    size_t end = all->start[1];
+    for (; pairs && all->packing < end; pairs--, all->packing += 2) {
+        if (!words[all->packing]) continue;
+        if (all->packed < all->packing) {
+            memcpy(&words[all->packed], &words[all->packing], 2 * sizeof *words);
+            words[all->packing] = words[all->packing + 1] = 0;
+        }
+        all->packed += 2;
+    }
+    if (all->packing < end) return true;
+    size_t gap = end - all->packed;
+    memmove(&words[all->packed], &words[end], (all->registered.count - end) * sizeof *words);
+    all->registered.count -= gap;
+    for (int g = 0; g < 2; g++) all->start[g] -= gap;
+    all->empty -= gap;
+    gc__finalizers_unsettle(all);
+    return false;
+}
+
+GC__FN void gc__finalizers_pack(gc__finalizers *all) {
+    gc__finalizers_unsettle(all);
+    if (all->empty) gc__finalizers_pack_some(all, SIZE_MAX);
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -187,14 +238,21 @@ GC__FN void gc__finalizing_forget(const gc_thread *thread) {
 }
 
 GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
-    size_t at = gc__pair_remove(&all->registered, 0, object);
+    size_t at = gc__pair_find(&all->registered, 0, object);
+    if (at < all->start[1]) {
+        gc__pair_empty(all, &all->registered.words[at]);
+        if (all->empty > all->start[1] / 2) gc__finalizers_pack(all);
+        return true;
+    }
     if (at != SIZE_MAX) {
-        for (int g = 0; g < 2; g++)
-            if (all->start[g] > at) all->start[g] -= 2;
+        gc__pair_remove(&all->registered, at);
+        if (all->start[0] > at) all->start[0] -= 2;
         return true;
     }
     for (int i = 0; i < 2; i++) {
-        if (gc__pair_remove(&all->due[i].pairs, all->due[i].head, object) == SIZE_MAX) continue;
+        at = gc__pair_find(&all->due[i].pairs, all->due[i].head, object);
+        if (at == SIZE_MAX) continue;
+        gc__pair_remove(&all->due[i].pairs, at);
         gc__finalizers_notify(all); /* a thread may be waiting for this last one */
         return true;
     }
@@ -244,8 +302,9 @@ GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) 
     for (size_t at = 0; at < list->count; at += 2) gc_visit(visitor, &list->words[at], 1, 0);
 }
 
-/* Takes the pairs of the condemned generations out of their list. */
+/* Takes the pairs of the generations up to the given one out of their list. */
 GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
+    if (generation == 2) gc__finalizers_pack(all);
     size_t from = all->start[generation], count = all->registered.count - from;
     if (count) memcpy(all->moving.words, all->registered.words + from, count * sizeof(uintptr_t));
     all->moving.count = count;
@@ -261,23 +320,56 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     }
 }
 
+/* After the trace: has the pair refer to where its object is now; queues it if that was not reached. Returns whether it is. */
+GC__FN bool gc__finalizer_follow(gc__finalizers *all, uintptr_t *pair) {
+    uintptr_t object = pair[0], finalizer = pair[1];
+    pair[0] = gc__address_after_trace(object);
+    if (!pair[0] && !gc__is_suppressed(object, finalizer))
+        gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
+    return pair[0] != 0;
+}
+
+/* The old pair's object is about to be looked at. */
+GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
+    uintptr_t object = at < all->start[1] ? all->registered.words[at] : 0;
+    if (!object) return;
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6]);
+}
+
+/* In the last collection of a cycle: the old pairs that the marker has not seen to live on. */
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
+    uintptr_t *words = all->registered.words;
+    const gc__words *unmarked = &all->unmarked;
+    for (size_t i = 0; i < unmarked->count; i++) {
+        if (i + GC__FIFO < unmarked->count) gc__finalizer_await(all, unmarked->words[i + GC__FIFO]);
+        uintptr_t *pair = &words[unmarked->words[i]];
+        if (pair[0] && !gc__finalizer_follow(all, pair)) gc__pair_empty(all, pair);
+    }
+    for (size_t at = all->looked; at < all->start[1]; at += 2) {
+        gc__finalizer_await(all, at + 2 * GC__FIFO);
+        if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
+    }
+    if (all->empty > all->start[1] / 2) gc__finalizers_pack(all);
+    gc__finalizers_unsettle(all);
+}
+
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
    because another one refers to it. */
 GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__finalizers *all = worker->heap->finalizers;
-    gc__lock_take(&all->lock);
-    gc__finalizers_take(all, generation);
     size_t from[2];
+    gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) {
         gc__due_compact(&all->due[i]);
         from[i] = all->due[i].pairs.count;
     }
-    for (size_t i = 0; i < all->moving.count; i += 2) {
-        uintptr_t object = all->moving.words[i], finalizer = all->moving.words[i + 1];
-        all->moving.words[i] = gc__address_after_trace(object);
-        if (all->moving.words[i] || gc__is_suppressed(object, finalizer)) continue;
-        gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
+    if (worker->heap->cycle->marking == GC__MARKING_FINISH) {
+        gc__finalizers_follow_old(all);
+        generation = 1;
     }
+    gc__finalizers_take(all, generation);
+    for (size_t i = 0; i < all->moving.count; i += 2) gc__finalizer_follow(all, &all->moving.words[i]);
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
         gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */

@@ -1,4 +1,4 @@
-/* What the last collection of a cycle need not look at among the handles: the marker finds that out beside mutators.
+/* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
 
    A clump is settled if each of its handles is free, or empty, or refers to an object of generation 2 that is marked and will not
    move, and so does its dependent. Between the marker's look and the end of the cycle a place can come to refer to another
@@ -6,8 +6,10 @@
 #pragma once
 
 #include "../collect/marker.h"
+#include "finalizers.h"
 #include "table.h"
 
+#define GC__SETTLE_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
 #define GC__SETTLE_CLUMPS 32 /* looked at while the lock of the handles is held */
 #define GC__SETTLE_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
 
@@ -71,4 +73,31 @@ GC__FN bool gc__handles_settle(gc_heap *heap) {
     }
     gc__lock_release(&heap->handles->lock);
     return segment || (marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES);
+}
+
+/* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
+   is memory to note some. */
+GC__FN bool gc__finalizers_settle(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    bool room = true;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    const uintptr_t *words = all->registered.words;
+    for (size_t i = 0; room && i < GC__SETTLE_PAIRS && all->looked < all->start[1]; i++) {
+        gc__finalizer_await(all, all->looked + 2 * GC__FIFO);
+        uintptr_t object = words[all->looked];
+        room = !object || gc__is_settled(object) || gc__shade_push(heap, &all->unmarked, all->looked);
+        if (room) all->looked += 2;
+    }
+    bool more = room && all->looked < all->start[1];
+    gc__lock_release(&all->lock);
+    return more;
+}
+
+/* Nothing is being marked: packs some of the list, if much of it is empty. The marker's lock is held. False: there is no need. */
+GC__FN bool gc__finalizers_pack_next(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    if (!gc__lock_try(&all->lock)) return true;
+    bool more = (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_pack_some(all, GC__SETTLE_PAIRS);
+    gc__lock_release(&all->lock);
+    return more;
 }

@@ -246,6 +246,7 @@ GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
 GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
+    gc__finalizers_pack(all);
     for (size_t i = 0; i < all->registered.count; i += 2)
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
                       all->registered.words[i + 1]);
@@ -296,7 +297,8 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->due[GC__NORMAL].pairs,
+                          &all->due[GC__CRITICAL].pairs};
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;

@@ -106,12 +106,13 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
-    if (!heap->marking) return gc__holes_settle_next(heap) || gc__holes_list_next(heap);
+    if (!heap->marking)
+        return gc__holes_settle_next(heap) || gc__holes_list_next(heap) || gc__finalizers_pack_next(heap);
     unsigned turns = heap->marker->turns + 1;
     __atomic_store_n(&heap->marker->turns, turns, __ATOMIC_RELAXED);
     if (turns % GC__MARKING_TURNS == 0)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap);
+    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap);
     if (more) return true;
     __atomic_store_n(&heap->marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&heap->marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&heap->marker->awaited);
@@ -256,6 +257,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         gc__marker_begin(heap);
         if (heap->marking) gc__marking_count_room(heap);
         if (heap->marking) gc__handles_unsettle(heap);
+        gc__finalizers_unsettle(heap->finalizers);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
     } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {

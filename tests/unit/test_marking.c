@@ -586,6 +586,8 @@ static void settled_handles(void) {
     scene_close();
 }
 
+#include "settled.h"
+
 /* A weak table with a buffer of its own. */
 typedef struct table {
     gc_object header;
@@ -1091,7 +1093,7 @@ int main(void) {
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, weak_tables, waits_once,
+                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, settled_finalizers, packed_finalizers, weak_tables, waits_once,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
@@ -1110,6 +1112,7 @@ int main(void) {
     gc_options leaving = TESTED;
     leaving.test_leaving = true;
     run(regions_leave, leaving);
+    run(settled_finalizers, leaving);
     leaving.concurrent_trace_functions = true;
     run(strongly_growing_objects, leaving);
     run(weakly_growing_objects, leaving);
@@ -1124,6 +1127,7 @@ int main(void) {
     run(notes_are_few, limited);
     leaving.collector_threads = 3, leaving.test_collectors = 7;
     run(regions_leave, leaving);
+    run(settled_finalizers, leaving);
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();
