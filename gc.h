@@ -3236,14 +3236,64 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
 /* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
+#define GC__THREAD_POINTER() \
+    __extension__({ \
+        uintptr_t gc__thread_pointer; \
+        __asm__("{movq %%fs:0, %0|mov %0, qword ptr fs:0}" : "=r"(gc__thread_pointer)); \
+        gc__thread_pointer; \
+    })
+
 /* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
    function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack
-   as it was before the assembly, so that unwinders can leave it. */
+   as it was before the assembly, so that unwinders can leave it.
+
+   The short way comes first: it does what the function would, with gc__my_pieces, where gc__the_noting (`noting`) allows it and
+   nothing unusual is met. It is as short as can be: a processor works ahead of a store that waits for memory by so many
+   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_LEAVING. A place of the log is
+   written to only where it is taken for good, so that the marker finds no word that another one replaces. */
 /* clang-format off */
-#define GC__NOTE_STORE_CALL(name, function) \
+#if defined(__PIC__) && !defined(__PIE__)
+#define GC__NOTE_STORE_SHORT
+#else
+#define GC__NOTE_STORE_SHORT \
+    "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
+    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: this thread's pieces, less its thread pointer */ \
+    "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
+    "{movq 40(%%rsp), %%rax|mov rax, qword ptr [rsp+40]}\n\t" /* rax: the slot */ \
+    "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
+    "{movq 48(%%rsp), %%rdx|mov rdx, qword ptr [rsp+48]}\n\t" \
+    "{shrq $" GC__TEXT(GC_REGION_SHIFT) ", %%rdx|shr rdx, " GC__TEXT(GC_REGION_SHIFT) "}\n\t" \
+    "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of what is stored */ \
+    "{movzbl -" GC__ASM_RANKS "(%%rdx), %%esi|movzx esi, byte ptr [rdx-" GC__ASM_RANKS "]}\n\t" /* esi: its youth */ \
+    "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
+    "{cmpb $1, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 1}\n\t" "je 4f\n\t" "ja 8f\n" \
+    "2:\t" "{testl %%esi, %%esi|test esi, esi}\n\t" "je 9f\n\t" \
+    "{cmpb $0, %c1+17(%%rip)|cmp byte ptr [rip+%c1+17], 0}\n\t" "je 8f\n\t" \
+    "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" \
+    "{cmpq %%fs:16(%%rcx), %%rdx|cmp rdx, qword ptr fs:[rcx+16]}\n\t" "je 8f\n\t" \
+    "{movq %%rax, (%%rdx)|mov qword ptr [rdx], rax}\n\t" \
+    "{addq $8, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 8}\n" \
+    "9:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t" "ret\n" \
+    "4:\t" "{push %%rdi|push rdi}\n\t" "{push %%rbx|push rbx}\n\t" \
+    "{movzbl (%%rdx), %%edx|movzx edx, byte ptr [rdx]}\n\t" \
+    "{movq %%fs:24(%%rcx), %%rdi|mov rdi, qword ptr fs:[rcx+24]}\n\t" \
+    "{testb $0x08, %%dl|test dl, 0x08}\n\t" "jne 7f\n\t" \
+    "{cmpq %%fs:32(%%rcx), %%rdi|cmp rdi, qword ptr fs:[rcx+32]}\n\t" "jae 7f\n\t" \
+    "{movq (%%rax), %%rbx|mov rbx, qword ptr [rax]}\n\t" \
+    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, (%%rdi)|mov qword ptr [rdi], rbx}\n\t" \
+    "{testb $0x20, %%dl|test dl, 0x20}\n\t" "je 5f\n\t" \
+    "{movq 64(%%rsp), %%rbx|mov rbx, qword ptr [rsp+64]}\n\t" \
+    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, 8(%%rdi)|mov qword ptr [rdi+8], rbx}\n\t" \
+    "{addq $8, %%rdi|add rdi, 8}\n" \
+    "5:\t" "{addq $8, %%rdi|add rdi, 8}\n\t" "{movq %%rdi, %%fs:24(%%rcx)|mov qword ptr fs:[rcx+24], rdi}\n\t" \
+    "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n\t" "jmp 2b\n" \
+    "7:\t" "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n" \
+    "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
+#endif
+#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
-            "endbr64\n\t" \
+            "endbr64\n\t" GC__NOTE_STORE_SHORT \
             "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" \
             "{push %%rsi|push rsi}\n\t" "{push %%rdi|push rdi}\n\t" "{push %%r8|push r8}\n\t" \
             "{push %%r9|push r9}\n\t" "{push %%r10|push r10}\n\t" "{push %%r11|push r11}\n\t" \
@@ -3266,7 +3316,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
             "{leaq 144(%%rsp), %%rsp|lea rsp, [rsp+144]}\n\t" "{movq %%rax, (%%rsp)|mov [rsp], rax}\n\t" \
             "{movq (%%rcx), %%rax|mov rax, [rcx]}\n\t" \
             "ud2" \
-            :: "i"(function) : "memory"); \
+            :: "i"(function), "i"(&noting), "i"(&ages) : "memory"); \
     }
 /* clang-format on */
 
@@ -3297,7 +3347,8 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 
 /* Barriers are in C there, and call C functions. */
 #define GC__KEEPS_VECTORS unused
-#define GC__NOTE_STORE_CALL(name, function) \
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
@@ -6092,12 +6143,14 @@ GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     return heap->old_unsettled != NULL;
 }
 
-/* Lists the holes of the next region of generation 2. False: there is none. */
+/* Lists the holes of the next region of generation 2, unless it is nearly full: each object there would be looked at. False:
+   there is none. */
 GC__FN bool gc__holes_list_next(gc_heap *heap) {
     gc__region *region = heap->old_unlisted;
     if (!region) return false;
     __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
-    if (gc__is_by_marks(region)) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
+    bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / 16;
+    if (gc__is_by_marks(region) && !full) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
     return true;
 }
 
@@ -8148,12 +8201,14 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
 
 
 #define GC__REMEMBERED_MOST ((size_t)1 << 16)
-#define GC__REMEMBERED_PIECE ((size_t)32) /* slots */
+#define GC__REMEMBERED_PIECE ((size_t)64) /* slots */
 
 typedef struct gc__remembered {
     uintptr_t *slots; /* NULL until they are first remembered */
     size_t count;     /* of places that were taken, some of which may be 0; atomic */
-    uint64_t period;  /* a number that no list has had before; another one when pieces are not their threads' any more */
+    uint64_t period;  /* a number that no list has had before; another one when pieces are not their threads' any more. The
+                         marker's log has the same */
+    bool notes;       /* stores to old objects are noted; under the arena's lock */
     size_t most;      /* the most that were ever in the list: they take memory */
     size_t found;     /* that the last collection has scanned */
     unsigned few;     /* collections in a row that found few, and few cards */
@@ -8166,8 +8221,21 @@ typedef struct gc__remembered {
 
 static uint64_t gc__remembered_periods; /* the last of them; atomic */
 
+/* What the short way of GC__NOTE_STORE_CALL goes by: while one heap of the process has its stores noted, a thread that has
+   pieces of this period need not ask of which heap a slot is. */
+typedef struct gc__noting {
+    uint64_t period;   /* of that heap; 0: there is no short way; atomic */
+    uintptr_t offset;  /* of a thread's gc__own_pieces from its thread pointer */
+    uint8_t marks;     /* it is being marked; 2: and words may be tagged */
+    uint8_t remembers; /* its slots are remembered */
+    unsigned heaps;    /* whose stores are noted; under the arena's lock */
+} gc__noting;
+
+static gc__noting gc__the_noting;
+
 /* From now on threads take new pieces. The world is stopped. */
 GC__FN void gc__remembered_renew(gc__remembered *remembered) {
+    if (remembered->notes) __atomic_store_n(&gc__the_noting.period, 0, __ATOMIC_RELAXED); /* until the collection ends */
     remembered->period = __atomic_add_fetch(&gc__remembered_periods, 1, __ATOMIC_RELAXED);
 }
 
@@ -8182,26 +8250,46 @@ GC__IN_BARRIER GC__FN uintptr_t *gc__remembered_take(gc__remembered *remembered)
 }
 
 #if defined(__PIC__) && !defined(__PIE__)
-#define GC__REMEMBERED_OWN 0 /* a function would be called to find what a thread has */
+#define GC__PIECES_OWN 0 /* a function would be called to find what a thread has */
 #else
-#define GC__REMEMBERED_OWN 1
-static __thread uint64_t gc__my_remembered_period; /* whose piece the thread has */
-static __thread uintptr_t *gc__my_remembered, *gc__my_remembered_end;
+#define GC__PIECES_OWN 1
+
+/* What a thread has to itself: of the list of slots, and of what the marker's log has room for. GC__NOTE_STORE_CALL knows it. */
+typedef struct gc__own_pieces {
+    uint64_t period;              /* of the heap's list */
+    uintptr_t *slot, *slot_end;   /* the rest of a piece of the list; both NULL: none */
+    uintptr_t *word, *word_short; /* the rest of a piece of the log; up to where there is room for two more, or NULL: words are
+                                     looked at first */
+    uintptr_t *word_end;
+} gc__own_pieces;
+
+/* Of no heap at first; nor is 0 of any, which gc__noting may have. */
+static __thread gc__own_pieces gc__my_pieces = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
+
+/* The thread's pieces of that heap's lists. */
+GC__IN_BARRIER GC__FN gc__own_pieces *gc__pieces_of(const gc__remembered *remembered) {
+    if (gc__my_pieces.period != remembered->period) {
+        gc__my_pieces.slot = gc__my_pieces.slot_end = NULL;
+        gc__my_pieces.word = gc__my_pieces.word_short = gc__my_pieces.word_end = NULL;
+        gc__my_pieces.period = remembered->period;
+    }
+    return &gc__my_pieces;
+}
 #endif
 
 /* False: there is no room. Any thread; none is stopped meanwhile. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     gc__remembered *remembered = heap->remembered;
-#if GC__REMEMBERED_OWN
-    if (gc__my_remembered_period != remembered->period || gc__my_remembered == gc__my_remembered_end) {
+#if GC__PIECES_OWN
+    gc__own_pieces *mine = gc__pieces_of(remembered);
+    if (mine->slot == mine->slot_end) {
         uintptr_t *piece = gc__remembered_take(remembered);
         if (!piece) return false;
-        gc__my_remembered = piece;
-        gc__my_remembered_end = piece + GC__REMEMBERED_PIECE;
-        gc__my_remembered_period = remembered->period;
+        mine->slot = piece;
+        mine->slot_end = piece + GC__REMEMBERED_PIECE;
     }
-    __atomic_store_n(gc__my_remembered++, slot, __ATOMIC_RELAXED);
+    __atomic_store_n(mine->slot++, slot, __ATOMIC_RELAXED);
 #else
     if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
     size_t place = __atomic_fetch_add(&remembered->count, 1, __ATOMIC_RELAXED);
@@ -8209,6 +8297,24 @@ GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     __atomic_store_n(&remembered->slots[place], slot, __ATOMIC_RELAXED);
 #endif
     return true;
+}
+
+/* A collection ends, or the heap does: says which way the next stores take. The world is stopped. */
+GC__FN void gc__noting_settle(gc_heap *heap, bool notes) {
+    gc__noting *noting = &gc__the_noting;
+    gc__lock_take(&gc__the_arena.lock);
+    noting->heaps += (unsigned)notes - (unsigned)heap->remembered->notes;
+    heap->remembered->notes = notes;
+    if (noting->heaps != 1) __atomic_store_n(&noting->period, 0, __ATOMIC_RELAXED);
+#if GC__PIECES_OWN
+    if (noting->heaps == 1 && notes) {
+        noting->marks = heap->marking ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
+        noting->remembers = heap->remembers_slots;
+        noting->offset = (uintptr_t)&gc__my_pieces - GC__THREAD_POINTER();
+        __atomic_store_n(&noting->period, heap->remembered->period, __ATOMIC_RELAXED);
+    }
+#endif
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* The world is stopped. */
@@ -8280,7 +8386,11 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 
 
 #define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
-#define GC__SHADE_BLIND (GC__SHADE_LOG / 16) /* so many of them may be marked already */
+#define GC__SHADE_BLIND_MOST (GC__SHADE_LOG / 4) /* so many of them may be marked already, or be no objects; */
+#define GC__SHADE_BLIND_LEAST (GC__SHADE_LOG / 16) /* in a heap whose limit is low, that is so many */
+#define GC__SHADE_PIECE 64              /* entries of the log, a power of two, which a thread fills in their order */
+#define GC__SHADE_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
+#define GC__NEXT 8                      /* a power of two */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -8291,11 +8401,14 @@ typedef struct gc__marker {
                        of which all but what its trace function reports was scanned and counted */
     gc__words seen, waiting;
     char apart[64];  /* what mutators write is not in the same line of memory as what the marker does */
-    uintptr_t *log;  /* words that may be white objects, or none; an entry is 0 until it was written */
-    size_t logged;   /* entries that were claimed, also beyond the log's end; atomic */
+    uintptr_t *log;  /* the complements of words that may be white objects, or nothing; an entry is 0 until it was written */
+    size_t logged;   /* entries that threads have taken to fill; atomic */
+    size_t blind;    /* from so many entries on, barriers look before they note a word */
     char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
-    size_t taken;                 /* entries that the marker has taken */
+    size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
+    size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
+    unsigned open_count;
     unsigned turns;               /* of the marker's; atomic */
     unsigned began_turns, last_turns; /* that count when the cycle began; how many it is likely to take; 0: not known */
     size_t last_old_bytes;            /* what generation 2 held then, or when the cycle began that took so many */
@@ -8308,8 +8421,9 @@ typedef struct gc__marker {
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
-    uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
-    unsigned fifo_next;           /* counts up */
+    uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
+    uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
+    unsigned fifo_next, next_next; /* count up */
     uint64_t began;               /* number of the collection that began it */
     unsigned switches;            /* how often the barrier had been switched then */
     size_t began_old_bytes;       /* what generation 2 held then */
@@ -8358,20 +8472,41 @@ GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
         gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
 }
 
+/* Appends the word to the log of that heap, of which it has the marker. Any thread. */
+GC__IN_BARRIER GC__FN bool gc__shade_log(gc__marker *marker, const gc__remembered *remembered, uintptr_t word, bool looked) {
+#if GC__PIECES_OWN
+    gc__own_pieces *mine = gc__pieces_of(remembered);
+    if (mine->word == mine->word_end) {
+        if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_LOG) return false;
+        size_t place = __atomic_fetch_add(&marker->logged, GC__SHADE_PIECE, __ATOMIC_RELAXED);
+        if (place >= GC__SHADE_LOG) return false;
+        mine->word = &marker->log[place];
+        mine->word_end = mine->word + GC__SHADE_PIECE;
+        mine->word_short = looked ? NULL : mine->word_end - 1;
+    }
+    __atomic_store_n(mine->word++, ~word, __ATOMIC_RELEASE);
+#else
+    (void)remembered, (void)looked;
+    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_LOG) return false;
+    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
+    if (place >= GC__SHADE_LOG) return false;
+    __atomic_store_n(&marker->log[place], ~word, __ATOMIC_RELEASE);
+#endif
+    return true;
+}
+
 /* Makes the object grey if the word refers to a white one. Any thread. To look at the object and its bits is left to who takes
    the word from the log, since it means to wait for memory; but for its bit where many are noted, or nearly all are marked. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return;
     if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
-    gc__marker *marker = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap->marker;
-    bool many = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_BLIND;
-    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) && gc__shade_bit(gc__cycle_marks, word)) return;
-    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place < GC__SHADE_LOG)
-        __atomic_store_n(&marker->log[place], word, __ATOMIC_RELEASE);
-    else
-        gc__shade_at_once(word);
+    const gc_heap *heap = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap;
+    gc__marker *marker = heap->marker;
+    bool looks = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->blind ||
+                 __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+    if (looks && gc__shade_bit(gc__cycle_marks, word)) return;
+    if (!gc__shade_log(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
 }
 
 /* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
@@ -8416,7 +8551,7 @@ GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
     if (!gc__store_look(slot, ref)) (void)*(volatile const gc_word *)ref;
 }
 
-GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_look)
+GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_look, gc__tables.age, gc__the_noting)
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
@@ -9608,6 +9743,20 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
 GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
+#if !GC_HAS_MODEL
+/* Enqueues the slots in the word, as the type of its object says. Most are elements of arrays of references, or in the mask. */
+GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot, bool many) {
+    const gc_type *type = gc__object_type(object);
+    size_t index = (slot - object - type->bytes) / sizeof(gc_word), word = (slot - object) / sizeof(gc_word);
+    bool element = slot - object >= type->bytes && type->element_bytes == sizeof(gc_word) && type->element_refs &&
+                   index < gc__object_length(object);
+    if (element || (word < 64 && type->refs >> word & 1))
+        gc__enqueue_inline(worker, (gc_word *)slot, false, many);
+    else
+        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
+}
+#endif
+
 /* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
    card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
@@ -9619,7 +9768,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
         worker->beyond = gc__beyond_of_dead(beyond);
-        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
+        gc__trace_word(worker, object, slot, many);
         worker->beyond = beyond;
         return;
     }
@@ -9701,7 +9850,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
-#define GC__LOG_CHUNK ((size_t)1 << 12) /* words of the log that are taken at a time: a collection may be waiting */
+#define GC__LOG_CHUNK ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
@@ -9720,26 +9869,33 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 
 /* The word refers to generation 2: makes its object grey if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (gc__shade_is_object(word) && gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
+    if (gc__shade_bit(gc__cycle_marks, word) || !gc__shade_is_object(word)) return;
+    if (gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
 }
 
 #if !GC_HAS_MODEL
-/* The object, which may be marked already, has reached the cache. */
+/* The object's bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (!gc__bit_set_shared(gc__cycle_marks, object)) return;
-    if (gc__object_is_leaf(object))
-        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    else
-        gc__marker_push(heap, object);
+    if (gc__bit_set_shared(gc__cycle_marks, object)) gc__marker_push(heap, object);
 }
 
+/* Bits wait in a FIFO for their words of memory, and grey objects, once they are taken from the stack, in another: from the
+   stack an object may come a long time after it was found. */
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
-    __builtin_prefetch((const void *)object);
     __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
     uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
     *place = object;
     if (oldest) gc__marker_reach(heap, oldest);
+}
+
+/* Puts an object, or nothing, into the second FIFO. Returns what has waited longest there; 0: nothing. */
+GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch((const void *)(object + 16)); /* where the first slots are */
+    uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
+    *place = object;
+    return oldest;
 }
 
 /* Each slot is read once, while mutators may be storing to it. */
@@ -9835,38 +9991,77 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Takes what barriers have noted, at most so many words. False: that is nothing. */
+/* Whether a word of the log refers to what is being marked. Ages are as they were when it was written. */
+GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
+    return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
+}
+
+/* Takes what was written of one piece of the log, from that entry on. Returns the first that was not. */
+GC__FN size_t gc__marker_take_piece(gc_heap *heap, size_t from, size_t end) {
+    const uintptr_t *log = heap->marker->log;
+    for (; from < end; from++) {
+        uintptr_t entry = __atomic_load_n(&log[from], __ATOMIC_ACQUIRE), ahead = 0;
+        if (!entry) break; /* its thread is about to write it, or will some time */
+        if (from + GC__FIFO < GC__SHADE_LOG) ahead = __atomic_load_n(&log[from + GC__FIFO], __ATOMIC_RELAXED);
+        if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
+        if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
+    }
+    return from;
+}
+
+GC__FN size_t gc__marker_piece_end(size_t entry) { return (entry | (GC__SHADE_PIECE - 1)) + 1; }
+
+/* Takes what barriers have noted, about so many words at most. Whether more is left of what was noted before. */
 GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
-    size_t before = marker->taken, end = gc__min(before + most, GC__SHADE_LOG);
-    for (; marker->taken < end; marker->taken++) {
-        uintptr_t word = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE), ahead = 0;
-        if (!word) break; /* another thread is about to write it, or it is the end */
-        if (marker->taken + GC__FIFO < GC__SHADE_LOG)
-            ahead = __atomic_load_n(&marker->log[marker->taken + GC__FIFO], __ATOMIC_RELAXED);
-        if (ahead) gc__marker_await(ahead);
-        gc__marker_shade(heap, word);
+    size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__SHADE_LOG);
+    for (unsigned i = marker->open_count; i-- > 0;) {
+        size_t from = marker->open[i], end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
+        marker->open[i] = to < end ? to : marker->open[--marker->open_count];
     }
-    return marker->taken > before;
+    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last) && marker->open_count < GC__SHADE_OPEN;) {
+        size_t from = marker->taken, end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
+        if (to < end) marker->open[marker->open_count++] = to;
+        marker->taken = end;
+    }
+    return marker->taken < logged && marker->open_count < GC__SHADE_OPEN;
 }
 
 /* Makes the log as new. The world is stopped. */
-GC__FN void gc__marker_clear_log(gc__marker *marker) {
+GC__FN void gc__marker_clear_log(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     size_t used = gc__min(marker->logged, GC__SHADE_LOG);
-    if (used) memset(marker->log, 0, used * sizeof *marker->log);
+    if (!used) return;
+    memset(marker->log, 0, gc__marker_piece_end(used - 1) * sizeof *marker->log);
     marker->log_most = gc__max(marker->log_most, used);
     marker->logged = marker->taken = 0;
+    marker->open_count = 0;
+    gc__remembered_renew(heap->remembered);
+}
+
+/* Has the marker look at what is left in a part of the log. */
+GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
+    gc__marker *marker = heap->marker;
+    bool room = gc__shade_room(heap, &marker->seen, end - from);
+    for (; from < end; from++) {
+        uintptr_t entry = marker->log[from];
+        if (!entry || !gc__marker_wants(heap, ~entry)) continue;
+        if (room)
+            gc__words_push(&marker->seen, ~entry);
+        else
+            gc__marker_shade(heap, ~entry);
+    }
 }
 
 /* Takes what barriers have noted, and empties the log. The world is stopped, so the marker is left to look at it. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
-    if (gc__shade_room(heap, &marker->seen, end - marker->taken))
-        for (; marker->taken < end; marker->taken++) gc__words_push(&marker->seen, marker->log[marker->taken]);
-    gc__marker_take_log(heap, GC__SHADE_LOG);
-    heap->pause.stored_objects += marker->logged;
-    gc__marker_clear_log(marker);
+    for (unsigned i = 0; i < marker->open_count; i++)
+        gc__marker_move(heap, marker->open[i], gc__marker_piece_end(marker->open[i]));
+    if (marker->taken < end) gc__marker_move(heap, marker->taken, end);
+    for (size_t i = 0; i < end; i++) heap->pause.stored_objects += marker->log[i] != 0;
+    gc__marker_clear_log(heap);
 }
 
 /* Takes some of what collections have met, and barriers before. */
@@ -9874,22 +10069,40 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
     for (size_t i = from; i < seen->count; i++) gc__marker_await(seen->words[i]);
-    for (; seen->count > from; seen->count--)
-        if (gc__shade_is_object(seen->words[seen->count - 1])) gc__marker_prefetch(heap, seen->words[seen->count - 1]);
+    for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Finds something to scan where the stack is empty. False: there is nothing. */
-GC__FN bool gc__marker_refill(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    if (gc__marker_take_log(heap, GC__LOG_CHUNK)) return true;
-    gc__marker_take_seen(heap);
-    if (marker->seen.count) return true;
+/* Has all bits that wait in the FIFO set. */
+GC__FN void gc__marker_reach_all(gc_heap *heap) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
-        uintptr_t *place = &marker->fifo[i], oldest = *place;
+        uintptr_t *place = &heap->marker->fifo[i], oldest = *place;
         *place = 0;
         if (oldest) gc__marker_reach(heap, oldest);
     }
-    return marker->grey.count || gc__marker_rescan(heap);
+}
+
+/* Scans what waits in the second FIFO, until that has led to something. */
+GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
+    const gc__words *grey = &heap->marker->grey;
+    for (unsigned i = 0; i < GC__NEXT && !grey->count; i++) {
+        uintptr_t object = gc__marker_await_next(heap->marker, 0);
+        if (!object) continue;
+        gc__marker_scan(heap, object);
+        gc__marker_reach_all(heap);
+    }
+}
+
+/* Finds something to scan where the stack is empty, by looking at some words. False: there is nothing. The log comes last:
+   where mutators never stop noting what is marked already, the rest would never have its turn. */
+GC__FN bool gc__marker_refill(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__marker_take_seen(heap);
+    if (marker->seen.count) return true;
+    gc__marker_reach_all(heap);
+    gc__marker_scan_waiting(heap);
+    if (marker->grey.count) return true;
+    bool more = gc__marker_take_log(heap, GC__SHADE_PIECE);
+    return more || marker->grey.count || gc__marker_rescan(heap);
 }
 
 /* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. False: nothing is left but what
@@ -9906,7 +10119,7 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
             gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
         else if (object & GC__NUMBER)
             gc__marker_trace(heap, object - GC__NUMBER);
-        else
+        else if ((object = gc__marker_await_next(heap->marker, object)) != 0)
             gc__marker_scan(heap, object);
     }
     return heap->marking;
@@ -9938,6 +10151,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
+    marker->blind = gc__min(gc__max(entries, GC__SHADE_BLIND_LEAST), GC__SHADE_BLIND_MOST);
+    gc__remembered_renew(heap->remembered);
     heap->stats.concurrent_cycles++;
     marker->began = heap->collection.number;
     marker->reason = heap->collection.reason;
@@ -9956,7 +10172,8 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
-    gc__marker_clear_log(marker);
+    memset(marker->next, 0, sizeof marker->next);
+    gc__marker_clear_log(heap);
     marker->slots.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
@@ -10047,6 +10264,15 @@ GC__FN void gc__marker_hand_bits_over(gc__region *region) {
 /* Whether what lives of the object's region is copied, and scanned then. */
 GC__FN bool gc__marker_leaves(uintptr_t object) { return gc__region_of(object)->leaving; }
 
+/* An entry of the stack. What was not begun was not counted either. */
+GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
+    uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
+    gc__region *region = gc__region_of(object);
+    if (region->leaving) return;
+    if (entry == object && !(region->unscanned & GC__UNCOUNTED)) region->live_bytes += gc__object_bytes(object);
+    gc__trace_push(worker, object);
+}
+
 /* The last collection goes on with what is grey. */
 GC__FN void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
@@ -10054,14 +10280,12 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
+    for (unsigned i = 0; i < GC__NEXT; i++)
+        if (marker->next[i]) gc__marker_hand_grey_over(worker, marker->next[i]);
     for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
-        gc__region *region = gc__region_of(object);
+        uintptr_t entry = marker->grey.words[i - 1];
         if (entry & GC__CONTINUED) i--;
-        if (region->leaving) continue;
-        if (entry == object && !(region->unscanned & GC__UNCOUNTED))
-            region->live_bytes += gc__object_bytes(object);
-        gc__trace_push(worker, object);
+        gc__marker_hand_grey_over(worker, entry);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
         if (!gc__marker_leaves(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
@@ -13778,7 +14002,6 @@ GC__FN bool gc__stock_up(gc_heap *heap) {
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
-#define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
 /* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
@@ -13870,14 +14093,14 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
         return gc__holes_settle_next(heap) || gc__holes_list_next(heap) || gc__finalizers_pack_next(heap);
-    unsigned turns = heap->marker->turns + 1;
-    __atomic_store_n(&heap->marker->turns, turns, __ATOMIC_RELAXED);
-    if (turns % GC__MARKING_TURNS == 0)
+    gc__marker *marker = heap->marker;
+    __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap);
     if (more) return true;
-    __atomic_store_n(&heap->marker->done, true, __ATOMIC_SEQ_CST);
-    if (__atomic_exchange_n(&heap->marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&heap->marker->awaited);
+    __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
 }
 
@@ -14196,6 +14419,7 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
 }
 
 GC__FN void gc__remembering_end(gc_heap *heap) {
+    gc__noting_settle(heap, false);
     if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
 }
@@ -14232,12 +14456,17 @@ GC__FN unsigned gc__crew_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__crew_processors(heap), wanted);
 }
 
-/* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
+GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
+    return generation < 2 && heap->pace->fills_holes;
+}
+
+/* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
+   listed holes. Called before it stops the world, too. */
 GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
     size_t survivors = 0;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
-    return heap->options.test_collectors || survivors >= GC__CREW_WORTH;
+    return heap->options.test_collectors || (survivors >= GC__CREW_WORTH && !gc__crew_leaves_holes(heap, generation));
 }
 
 #if GC_HAS_MODEL
@@ -14339,7 +14568,8 @@ GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->into_holes) return;
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation);
-    if (!worth && generation < 2) worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
+    if (!worth && generation < 2 && !gc__crew_leaves_holes(heap, generation))
+        worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
     if (!worth || !gc__crew_open(crew, worker)) worker->crew = NULL;
 }
 
@@ -14603,6 +14833,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     gc__marker_rest(heap);
     bool ran = gc__collect_alone(heap, generation, reason, compacting);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
+    gc__noting_settle(heap, heap->marking || heap->remembers_slots);
     gc__marker_go_on(heap);
     if (ran) gc__pause_end(heap, before);
     return ran;

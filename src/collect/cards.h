@@ -110,6 +110,20 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
 GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
+#if !GC_HAS_MODEL
+/* Enqueues the slots in the word, as the type of its object says. Most are elements of arrays of references, or in the mask. */
+GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot, bool many) {
+    const gc_type *type = gc__object_type(object);
+    size_t index = (slot - object - type->bytes) / sizeof(gc_word), word = (slot - object) / sizeof(gc_word);
+    bool element = slot - object >= type->bytes && type->element_bytes == sizeof(gc_word) && type->element_refs &&
+                   index < gc__object_length(object);
+    if (element || (word < 64 && type->refs >> word & 1))
+        gc__enqueue_inline(worker, (gc_word *)slot, false, many);
+    else
+        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
+}
+#endif
+
 /* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
    card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
@@ -121,7 +135,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
         worker->beyond = gc__beyond_of_dead(beyond);
-        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
+        gc__trace_word(worker, object, slot, many);
         worker->beyond = beyond;
         return;
     }

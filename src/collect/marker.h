@@ -16,7 +16,7 @@
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
-#define GC__LOG_CHUNK ((size_t)1 << 12) /* words of the log that are taken at a time: a collection may be waiting */
+#define GC__LOG_CHUNK ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
@@ -35,26 +35,33 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 
 /* The word refers to generation 2: makes its object grey if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (gc__shade_is_object(word) && gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
+    if (gc__shade_bit(gc__cycle_marks, word) || !gc__shade_is_object(word)) return;
+    if (gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
 }
 
 #if !GC_HAS_MODEL
-/* The object, which may be marked already, has reached the cache. */
+/* The object's bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (!gc__bit_set_shared(gc__cycle_marks, object)) return;
-    if (gc__object_is_leaf(object))
-        gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
-    else
-        gc__marker_push(heap, object);
+    if (gc__bit_set_shared(gc__cycle_marks, object)) gc__marker_push(heap, object);
 }
 
+/* Bits wait in a FIFO for their words of memory, and grey objects, once they are taken from the stack, in another: from the
+   stack an object may come a long time after it was found. */
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
-    __builtin_prefetch((const void *)object);
     __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
     uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
     *place = object;
     if (oldest) gc__marker_reach(heap, oldest);
+}
+
+/* Puts an object, or nothing, into the second FIFO. Returns what has waited longest there; 0: nothing. */
+GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch((const void *)(object + 16)); /* where the first slots are */
+    uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
+    *place = object;
+    return oldest;
 }
 
 /* Each slot is read once, while mutators may be storing to it. */
@@ -150,38 +157,77 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Takes what barriers have noted, at most so many words. False: that is nothing. */
+/* Whether a word of the log refers to what is being marked. Ages are as they were when it was written. */
+GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
+    return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
+}
+
+/* Takes what was written of one piece of the log, from that entry on. Returns the first that was not. */
+GC__FN size_t gc__marker_take_piece(gc_heap *heap, size_t from, size_t end) {
+    const uintptr_t *log = heap->marker->log;
+    for (; from < end; from++) {
+        uintptr_t entry = __atomic_load_n(&log[from], __ATOMIC_ACQUIRE), ahead = 0;
+        if (!entry) break; /* its thread is about to write it, or will some time */
+        if (from + GC__FIFO < GC__SHADE_LOG) ahead = __atomic_load_n(&log[from + GC__FIFO], __ATOMIC_RELAXED);
+        if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
+        if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
+    }
+    return from;
+}
+
+GC__FN size_t gc__marker_piece_end(size_t entry) { return (entry | (GC__SHADE_PIECE - 1)) + 1; }
+
+/* Takes what barriers have noted, about so many words at most. Whether more is left of what was noted before. */
 GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
-    size_t before = marker->taken, end = gc__min(before + most, GC__SHADE_LOG);
-    for (; marker->taken < end; marker->taken++) {
-        uintptr_t word = __atomic_load_n(&marker->log[marker->taken], __ATOMIC_ACQUIRE), ahead = 0;
-        if (!word) break; /* another thread is about to write it, or it is the end */
-        if (marker->taken + GC__FIFO < GC__SHADE_LOG)
-            ahead = __atomic_load_n(&marker->log[marker->taken + GC__FIFO], __ATOMIC_RELAXED);
-        if (ahead) gc__marker_await(ahead);
-        gc__marker_shade(heap, word);
+    size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__SHADE_LOG);
+    for (unsigned i = marker->open_count; i-- > 0;) {
+        size_t from = marker->open[i], end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
+        marker->open[i] = to < end ? to : marker->open[--marker->open_count];
     }
-    return marker->taken > before;
+    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last) && marker->open_count < GC__SHADE_OPEN;) {
+        size_t from = marker->taken, end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
+        if (to < end) marker->open[marker->open_count++] = to;
+        marker->taken = end;
+    }
+    return marker->taken < logged && marker->open_count < GC__SHADE_OPEN;
 }
 
 /* Makes the log as new. The world is stopped. */
-GC__FN void gc__marker_clear_log(gc__marker *marker) {
+GC__FN void gc__marker_clear_log(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     size_t used = gc__min(marker->logged, GC__SHADE_LOG);
-    if (used) memset(marker->log, 0, used * sizeof *marker->log);
+    if (!used) return;
+    memset(marker->log, 0, gc__marker_piece_end(used - 1) * sizeof *marker->log);
     marker->log_most = gc__max(marker->log_most, used);
     marker->logged = marker->taken = 0;
+    marker->open_count = 0;
+    gc__remembered_renew(heap->remembered);
+}
+
+/* Has the marker look at what is left in a part of the log. */
+GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
+    gc__marker *marker = heap->marker;
+    bool room = gc__shade_room(heap, &marker->seen, end - from);
+    for (; from < end; from++) {
+        uintptr_t entry = marker->log[from];
+        if (!entry || !gc__marker_wants(heap, ~entry)) continue;
+        if (room)
+            gc__words_push(&marker->seen, ~entry);
+        else
+            gc__marker_shade(heap, ~entry);
+    }
 }
 
 /* Takes what barriers have noted, and empties the log. The world is stopped, so the marker is left to look at it. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
-    if (gc__shade_room(heap, &marker->seen, end - marker->taken))
-        for (; marker->taken < end; marker->taken++) gc__words_push(&marker->seen, marker->log[marker->taken]);
-    gc__marker_take_log(heap, GC__SHADE_LOG);
-    heap->pause.stored_objects += marker->logged;
-    gc__marker_clear_log(marker);
+    for (unsigned i = 0; i < marker->open_count; i++)
+        gc__marker_move(heap, marker->open[i], gc__marker_piece_end(marker->open[i]));
+    if (marker->taken < end) gc__marker_move(heap, marker->taken, end);
+    for (size_t i = 0; i < end; i++) heap->pause.stored_objects += marker->log[i] != 0;
+    gc__marker_clear_log(heap);
 }
 
 /* Takes some of what collections have met, and barriers before. */
@@ -189,22 +235,40 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
     for (size_t i = from; i < seen->count; i++) gc__marker_await(seen->words[i]);
-    for (; seen->count > from; seen->count--)
-        if (gc__shade_is_object(seen->words[seen->count - 1])) gc__marker_prefetch(heap, seen->words[seen->count - 1]);
+    for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Finds something to scan where the stack is empty. False: there is nothing. */
-GC__FN bool gc__marker_refill(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    if (gc__marker_take_log(heap, GC__LOG_CHUNK)) return true;
-    gc__marker_take_seen(heap);
-    if (marker->seen.count) return true;
+/* Has all bits that wait in the FIFO set. */
+GC__FN void gc__marker_reach_all(gc_heap *heap) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
-        uintptr_t *place = &marker->fifo[i], oldest = *place;
+        uintptr_t *place = &heap->marker->fifo[i], oldest = *place;
         *place = 0;
         if (oldest) gc__marker_reach(heap, oldest);
     }
-    return marker->grey.count || gc__marker_rescan(heap);
+}
+
+/* Scans what waits in the second FIFO, until that has led to something. */
+GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
+    const gc__words *grey = &heap->marker->grey;
+    for (unsigned i = 0; i < GC__NEXT && !grey->count; i++) {
+        uintptr_t object = gc__marker_await_next(heap->marker, 0);
+        if (!object) continue;
+        gc__marker_scan(heap, object);
+        gc__marker_reach_all(heap);
+    }
+}
+
+/* Finds something to scan where the stack is empty, by looking at some words. False: there is nothing. The log comes last:
+   where mutators never stop noting what is marked already, the rest would never have its turn. */
+GC__FN bool gc__marker_refill(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__marker_take_seen(heap);
+    if (marker->seen.count) return true;
+    gc__marker_reach_all(heap);
+    gc__marker_scan_waiting(heap);
+    if (marker->grey.count) return true;
+    bool more = gc__marker_take_log(heap, GC__SHADE_PIECE);
+    return more || marker->grey.count || gc__marker_rescan(heap);
 }
 
 /* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. False: nothing is left but what
@@ -221,7 +285,7 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
             gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
         else if (object & GC__NUMBER)
             gc__marker_trace(heap, object - GC__NUMBER);
-        else
+        else if ((object = gc__marker_await_next(heap->marker, object)) != 0)
             gc__marker_scan(heap, object);
     }
     return heap->marking;
@@ -253,6 +317,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
+    marker->blind = gc__min(gc__max(entries, GC__SHADE_BLIND_LEAST), GC__SHADE_BLIND_MOST);
+    gc__remembered_renew(heap->remembered);
     heap->stats.concurrent_cycles++;
     marker->began = heap->collection.number;
     marker->reason = heap->collection.reason;
@@ -271,7 +338,8 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->seen.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
-    gc__marker_clear_log(marker);
+    memset(marker->next, 0, sizeof marker->next);
+    gc__marker_clear_log(heap);
     marker->slots.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
@@ -362,6 +430,15 @@ GC__FN void gc__marker_hand_bits_over(gc__region *region) {
 /* Whether what lives of the object's region is copied, and scanned then. */
 GC__FN bool gc__marker_leaves(uintptr_t object) { return gc__region_of(object)->leaving; }
 
+/* An entry of the stack. What was not begun was not counted either. */
+GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
+    uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
+    gc__region *region = gc__region_of(object);
+    if (region->leaving) return;
+    if (entry == object && !(region->unscanned & GC__UNCOUNTED)) region->live_bytes += gc__object_bytes(object);
+    gc__trace_push(worker, object);
+}
+
 /* The last collection goes on with what is grey. */
 GC__FN void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
@@ -369,14 +446,12 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
+    for (unsigned i = 0; i < GC__NEXT; i++)
+        if (marker->next[i]) gc__marker_hand_grey_over(worker, marker->next[i]);
     for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t entry = marker->grey.words[i - 1], object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
-        gc__region *region = gc__region_of(object);
+        uintptr_t entry = marker->grey.words[i - 1];
         if (entry & GC__CONTINUED) i--;
-        if (region->leaving) continue;
-        if (entry == object && !(region->unscanned & GC__UNCOUNTED))
-            region->live_bytes += gc__object_bytes(object);
-        gc__trace_push(worker, object);
+        gc__marker_hand_grey_over(worker, entry);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
         if (!gc__marker_leaves(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))

@@ -14,12 +14,14 @@
 #include "../heap/heap.h"
 
 #define GC__REMEMBERED_MOST ((size_t)1 << 16)
-#define GC__REMEMBERED_PIECE ((size_t)32) /* slots */
+#define GC__REMEMBERED_PIECE ((size_t)64) /* slots */
 
 typedef struct gc__remembered {
     uintptr_t *slots; /* NULL until they are first remembered */
     size_t count;     /* of places that were taken, some of which may be 0; atomic */
-    uint64_t period;  /* a number that no list has had before; another one when pieces are not their threads' any more */
+    uint64_t period;  /* a number that no list has had before; another one when pieces are not their threads' any more. The
+                         marker's log has the same */
+    bool notes;       /* stores to old objects are noted; under the arena's lock */
     size_t most;      /* the most that were ever in the list: they take memory */
     size_t found;     /* that the last collection has scanned */
     unsigned few;     /* collections in a row that found few, and few cards */
@@ -32,8 +34,21 @@ typedef struct gc__remembered {
 
 static uint64_t gc__remembered_periods; /* the last of them; atomic */
 
+/* What the short way of GC__NOTE_STORE_CALL goes by: while one heap of the process has its stores noted, a thread that has
+   pieces of this period need not ask of which heap a slot is. */
+typedef struct gc__noting {
+    uint64_t period;   /* of that heap; 0: there is no short way; atomic */
+    uintptr_t offset;  /* of a thread's gc__own_pieces from its thread pointer */
+    uint8_t marks;     /* it is being marked; 2: and words may be tagged */
+    uint8_t remembers; /* its slots are remembered */
+    unsigned heaps;    /* whose stores are noted; under the arena's lock */
+} gc__noting;
+
+static gc__noting gc__the_noting;
+
 /* From now on threads take new pieces. The world is stopped. */
 GC__FN void gc__remembered_renew(gc__remembered *remembered) {
+    if (remembered->notes) __atomic_store_n(&gc__the_noting.period, 0, __ATOMIC_RELAXED); /* until the collection ends */
     remembered->period = __atomic_add_fetch(&gc__remembered_periods, 1, __ATOMIC_RELAXED);
 }
 
@@ -48,26 +63,46 @@ GC__IN_BARRIER GC__FN uintptr_t *gc__remembered_take(gc__remembered *remembered)
 }
 
 #if defined(__PIC__) && !defined(__PIE__)
-#define GC__REMEMBERED_OWN 0 /* a function would be called to find what a thread has */
+#define GC__PIECES_OWN 0 /* a function would be called to find what a thread has */
 #else
-#define GC__REMEMBERED_OWN 1
-static __thread uint64_t gc__my_remembered_period; /* whose piece the thread has */
-static __thread uintptr_t *gc__my_remembered, *gc__my_remembered_end;
+#define GC__PIECES_OWN 1
+
+/* What a thread has to itself: of the list of slots, and of what the marker's log has room for. GC__NOTE_STORE_CALL knows it. */
+typedef struct gc__own_pieces {
+    uint64_t period;              /* of the heap's list */
+    uintptr_t *slot, *slot_end;   /* the rest of a piece of the list; both NULL: none */
+    uintptr_t *word, *word_short; /* the rest of a piece of the log; up to where there is room for two more, or NULL: words are
+                                     looked at first */
+    uintptr_t *word_end;
+} gc__own_pieces;
+
+/* Of no heap at first; nor is 0 of any, which gc__noting may have. */
+static __thread gc__own_pieces gc__my_pieces = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
+
+/* The thread's pieces of that heap's lists. */
+GC__IN_BARRIER GC__FN gc__own_pieces *gc__pieces_of(const gc__remembered *remembered) {
+    if (gc__my_pieces.period != remembered->period) {
+        gc__my_pieces.slot = gc__my_pieces.slot_end = NULL;
+        gc__my_pieces.word = gc__my_pieces.word_short = gc__my_pieces.word_end = NULL;
+        gc__my_pieces.period = remembered->period;
+    }
+    return &gc__my_pieces;
+}
 #endif
 
 /* False: there is no room. Any thread; none is stopped meanwhile. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     gc__remembered *remembered = heap->remembered;
-#if GC__REMEMBERED_OWN
-    if (gc__my_remembered_period != remembered->period || gc__my_remembered == gc__my_remembered_end) {
+#if GC__PIECES_OWN
+    gc__own_pieces *mine = gc__pieces_of(remembered);
+    if (mine->slot == mine->slot_end) {
         uintptr_t *piece = gc__remembered_take(remembered);
         if (!piece) return false;
-        gc__my_remembered = piece;
-        gc__my_remembered_end = piece + GC__REMEMBERED_PIECE;
-        gc__my_remembered_period = remembered->period;
+        mine->slot = piece;
+        mine->slot_end = piece + GC__REMEMBERED_PIECE;
     }
-    __atomic_store_n(gc__my_remembered++, slot, __ATOMIC_RELAXED);
+    __atomic_store_n(mine->slot++, slot, __ATOMIC_RELAXED);
 #else
     if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
     size_t place = __atomic_fetch_add(&remembered->count, 1, __ATOMIC_RELAXED);
@@ -75,6 +110,24 @@ GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     __atomic_store_n(&remembered->slots[place], slot, __ATOMIC_RELAXED);
 #endif
     return true;
+}
+
+/* A collection ends, or the heap does: says which way the next stores take. The world is stopped. */
+GC__FN void gc__noting_settle(gc_heap *heap, bool notes) {
+    gc__noting *noting = &gc__the_noting;
+    gc__lock_take(&gc__the_arena.lock);
+    noting->heaps += (unsigned)notes - (unsigned)heap->remembered->notes;
+    heap->remembered->notes = notes;
+    if (noting->heaps != 1) __atomic_store_n(&noting->period, 0, __ATOMIC_RELAXED);
+#if GC__PIECES_OWN
+    if (noting->heaps == 1 && notes) {
+        noting->marks = heap->marking ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
+        noting->remembers = heap->remembers_slots;
+        noting->offset = (uintptr_t)&gc__my_pieces - GC__THREAD_POINTER();
+        __atomic_store_n(&noting->period, heap->remembered->period, __ATOMIC_RELAXED);
+    }
+#endif
+    gc__lock_release(&gc__the_arena.lock);
 }
 
 /* The world is stopped. */

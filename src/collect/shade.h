@@ -19,7 +19,11 @@
 #include "crew.h"
 
 #define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
-#define GC__SHADE_BLIND (GC__SHADE_LOG / 16) /* so many of them may be marked already */
+#define GC__SHADE_BLIND_MOST (GC__SHADE_LOG / 4) /* so many of them may be marked already, or be no objects; */
+#define GC__SHADE_BLIND_LEAST (GC__SHADE_LOG / 16) /* in a heap whose limit is low, that is so many */
+#define GC__SHADE_PIECE 64              /* entries of the log, a power of two, which a thread fills in their order */
+#define GC__SHADE_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
+#define GC__NEXT 8                      /* a power of two */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -30,11 +34,14 @@ typedef struct gc__marker {
                        of which all but what its trace function reports was scanned and counted */
     gc__words seen, waiting;
     char apart[64];  /* what mutators write is not in the same line of memory as what the marker does */
-    uintptr_t *log;  /* words that may be white objects, or none; an entry is 0 until it was written */
-    size_t logged;   /* entries that were claimed, also beyond the log's end; atomic */
+    uintptr_t *log;  /* the complements of words that may be white objects, or nothing; an entry is 0 until it was written */
+    size_t logged;   /* entries that threads have taken to fill; atomic */
+    size_t blind;    /* from so many entries on, barriers look before they note a word */
     char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
-    size_t taken;                 /* entries that the marker has taken */
+    size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
+    size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
+    unsigned open_count;
     unsigned turns;               /* of the marker's; atomic */
     unsigned began_turns, last_turns; /* that count when the cycle began; how many it is likely to take; 0: not known */
     size_t last_old_bytes;            /* what generation 2 held then, or when the cycle began that took so many */
@@ -47,8 +54,9 @@ typedef struct gc__marker {
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
-    uintptr_t fifo[GC__FIFO];     /* objects between prefetch and use */
-    unsigned fifo_next;           /* counts up */
+    uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
+    uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
+    unsigned fifo_next, next_next; /* count up */
     uint64_t began;               /* number of the collection that began it */
     unsigned switches;            /* how often the barrier had been switched then */
     size_t began_old_bytes;       /* what generation 2 held then */
@@ -97,20 +105,41 @@ GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
         gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
 }
 
+/* Appends the word to the log of that heap, of which it has the marker. Any thread. */
+GC__IN_BARRIER GC__FN bool gc__shade_log(gc__marker *marker, const gc__remembered *remembered, uintptr_t word, bool looked) {
+#if GC__PIECES_OWN
+    gc__own_pieces *mine = gc__pieces_of(remembered);
+    if (mine->word == mine->word_end) {
+        if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_LOG) return false;
+        size_t place = __atomic_fetch_add(&marker->logged, GC__SHADE_PIECE, __ATOMIC_RELAXED);
+        if (place >= GC__SHADE_LOG) return false;
+        mine->word = &marker->log[place];
+        mine->word_end = mine->word + GC__SHADE_PIECE;
+        mine->word_short = looked ? NULL : mine->word_end - 1;
+    }
+    __atomic_store_n(mine->word++, ~word, __ATOMIC_RELEASE);
+#else
+    (void)remembered, (void)looked;
+    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_LOG) return false;
+    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
+    if (place >= GC__SHADE_LOG) return false;
+    __atomic_store_n(&marker->log[place], ~word, __ATOMIC_RELEASE);
+#endif
+    return true;
+}
+
 /* Makes the object grey if the word refers to a white one. Any thread. To look at the object and its bits is left to who takes
    the word from the log, since it means to wait for memory; but for its bit where many are noted, or nearly all are marked. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return;
     if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
-    gc__marker *marker = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap->marker;
-    bool many = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_BLIND;
-    if ((many || __atomic_load_n(&marker->done, __ATOMIC_RELAXED)) && gc__shade_bit(gc__cycle_marks, word)) return;
-    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place < GC__SHADE_LOG)
-        __atomic_store_n(&marker->log[place], word, __ATOMIC_RELEASE);
-    else
-        gc__shade_at_once(word);
+    const gc_heap *heap = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap;
+    gc__marker *marker = heap->marker;
+    bool looks = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->blind ||
+                 __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+    if (looks && gc__shade_bit(gc__cycle_marks, word)) return;
+    if (!gc__shade_log(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
 }
 
 /* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
@@ -155,7 +184,7 @@ GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
     if (!gc__store_look(slot, ref)) (void)*(volatile const gc_word *)ref;
 }
 
-GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_look)
+GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_look, gc__tables.age, gc__the_noting)
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {

@@ -240,12 +240,14 @@ GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     return heap->old_unsettled != NULL;
 }
 
-/* Lists the holes of the next region of generation 2. False: there is none. */
+/* Lists the holes of the next region of generation 2, unless it is nearly full: each object there would be looked at. False:
+   there is none. */
 GC__FN bool gc__holes_list_next(gc_heap *heap) {
     gc__region *region = heap->old_unlisted;
     if (!region) return false;
     __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
-    if (gc__is_by_marks(region)) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
+    bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / 16;
+    if (gc__is_by_marks(region) && !full) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
     return true;
 }
 

@@ -12,7 +12,8 @@
 
 /* Barriers are in C there, and call C functions. */
 #define GC__KEEPS_VECTORS unused
-#define GC__NOTE_STORE_CALL(name, function) \
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }

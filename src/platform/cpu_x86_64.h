@@ -24,14 +24,64 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
 /* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
+#define GC__THREAD_POINTER() \
+    __extension__({ \
+        uintptr_t gc__thread_pointer; \
+        __asm__("{movq %%fs:0, %0|mov %0, qword ptr fs:0}" : "=r"(gc__thread_pointer)); \
+        gc__thread_pointer; \
+    })
+
 /* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
    function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack
-   as it was before the assembly, so that unwinders can leave it. */
+   as it was before the assembly, so that unwinders can leave it.
+
+   The short way comes first: it does what the function would, with gc__my_pieces, where gc__the_noting (`noting`) allows it and
+   nothing unusual is met. It is as short as can be: a processor works ahead of a store that waits for memory by so many
+   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_LEAVING. A place of the log is
+   written to only where it is taken for good, so that the marker finds no word that another one replaces. */
 /* clang-format off */
-#define GC__NOTE_STORE_CALL(name, function) \
+#if defined(__PIC__) && !defined(__PIE__)
+#define GC__NOTE_STORE_SHORT
+#else
+#define GC__NOTE_STORE_SHORT \
+    "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
+    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: this thread's pieces, less its thread pointer */ \
+    "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
+    "{movq 40(%%rsp), %%rax|mov rax, qword ptr [rsp+40]}\n\t" /* rax: the slot */ \
+    "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
+    "{movq 48(%%rsp), %%rdx|mov rdx, qword ptr [rsp+48]}\n\t" \
+    "{shrq $" GC__TEXT(GC_REGION_SHIFT) ", %%rdx|shr rdx, " GC__TEXT(GC_REGION_SHIFT) "}\n\t" \
+    "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of what is stored */ \
+    "{movzbl -" GC__ASM_RANKS "(%%rdx), %%esi|movzx esi, byte ptr [rdx-" GC__ASM_RANKS "]}\n\t" /* esi: its youth */ \
+    "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
+    "{cmpb $1, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 1}\n\t" "je 4f\n\t" "ja 8f\n" \
+    "2:\t" "{testl %%esi, %%esi|test esi, esi}\n\t" "je 9f\n\t" \
+    "{cmpb $0, %c1+17(%%rip)|cmp byte ptr [rip+%c1+17], 0}\n\t" "je 8f\n\t" \
+    "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" \
+    "{cmpq %%fs:16(%%rcx), %%rdx|cmp rdx, qword ptr fs:[rcx+16]}\n\t" "je 8f\n\t" \
+    "{movq %%rax, (%%rdx)|mov qword ptr [rdx], rax}\n\t" \
+    "{addq $8, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 8}\n" \
+    "9:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t" "ret\n" \
+    "4:\t" "{push %%rdi|push rdi}\n\t" "{push %%rbx|push rbx}\n\t" \
+    "{movzbl (%%rdx), %%edx|movzx edx, byte ptr [rdx]}\n\t" \
+    "{movq %%fs:24(%%rcx), %%rdi|mov rdi, qword ptr fs:[rcx+24]}\n\t" \
+    "{testb $0x08, %%dl|test dl, 0x08}\n\t" "jne 7f\n\t" \
+    "{cmpq %%fs:32(%%rcx), %%rdi|cmp rdi, qword ptr fs:[rcx+32]}\n\t" "jae 7f\n\t" \
+    "{movq (%%rax), %%rbx|mov rbx, qword ptr [rax]}\n\t" \
+    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, (%%rdi)|mov qword ptr [rdi], rbx}\n\t" \
+    "{testb $0x20, %%dl|test dl, 0x20}\n\t" "je 5f\n\t" \
+    "{movq 64(%%rsp), %%rbx|mov rbx, qword ptr [rsp+64]}\n\t" \
+    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, 8(%%rdi)|mov qword ptr [rdi+8], rbx}\n\t" \
+    "{addq $8, %%rdi|add rdi, 8}\n" \
+    "5:\t" "{addq $8, %%rdi|add rdi, 8}\n\t" "{movq %%rdi, %%fs:24(%%rcx)|mov qword ptr fs:[rcx+24], rdi}\n\t" \
+    "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n\t" "jmp 2b\n" \
+    "7:\t" "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n" \
+    "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
+#endif
+#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
-            "endbr64\n\t" \
+            "endbr64\n\t" GC__NOTE_STORE_SHORT \
             "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" \
             "{push %%rsi|push rsi}\n\t" "{push %%rdi|push rdi}\n\t" "{push %%r8|push r8}\n\t" \
             "{push %%r9|push r9}\n\t" "{push %%r10|push r10}\n\t" "{push %%r11|push r11}\n\t" \
@@ -54,7 +104,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
             "{leaq 144(%%rsp), %%rsp|lea rsp, [rsp+144]}\n\t" "{movq %%rax, (%%rsp)|mov [rsp], rax}\n\t" \
             "{movq (%%rcx), %%rax|mov rax, [rcx]}\n\t" \
             "ud2" \
-            :: "i"(function) : "memory"); \
+            :: "i"(function), "i"(&noting), "i"(&ages) : "memory"); \
     }
 /* clang-format on */
 

@@ -31,12 +31,17 @@ GC__FN unsigned gc__crew_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__crew_processors(heap), wanted);
 }
 
-/* Whether a collection is expected to have enough to do. Called before it stops the world, too. */
+GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
+    return generation < 2 && heap->pace->fills_holes;
+}
+
+/* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
+   listed holes. Called before it stops the world, too. */
 GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
     size_t survivors = 0;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
-    return heap->options.test_collectors || survivors >= GC__CREW_WORTH;
+    return heap->options.test_collectors || (survivors >= GC__CREW_WORTH && !gc__crew_leaves_holes(heap, generation));
 }
 
 #if GC_HAS_MODEL
@@ -138,7 +143,8 @@ GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->into_holes) return;
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation);
-    if (!worth && generation < 2) worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
+    if (!worth && generation < 2 && !gc__crew_leaves_holes(heap, generation))
+        worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
     if (!worth || !gc__crew_open(crew, worker)) worker->crew = NULL;
 }
 

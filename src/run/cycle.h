@@ -229,6 +229,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     gc__marker_rest(heap);
     bool ran = gc__collect_alone(heap, generation, reason, compacting);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
+    gc__noting_settle(heap, heap->marking || heap->remembers_slots);
     gc__marker_go_on(heap);
     if (ran) gc__pause_end(heap, before);
     return ran;

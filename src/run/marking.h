@@ -16,7 +16,6 @@
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
-#define GC__MARKING_TURNS 32                /* so many times that between two looks at what barriers have noted */
 
 /* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
@@ -108,14 +107,14 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
         return gc__holes_settle_next(heap) || gc__holes_list_next(heap) || gc__finalizers_pack_next(heap);
-    unsigned turns = heap->marker->turns + 1;
-    __atomic_store_n(&heap->marker->turns, turns, __ATOMIC_RELAXED);
-    if (turns % GC__MARKING_TURNS == 0)
+    gc__marker *marker = heap->marker;
+    __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap);
     if (more) return true;
-    __atomic_store_n(&heap->marker->done, true, __ATOMIC_SEQ_CST);
-    if (__atomic_exchange_n(&heap->marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&heap->marker->awaited);
+    __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
 }
 

@@ -38,6 +38,7 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
 }
 
 GC__FN void gc__remembering_end(gc_heap *heap) {
+    gc__noting_settle(heap, false);
     if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
 }

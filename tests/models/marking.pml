@@ -1,6 +1,7 @@
 /* Marking beside mutators. Three old objects of one field, one more that becomes old meanwhile, mutators with a register each,
    the field of a young object, a weak handle, and a marker beside them. Each read, mark, note and store is a step of its own.
-   A barrier may look whether an object is marked before it notes it, or not; the marker marks what was noted.
+   A barrier may look whether an object is old, and not marked, before it notes it, or not; the marker looks at what was noted, and marks
+   that. What a collection finds noted that is not old is dropped.
 
    The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With
    PAUSE, where nothing is read from the weak handle: if the marker had finished, the last stop has nothing to mark.
@@ -36,7 +37,7 @@ inline note(v) {
 #ifdef PAUSE
   :: v < N && (v < OLD || is_old) && !marked[v] -> logged[v] = true
 #else
-  :: v < N && (v < OLD || is_old) -> logged[v] = true
+  :: v < N -> logged[v] = true
 #endif
   :: v < N && (v < OLD || is_old) && marked[v]
   :: v >= N || (v == OLD && !is_old)
@@ -86,6 +87,7 @@ proctype collection() {
   if
   :: atomic {
     in_step == 0 && !is_stopped ->
+    logged[OLD] = false;
     is_old = true;
     field[OLD] = young;
 #ifndef WHITE_BORN

@@ -36,8 +36,8 @@ static bool is_marked(const void *object) {
 static bool is_known(const void *object) {
     const gc__marker *marker = heap->marker;
     bool noted = false;
-    for (size_t i = marker->taken; i < gc__min(marker->logged, GC__SHADE_LOG); i++)
-        noted |= marker->log[i] == (uintptr_t)object;
+    for (size_t i = 0; i < gc__min(marker->logged, GC__SHADE_LOG); i++)
+        noted |= marker->log[i] == ~(uintptr_t)object;
     return noted || is_marked(object);
 }
 
@@ -194,6 +194,36 @@ static void stored_references(void) {
         stored_reference(&forms[i], false);
         stored_reference(&forms[i], true);
     }
+}
+
+/* A thread has a piece of the log, which the marker has perhaps looked at: later stores are noted there, too, and a collection takes
+   what the marker has not come to. */
+static void note_in_a_piece(bool looked_at, bool overwrites, bool collects) {
+    scene_open();
+    to_the_scene();
+    gc_store(gc, &scanned->items[6], scanned);
+    node *holder = last_of(list), *hidden = holder->right;
+    gc__region *region = gc__region_of((uintptr_t)hidden);
+    region->leaving = false; /* or else the long way is taken */
+    gc__region_set_rank(region, gc__region_age(heap, region), true);
+    if (looked_at) gc__marker_take_log(heap, GC__LOG_CHUNK);
+    ok(!is_known(hidden), "nothing has led to the object");
+    if (overwrites)
+        gc_store(gc, &holder->right, NULL);
+    else
+        gc_store(gc, &scanned->items[2], hidden);
+    ok(is_known(hidden), "what is %s is noted in the piece", overwrites ? "overwritten" : "stored");
+    holder->right = NULL;
+    if (collects) gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+    mark_all();
+    ok(is_marked(hidden), "and marked, %s", collects ? "after a collection" : "before one");
+    finish();
+    if (!overwrites) is(((node *)scanned->items[2])->value, 4711, "and survives");
+    scene_close();
+}
+
+static void notes_in_pieces(void) {
+    for (int i = 0; i < 8; i++) note_in_a_piece(i & 1, i & 2, i & 4);
 }
 
 /* A collection takes what barriers have noted to where the marker looks later, or the last collection, for which words that are
@@ -388,6 +418,32 @@ static void destroyed_meanwhile(void) {
     run(garbage_is_freed, (gc_options)TESTED);
 }
 
+/* Mutators that never stop noting what is marked already do not keep the marker from its other lists, nor from an end. */
+static void noted_all_the_time(void) {
+    size_t steps = 0;
+    scene_open();
+    to_the_scene();
+    gc_store(gc, &scanned->items[6], last_of(list)->right);
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT); /* takes that from the log */
+    ok(heap->marker->seen.count > 0, "there is more than the log");
+    for (bool more = true; more && steps < 4 * LENGTH; steps++) {
+        for (int i = 0; i < 3; i++) gc_store(gc, &scanned->items[6], scanned);
+        more = gc__marker_work(heap, 1);
+    }
+    ok(steps < 4 * LENGTH, "the marking is done after %zu steps", steps);
+    scene_close();
+}
+
+/* Where the limit is low, barriers look sooner at what they note, since the log counts towards the limit. */
+static void log_of_a_low_limit(void) {
+    const size_t most = GC__SHADE_BLIND_LEAST + 2 * GC__SHADE_PIECE;
+    scene_open();
+    to_the_scene();
+    for (size_t i = 0; i < 3 * most; i++) gc_store(gc, &scanned->items[6], scanned);
+    ok(heap->marker->logged <= most, "%zu words were noted", heap->marker->logged);
+    scene_close();
+}
+
 /* More objects than barriers can note are found by walking their regions. Nothing else leads to them: all that the heap's roots lead
    to has been scanned. */
 static void log_is_full(void) {
@@ -415,7 +471,7 @@ static void log_is_full(void) {
     to = scanned->items[0];
     gc_copy_refs(gc, to->items, many->items, count);
     many = NULL;
-    ok(heap->marker->logged > GC__SHADE_LOG, "more objects were stored than the log has entries");
+    ok(heap->marker->logged >= GC__SHADE_LOG, "more objects were stored than the log has entries");
     mark_all();
     finish();
     size_t wrong = 0;
@@ -1092,7 +1148,7 @@ int main(void) {
     gc_options scarce = TESTED, crew = TESTED;
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
-    static void (*const tests[])(void) = {stored_references, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+    static void (*const tests[])(void) = {stored_references, notes_in_pieces, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, settled_finalizers, packed_finalizers, weak_tables, waits_once,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
@@ -1123,12 +1179,14 @@ int main(void) {
     run(regions_stay, leaving);
     leaving.test_scarce_memory = false;
     gc_options limited = leaving;
+    limited.heap_bytes_max = 8 << 20;
+    run(log_of_a_low_limit, limited);
     limited.heap_bytes_max = 16 << 20;
     run(notes_are_few, limited);
     leaving.collector_threads = 3, leaving.test_collectors = 7;
     run(regions_leave, leaving);
     run(settled_finalizers, leaving);
-    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 14 << 20});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 1 << 20});
