@@ -7103,6 +7103,7 @@ typedef struct gc__pace {
     unsigned stops_next; /* how many that are the next time */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
+    unsigned old_survival;             /* the same of generation 2 alone, of which the last full collection has kept so much */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     uint64_t crew_cpu_ns;              /* that of collector threads when the last one ended */
@@ -7154,6 +7155,7 @@ typedef struct gc__cycle {
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
     size_t evacuate_partly_bytes;       /* fit into this */
+    bool evacuate_old_partly, evacuate_young_partly; /* whether so sparse ones should be evacuated at all */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
     bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
@@ -7168,6 +7170,7 @@ typedef struct gc__cycle {
     bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
+    size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
@@ -10788,10 +10791,18 @@ GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
     return bytes;
 }
 
-/* The bytes that copies may take up to the goal, but enough for some; as many as they like if all is to be compacted. */
+/* The bytes of objects, as the last collection has left them, and of those allocated since. */
+GC__FN size_t gc__objects_bytes(const gc_heap *heap) {
+    return gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
+           heap->generation_bytes[2];
+}
+
+/* The bytes that copies may take up to the goal, but enough to free some of the holes; as many as they like if all is to be
+   compacted. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
-    return gc__max(gc__bytes_to_goal(heap), heap->full_bytes / 8 + GC_REGION_BYTES);
+    size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
+    return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / 8, holes) + GC_REGION_BYTES);
 }
 
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
@@ -10938,6 +10949,8 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
         bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
     heap->cycle->evacuate_partly = percent;
     heap->cycle->evacuate_partly_bytes = bytes;
+    heap->cycle->evacuate_old_partly = percent <= heap->cycle->evacuate_old;
+    heap->cycle->evacuate_young_partly = percent <= heap->cycle->evacuate_young;
     if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
@@ -10978,9 +10991,8 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 /* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which
    is to find stores into old objects, survivors grow older as in any heap. */
 GC__FN bool gc__is_spread(const gc_heap *heap) {
-    size_t bytes = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
-                   heap->generation_bytes[2];
-    return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
+    size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap);
+    return used > gc__objects_bytes(heap) + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
 /* Whether all objects that could be moved are old and in one region, so that copies of them would take as much. */
@@ -11045,8 +11057,9 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     if (heap->options.stress) return move;
     if (gc__is_staying(heap, region)) return GC__MARK;
     int percent = (int)gc__predicted_percent(heap, region);
-    if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
-        return move;
+    bool old = gc__is_survivor(heap, region);
+    if (percent <= (old ? heap->cycle->evacuate_old : heap->cycle->evacuate_young)) return move;
+    if (!(old ? heap->cycle->evacuate_old_partly : heap->cycle->evacuate_young_partly)) return GC__MARK;
     size_t bytes = gc__most_bytes(heap, region);
     if (percent == heap->cycle->evacuate_partly && heap->cycle->into_holes)
         bytes += gc__hole_room(region, heap->cycle->into_holes_mean);
@@ -11089,6 +11102,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
+    if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
@@ -11267,6 +11281,8 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
+        if (condemned->generation == 2 && condemned->verdict == GC__MARK)
+            heap->cycle->staying_kept_bytes += condemned->live_bytes;
         condemned->leaving = false;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
@@ -11366,22 +11382,45 @@ GC__FN size_t gc__pace_holes(const gc_heap *heap) {
 /* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
    holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
 GC__FN size_t gc__pace_copies(const gc_heap *heap) {
+    if (heap->options.non_moving) return 0;
     size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t last = heap->pace->full_copied_bytes, holes = gc__pace_holes(heap);
     return gc__min(gc__max(last + last / 8, holes / 4), growth / 4) + begun;
 }
 
+/* The least that a nursery falls to as the heap comes near its goal. */
+GC__FN size_t gc__nursery_near_goal(const gc_heap *heap) {
+    return gc__min(heap->pace->nursery_bytes / 2, gc__max(gc__growth_due(heap) / 8, GC__NURSERY_MIN));
+}
+
+/* By how much a nursery grows at a time: little, so that the heap comes near its goal. */
+GC__FN size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
+
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
    copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
-    size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
+    size_t spent = gc__counted(&heap->generation_bytes[0]);
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__pace_used(heap), growth = gc__growth_due(heap);
-    bool grows = heap->pace->nursery_grows != 0, holes = !heap->options.non_moving && gc__pace_holes(heap) > growth / 4;
-    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : spent / 100 * heap->pace->survival[0];
-    if (!grows) used -= gc__min(used, spent - gc__min(spent, nursery / 2));
-    return promoted >= live + growth / (holes ? 8 : 4) && used + next + gc__pace_copies(heap) > heap->goal_bytes;
+    bool grows = heap->pace->nursery_grows != 0;
+    size_t holes = heap->options.non_moving ? 0 : gc__pace_holes(heap), enough = growth / (holes > growth / 4 ? 8 : 4);
+    if (holes > growth / 2) enough = gc__min(enough, gc__max(growth / 32, GC__NURSERY_MIN));
+    size_t promoted = old + (grows ? spent : 0), next = grows ? gc__pace_step(heap) : spent / 100 * heap->pace->survival[0];
+    if (!grows) used -= gc__min(used, spent - gc__min(spent, gc__nursery_near_goal(heap)));
+    return promoted >= live + enough && used + next + gc__pace_copies(heap) > heap->goal_bytes;
+}
+
+/* Whether a collection of the young generations frees enough, and at less than half the cost per byte of the full one that is
+   due: where objects that have become old live on. */
+GC__FN bool gc__pace_is_for_young(const gc_heap *heap) {
+    const gc__pace *pace = heap->pace;
+    size_t growth = gc__growth_due(heap), young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
+    if (gc__has_pause_goal(heap) || old > pace->full_live_bytes + growth / 8) return false;
+    size_t nursery = gc__counted(&heap->generation_bytes[0]), of_nursery = nursery / 100 * pace->survival[0];
+    size_t of_young = young / 100 * pace->survival[1], of_old = old / 100 * pace->old_survival, live = of_nursery + of_young;
+    size_t freed = young - of_young + (pace->nursery_grows ? nursery - of_nursery : 0), dead = nursery + young - live;
+    return freed >= growth / 4 && (double)dead * (double)(live + of_old) >= 2 * (double)(dead + old - of_old) * (double)live;
 }
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
@@ -11404,13 +11443,23 @@ GC__FN int gc__pace_young(const gc_heap *heap) {
     return young >= budget || sparse ? 1 : 0;
 }
 
+/* Whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
+GC__FN bool gc__pace_is_due(const gc_heap *heap) {
+    size_t old = gc__grown_bytes(heap);
+    if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
+    return old >= heap->pace->full_threshold || gc__pace_is_full(heap);
+}
+
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
-    size_t old = gc__grown_bytes(heap);
-    if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
-    if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
+    if (gc__pace_is_due(heap)) return gc__pace_is_for_young(heap) ? 1 : 2;
     return gc__pace_young(heap);
+}
+
+/* Whether the nursery grows instead: most of it is likely to survive. */
+GC__FN bool gc__pace_waits(const gc_heap *heap, int generation) {
+    return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
 GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
@@ -11468,6 +11517,18 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     return gc__nursery_in_time(heap);
 }
 
+/* After a full collection, which does not tell survivors of generation 1 from those of generation 2: how much of the latter has
+   survived in regions that stayed, from which the rest follows. */
+GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
+    const gc__cycle *cycle = heap->cycle;
+    gc__pace *pace = heap->pace;
+    size_t young = cycle->condemned_bytes[1], old = cycle->condemned_bytes[2];
+    if (cycle->marking != GC__MARKING_NONE || heap->collection.compacting || cycle->staying_bytes < old / 8) return;
+    pace->old_survival = (unsigned)gc__min(100, cycle->staying_kept_bytes / (cycle->staying_bytes / 100 + 1) + 1);
+    size_t of_old = old / 100 * pace->old_survival;
+    if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
+}
+
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
@@ -11478,6 +11539,7 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
+    if (generation == 2) gc__pace_survival_old(heap, survivors[2]);
 }
 
 /* The nursery of a heap without generations: a share of what is live. */
@@ -11534,18 +11596,25 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
+/* About how much of the holes mutators have. */
+GC__FN size_t gc__pace_recycled(const gc_heap *heap) {
+    size_t recycled = heap->nursery_survivor_bytes, all = gc__grown_bytes(heap) + heap->generation_bytes[1];
+    return (size_t)((double)gc__pace_holes(heap) * (double)recycled / (double)gc__max(all, 1));
+}
+
 /* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
    memory is taken whole; where pauses have a goal, time is short. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    size_t left = gc__bytes_to_goal(heap), copies = gc__pace_copies(heap);
-    left -= gc__min(left, copies);
+    size_t used = gc__bytes_in_use(heap) + gc__pace_copies(heap), left = heap->goal_bytes;
+    if (heap->options.non_moving) left += gc__pace_recycled(heap) / 6;
+    left -= gc__min(left, used);
     if (gc__pace_is_all_young(heap)) { /* holes are a nursery, too */
         size_t growth = gc__growth_of(heap, heap->full_bytes);
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
-    nursery = gc__min(nursery, gc__max(gc__max(left, nursery / 2), GC__NURSERY_LEAST));
+    nursery = gc__min(nursery, gc__max(gc__max(left, gc__nursery_near_goal(heap)), GC__NURSERY_LEAST));
     return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
@@ -14637,6 +14706,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
+    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
     gc__heap_flush_for_callbacks(heap);
     gc__log_flush();
     GC__HOST_SCOPE;
@@ -14914,8 +14984,8 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
         gc__marking marking = gc__pace_marking(heap, &generation);
         if (marking)
             gc__collect_marking(heap, marking, GC_REASON_GROWTH);
-        else if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
-            gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
+        else if (gc__pace_waits(heap, generation))
+            gc__count(&heap->budget_bytes, gc__pace_step(heap));
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
     }
@@ -16545,6 +16615,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     gc__pace_goal(heap, 0);
     pace->survival[0] = 20;
     pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
+    pace->old_survival = 100;
 }
 
 /* The record of a heap that holds nothing yet; NULL with gc__fail. */

@@ -25,6 +25,7 @@ typedef struct gc__pace {
     unsigned stops_next; /* how many that are the next time */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
+    unsigned old_survival;             /* the same of generation 2 alone, of which the last full collection has kept so much */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     uint64_t crew_cpu_ns;              /* that of collector threads when the last one ended */
@@ -76,6 +77,7 @@ typedef struct gc__cycle {
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
     size_t evacuate_partly_bytes;       /* fit into this */
+    bool evacuate_old_partly, evacuate_young_partly; /* whether so sparse ones should be evacuated at all */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
     bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
@@ -90,6 +92,7 @@ typedef struct gc__cycle {
     bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
+    size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;

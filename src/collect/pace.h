@@ -76,22 +76,45 @@ GC__FN size_t gc__pace_holes(const gc_heap *heap) {
 /* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
    holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
 GC__FN size_t gc__pace_copies(const gc_heap *heap) {
+    if (heap->options.non_moving) return 0;
     size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t last = heap->pace->full_copied_bytes, holes = gc__pace_holes(heap);
     return gc__min(gc__max(last + last / 8, holes / 4), growth / 4) + begun;
 }
 
+/* The least that a nursery falls to as the heap comes near its goal. */
+GC__FN size_t gc__nursery_near_goal(const gc_heap *heap) {
+    return gc__min(heap->pace->nursery_bytes / 2, gc__max(gc__growth_due(heap) / 8, GC__NURSERY_MIN));
+}
+
+/* By how much a nursery grows at a time: little, so that the heap comes near its goal. */
+GC__FN size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
+
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
    copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
 GC__FN bool gc__pace_is_full(const gc_heap *heap) {
-    size_t spent = gc__counted(&heap->generation_bytes[0]), nursery = heap->pace->nursery_bytes;
+    size_t spent = gc__counted(&heap->generation_bytes[0]);
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__pace_used(heap), growth = gc__growth_due(heap);
-    bool grows = heap->pace->nursery_grows != 0, holes = !heap->options.non_moving && gc__pace_holes(heap) > growth / 4;
-    size_t promoted = old + (grows ? spent : 0), next = grows ? nursery : spent / 100 * heap->pace->survival[0];
-    if (!grows) used -= gc__min(used, spent - gc__min(spent, nursery / 2));
-    return promoted >= live + growth / (holes ? 8 : 4) && used + next + gc__pace_copies(heap) > heap->goal_bytes;
+    bool grows = heap->pace->nursery_grows != 0;
+    size_t holes = heap->options.non_moving ? 0 : gc__pace_holes(heap), enough = growth / (holes > growth / 4 ? 8 : 4);
+    if (holes > growth / 2) enough = gc__min(enough, gc__max(growth / 32, GC__NURSERY_MIN));
+    size_t promoted = old + (grows ? spent : 0), next = grows ? gc__pace_step(heap) : spent / 100 * heap->pace->survival[0];
+    if (!grows) used -= gc__min(used, spent - gc__min(spent, gc__nursery_near_goal(heap)));
+    return promoted >= live + enough && used + next + gc__pace_copies(heap) > heap->goal_bytes;
+}
+
+/* Whether a collection of the young generations frees enough, and at less than half the cost per byte of the full one that is
+   due: where objects that have become old live on. */
+GC__FN bool gc__pace_is_for_young(const gc_heap *heap) {
+    const gc__pace *pace = heap->pace;
+    size_t growth = gc__growth_due(heap), young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
+    if (gc__has_pause_goal(heap) || old > pace->full_live_bytes + growth / 8) return false;
+    size_t nursery = gc__counted(&heap->generation_bytes[0]), of_nursery = nursery / 100 * pace->survival[0];
+    size_t of_young = young / 100 * pace->survival[1], of_old = old / 100 * pace->old_survival, live = of_nursery + of_young;
+    size_t freed = young - of_young + (pace->nursery_grows ? nursery - of_nursery : 0), dead = nursery + young - live;
+    return freed >= growth / 4 && (double)dead * (double)(live + of_old) >= 2 * (double)(dead + old - of_old) * (double)live;
 }
 
 /* Bytes that were taken since the last collection, on the heap and off it. */
@@ -114,13 +137,23 @@ GC__FN int gc__pace_young(const gc_heap *heap) {
     return young >= budget || sparse ? 1 : 0;
 }
 
+/* Whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
+GC__FN bool gc__pace_is_due(const gc_heap *heap) {
+    size_t old = gc__grown_bytes(heap);
+    if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
+    return old >= heap->pace->full_threshold || gc__pace_is_full(heap);
+}
+
 /* Which generation a spent nursery calls for. */
 GC__FN int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
-    size_t old = gc__grown_bytes(heap);
-    if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
-    if (old >= heap->pace->full_threshold || gc__pace_is_full(heap)) return 2;
+    if (gc__pace_is_due(heap)) return gc__pace_is_for_young(heap) ? 1 : 2;
     return gc__pace_young(heap);
+}
+
+/* Whether the nursery grows instead: most of it is likely to survive. */
+GC__FN bool gc__pace_waits(const gc_heap *heap, int generation) {
+    return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
 GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
@@ -178,6 +211,18 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     return gc__nursery_in_time(heap);
 }
 
+/* After a full collection, which does not tell survivors of generation 1 from those of generation 2: how much of the latter has
+   survived in regions that stayed, from which the rest follows. */
+GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
+    const gc__cycle *cycle = heap->cycle;
+    gc__pace *pace = heap->pace;
+    size_t young = cycle->condemned_bytes[1], old = cycle->condemned_bytes[2];
+    if (cycle->marking != GC__MARKING_NONE || heap->collection.compacting || cycle->staying_bytes < old / 8) return;
+    pace->old_survival = (unsigned)gc__min(100, cycle->staying_kept_bytes / (cycle->staying_bytes / 100 + 1) + 1);
+    size_t of_old = old / 100 * pace->old_survival;
+    if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
+}
+
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
@@ -188,6 +233,7 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
+    if (generation == 2) gc__pace_survival_old(heap, survivors[2]);
 }
 
 /* The nursery of a heap without generations: a share of what is live. */
@@ -244,18 +290,25 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
+/* About how much of the holes mutators have. */
+GC__FN size_t gc__pace_recycled(const gc_heap *heap) {
+    size_t recycled = heap->nursery_survivor_bytes, all = gc__grown_bytes(heap) + heap->generation_bytes[1];
+    return (size_t)((double)gc__pace_holes(heap) * (double)recycled / (double)gc__max(all, 1));
+}
+
 /* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
    memory is taken whole; where pauses have a goal, time is short. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
-    size_t left = gc__bytes_to_goal(heap), copies = gc__pace_copies(heap);
-    left -= gc__min(left, copies);
+    size_t used = gc__bytes_in_use(heap) + gc__pace_copies(heap), left = heap->goal_bytes;
+    if (heap->options.non_moving) left += gc__pace_recycled(heap) / 6;
+    left -= gc__min(left, used);
     if (gc__pace_is_all_young(heap)) { /* holes are a nursery, too */
         size_t growth = gc__growth_of(heap, heap->full_bytes);
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
-    nursery = gc__min(nursery, gc__max(gc__max(left, nursery / 2), GC__NURSERY_LEAST));
+    nursery = gc__min(nursery, gc__max(gc__max(left, gc__nursery_near_goal(heap)), GC__NURSERY_LEAST));
     return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 

@@ -87,10 +87,18 @@ GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
     return bytes;
 }
 
-/* The bytes that copies may take up to the goal, but enough for some; as many as they like if all is to be compacted. */
+/* The bytes of objects, as the last collection has left them, and of those allocated since. */
+GC__FN size_t gc__objects_bytes(const gc_heap *heap) {
+    return gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
+           heap->generation_bytes[2];
+}
+
+/* The bytes that copies may take up to the goal, but enough to free some of the holes; as many as they like if all is to be
+   compacted. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
-    return gc__max(gc__bytes_to_goal(heap), heap->full_bytes / 8 + GC_REGION_BYTES);
+    size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
+    return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / 8, holes) + GC_REGION_BYTES);
 }
 
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
@@ -237,6 +245,8 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
         bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
     heap->cycle->evacuate_partly = percent;
     heap->cycle->evacuate_partly_bytes = bytes;
+    heap->cycle->evacuate_old_partly = percent <= heap->cycle->evacuate_old;
+    heap->cycle->evacuate_young_partly = percent <= heap->cycle->evacuate_young;
     if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
@@ -277,9 +287,8 @@ GC__FN bool gc__is_fragmented(const gc_heap *heap) {
 /* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which
    is to find stores into old objects, survivors grow older as in any heap. */
 GC__FN bool gc__is_spread(const gc_heap *heap) {
-    size_t bytes = gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
-                   heap->generation_bytes[2];
-    return gc__bytes_in_use(heap) - gc__external_bytes(heap) > bytes + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
+    size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap);
+    return used > gc__objects_bytes(heap) + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
 /* Whether all objects that could be moved are old and in one region, so that copies of them would take as much. */
@@ -344,8 +353,9 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     if (heap->options.stress) return move;
     if (gc__is_staying(heap, region)) return GC__MARK;
     int percent = (int)gc__predicted_percent(heap, region);
-    if (percent <= (gc__is_survivor(heap, region) ? heap->cycle->evacuate_old : heap->cycle->evacuate_young))
-        return move;
+    bool old = gc__is_survivor(heap, region);
+    if (percent <= (old ? heap->cycle->evacuate_old : heap->cycle->evacuate_young)) return move;
+    if (!(old ? heap->cycle->evacuate_old_partly : heap->cycle->evacuate_young_partly)) return GC__MARK;
     size_t bytes = gc__most_bytes(heap, region);
     if (percent == heap->cycle->evacuate_partly && heap->cycle->into_holes)
         bytes += gc__hole_room(region, heap->cycle->into_holes_mean);
@@ -388,6 +398,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t older = gc__target_generation(heap, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
+    if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;

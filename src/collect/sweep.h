@@ -69,6 +69,8 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
+        if (condemned->generation == 2 && condemned->verdict == GC__MARK)
+            heap->cycle->staying_kept_bytes += condemned->live_bytes;
         condemned->leaving = false;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);

@@ -135,6 +135,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     gc__pace_goal(heap, 0);
     pace->survival[0] = 20;
     pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
+    pace->old_survival = 100;
 }
 
 /* The record of a heap that holds nothing yet; NULL with gc__fail. */

@@ -33,6 +33,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
+    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
     gc__heap_flush_for_callbacks(heap);
     gc__log_flush();
     GC__HOST_SCOPE;
@@ -310,8 +311,8 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
         gc__marking marking = gc__pace_marking(heap, &generation);
         if (marking)
             gc__collect_marking(heap, marking, GC_REASON_GROWTH);
-        else if (generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows)
-            gc__count(&heap->budget_bytes, heap->pace->nursery_bytes);
+        else if (gc__pace_waits(heap, generation))
+            gc__count(&heap->budget_bytes, gc__pace_step(heap));
         else
             gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
     }

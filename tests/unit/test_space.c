@@ -264,6 +264,57 @@ static void copies_keep_to_the_goal(void) {
     end();
 }
 
+/* Puts new objects into a ring, and so drops those that are there. */
+static void go_round(vector *ring, size_t size, size_t total) {
+    GC_ROOTS(gc, ring);
+    for (size_t i = 0; i < total / size; i++) {
+        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        gc_store(gc, &ring->items[i % ring->header.length], b);
+    }
+}
+
+/* Where old objects live on, what was promoted and has died is freed without looking at them. */
+static void young_collections_suffice(void) {
+    size_t live = (size_t)6 << 20;
+    begin(&(gc_options){.nursery_bytes = live});
+    vector *old = NULL, *ring = NULL;
+    GC_ROOTS(gc, old, ring);
+    old = new_vector(live / 64);
+    go_round(old, 64 - sizeof(void *), live);
+    ring = new_vector(live / 3 / 64);
+    go_round(ring, 64, 8 * live);
+    gc_stats before = stats();
+    go_round(ring, 64, 40 * live);
+    gc_stats after = stats();
+    unsigned long long young = after.collections[1] - before.collections[1], full = after.collections[2] - before.collections[2];
+    ok(young > 2 * full, "old objects live on: generation 1 is collected %llu times, all %llu times", young, full);
+    end();
+}
+
+/* At the goal dense regions stay, even if half of their objects are expected to be dead: copies that go beyond it must free holes
+   that are known. */
+static void dense_regions_stay(void) {
+    size_t live = 16 * GC_REGION_BYTES;
+    begin(&(gc_options){.nursery_bytes = 4 * live});
+    vector *old = new_vector(live / 64), *young = NULL;
+    GC_ROOTS(gc, old, young);
+    go_round(old, 64, live);
+    full();
+    full();
+    young = new_vector(live / 64);
+    go_round(young, 64, live);
+    heap->pace->survival[0] = 100;
+    heap->pace->survival[2] = 50;
+    heap->goal_bytes = gc__bytes_in_use(heap);
+    heap->collection.generation = 2;
+    heap->collection.compacting = false;
+    ok(gc__goal_left(heap) <= 3 * GC_REGION_BYTES, "at most %zu KiB of copies go beyond the goal", gc__goal_left(heap) >> 10);
+    size_t before = (size_t)stats().moved_bytes;
+    full();
+    is(stats().moved_bytes - before, 0, "and dense regions stay as they are");
+    end();
+}
+
 static void small_heaps(void) {
     size_t held = held_at_most(100000, 50, &(gc_options){0});
     ok(held <= (size_t)1 << 20, "a heap with 100 kB live holds %zu KiB, and tables of %zu KiB", held >> 10, stats().table_bytes >> 10);
@@ -623,6 +674,8 @@ int main(void) {
     grows_as_said();
     small_heaps_have_generations();
     copies_keep_to_the_goal();
+    young_collections_suffice();
+    dense_regions_stay();
     small_heaps();
     changed_limit();
     soft_limit();
