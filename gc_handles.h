@@ -306,8 +306,8 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 
    youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
    Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
-   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. Each store also
-   ends that the clump is settled, after the place was written.
+   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. A segment is young
+   if any of its clumps has a youth. Each store also ends that the clump's handles are settled, after the place was written.
 
    Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
 
@@ -321,17 +321,25 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #define GC__HANDLE_BLOCKS 96
 #define GC__HANDLE_BLOCK 64
 #define GC__HANDLE_CLUMP 16
+#define GC__BLOCK_CLUMPS (GC__HANDLE_BLOCK / GC__HANDLE_CLUMP)
+#define GC__HANDLE_CLUMPS (GC__HANDLE_BLOCKS * GC__BLOCK_CLUMPS)
+#define GC__HANDLE_PIECE 64 /* clumps, the unit in which collections choose what they look at */
+#define GC__HANDLE_PIECES (GC__HANDLE_CLUMPS / GC__HANDLE_PIECE)
+#define GC__PIECE_BLOCKS (GC__HANDLE_PIECE / GC__BLOCK_CLUMPS)
+#define GC__CHOSEN_SHIFT 4 /* a chosen piece is the segment, the kinds in it, as bits, and its number */
 #define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
 #define GC__HANDLE_CACHE_MAX 512 /* free places that a thread keeps of a kind */
 #define GC__HANDLE_TAG_SHIFT 48
 #define GC__HANDLE_FREE ((uintptr_t)1)
+#define GC__ALL_SETTLED 0xFFFFu /* the bits of a clump */
 
 typedef struct gc__handle_segment {
     struct gc__handle_segment *next;
     gc_heap *heap;
-    uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
-    uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
-    uint8_t settled[GC__HANDLE_PLACES / GC__HANDLE_CLUMP]; /* atomic; 1: see gc__clump_settle */
+    uint8_t young;                       /* atomic; 0: all of `youth` is */
+    uint8_t kinds[GC__HANDLE_BLOCKS];    /* GC_HANDLE_KINDS: the block is free */
+    uint8_t youth[GC__HANDLE_CLUMPS];    /* atomic */
+    uint16_t settled[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle: see gc__clump_settle */
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
@@ -348,11 +356,17 @@ typedef struct gc__handles {
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
     gc__handle_cache free_blocks;           /* the first places of free blocks */
+    uintptr_t *chosen;                      /* has room for all pieces: see gc__clumps_choose */
+    size_t chosen_count, segment_count;
+    unsigned least; /* the least youth of clumps that are looked at */
+    bool skips;     /* settled handles are not */
     gc__words waiting, ready;               /* during a collection: what waits for keys, and what need not any more */
     size_t indexed;                         /* the waits before this word are in the next */
     gc__map keys;
 } gc__handles;
 
+GC__STATIC_ASSERT(GC__BLOCK_CLUMPS == 4 && GC__HANDLE_CLUMPS % GC__HANDLE_PIECE == 0, "the pieces of a segment");
+GC__STATIC_ASSERT(GC__HANDLE_PIECES <= 1u << GC__CHOSEN_SHIFT && GC_HANDLE_KINDS + GC__CHOSEN_SHIFT < 16, "what names a piece");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
 
 GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
@@ -385,8 +399,11 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
 
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
     uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
-    if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
-    __atomic_store_n(&segment->settled[index / GC__HANDLE_CLUMP], (uint8_t)0, __ATOMIC_RELEASE);
+    if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) {
+        __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
+        __atomic_store_n(&segment->young, (uint8_t)1, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&segment->settled[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
 /* Free places. */
@@ -416,7 +433,10 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
-    void *memory;
+    size_t pieces = (handles->segment_count + 1) * GC__HANDLE_PIECES;
+    void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
+    if (!memory) return false;
+    handles->chosen = (uintptr_t *)memory;
     /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow directly. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
     gc__handle_segment *segment = (gc__handle_segment *)memory;
@@ -425,6 +445,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     segment->heap = heap;
     segment->next = handles->segments;
     handles->segments = segment;
+    handles->segment_count++;
     __atomic_fetch_add(&heap->beside_bytes, GC__HANDLE_SEGMENT_BYTES, __ATOMIC_RELAXED);
     for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
         gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
@@ -747,6 +768,7 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
         for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) free(segment->extras[block]);
         free(segment);
     }
+    free(heap->handles->chosen);
     gc__words_free(&heap->handles->waiting);
     gc__words_free(&heap->handles->ready);
     gc__map_free(&heap->handles->keys);
@@ -1383,6 +1405,143 @@ static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace
 #else
 static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
 #endif
+/* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
+
+   A handle is settled if it is free, or empty, or refers to an object of generation 2 that is marked and will not move, and so
+   does its dependent. Between the marker's look and the end of the cycle a place can come to refer to another object by a store
+   only, and each store ends that the handles of its clump are settled, after the place was written. */
+
+
+#define GC__SETTLE_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
+#define GC__SETTLE_CLUMPS 32 /* looked at while the lock of the handles is held */
+#define GC__SETTLE_FEW 256   /* clumps that were stored to during a pass: no more than the last collection looks at soon */
+#define GC__SETTLE_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
+
+GC__FN bool gc__is_settled(uintptr_t object) {
+    if (!gc__in_arena(object)) return true;
+    unsigned age = gc__barrier_age(&gc__tables, object);
+    return age & GC__AGE_MARKING && !(age & GC__AGE_LEAVING) && gc__shade_bit(gc__cycle_marks, object);
+}
+
+/* Whether the handle is settled. If `shaded` is not NULL, a marked object's dependent is shaded; it tells whether any was. */
+GC__FN bool gc__handle_settles(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
+    uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+    if (gc__place_is_empty(object)) return true;
+    if (!gc__is_settled(object)) return false;
+    if (!dependent) return true;
+    uintptr_t other = __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED);
+    if (gc__is_settled(other)) return true;
+    if (!shaded) return false;
+    if (gc__is_marking(other)) gc__marker_shade(segment->heap, other);
+    *shaded = true;
+    return gc__is_settled(other);
+}
+
+/* Finds out which of the clump's other handles are settled, too, from now on. `shaded` as above. */
+GC__FN void gc__clump_settle(gc__handle_segment *segment, size_t clump, bool *shaded) {
+    size_t first = clump * GC__HANDLE_CLUMP;
+    gc_handle_kind kind = gc__handle_kind(segment, first);
+    uint16_t all = GC__ALL_SETTLED;
+    uint16_t settled = __atomic_exchange_n(&segment->settled[clump], all, __ATOMIC_ACQ_REL); /* before its places are read */
+    for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
+        if (settled >> i & 1) continue;
+        bool settles = kind == GC_HANDLE_KINDS || gc__handle_settles(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
+        settled |= (uint16_t)((unsigned)settles << i);
+    }
+    /* Unless a store has come since, and none of them is. */
+    __atomic_compare_exchange_n(&segment->settled[clump], &all, settled, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* A cycle begins. */
+GC__FN void gc__handles_unsettle(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
+        memset(segment->settled, 0, sizeof segment->settled);
+    marker->settling = NULL;
+    marker->settle_passes = GC__SETTLE_PASSES;
+    marker->stored = SIZE_MAX;
+}
+
+/* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
+GC__FN bool gc__handles_settle(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
+    if (!marker->settling && marker->settle_passes) {
+        marker->settling = heap->handles->segments;
+        marker->settle_from = 0;
+        marker->settle_passes--;
+        marker->settle_again = false;
+        marker->stored_before = marker->stored;
+        marker->stored = 0;
+    }
+    gc__handle_segment *segment = marker->settling;
+    for (size_t left = GC__SETTLE_CLUMPS; segment && left;) {
+        size_t clump = marker->settle_from++;
+        unsigned settled = __atomic_load_n(&segment->settled[clump], __ATOMIC_RELAXED);
+        if (settled != GC__ALL_SETTLED) {
+            marker->stored += !settled;
+            gc__clump_settle(segment, clump, &marker->settle_again);
+            left--;
+        }
+        if (marker->settle_from < GC__HANDLE_CLUMPS) continue;
+        marker->settling = segment = segment->next;
+        marker->settle_from = 0;
+    }
+    /* Another pass is worth while as long as each leaves less to do for the next; or after the next collection. */
+    bool fewer = marker->stored > GC__SETTLE_FEW && marker->stored < marker->stored_before / 2;
+    if (!segment && !marker->settle_again) marker->settle_passes = fewer;
+    bool more = segment || marker->settle_passes;
+    gc__lock_release(&heap->handles->lock);
+    return more;
+}
+
+GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
+    for (size_t i = clump * GC__HANDLE_CLUMP; i < (clump + 1) * GC__HANDLE_CLUMP; i++) {
+        uintptr_t object = segment->places[i];
+        if (gc__is_marking(object)) __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6]);
+    }
+}
+
+/* The last collection has begun: looks again at clumps that were stored to; of most of their handles nothing has changed. The
+   world is stopped. */
+GC__FN void gc__handles_settle_last(gc_heap *heap) {
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
+        for (size_t clump = 0; clump < GC__HANDLE_CLUMPS; clump++) {
+            uint64_t block;
+            memcpy(&block, &segment->settled[clump / GC__BLOCK_CLUMPS * GC__BLOCK_CLUMPS], sizeof block);
+            if (block == ~(uint64_t)0) clump |= GC__BLOCK_CLUMPS - 1;
+            if (segment->settled[clump]) continue;
+            gc__clump_await(segment, clump);
+            gc__clump_settle(segment, clump, NULL);
+        }
+}
+
+/* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
+   is memory to note some. */
+GC__FN bool gc__finalizers_settle(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    bool room = true;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    const uintptr_t *words = all->registered.words;
+    for (size_t i = 0; room && i < GC__SETTLE_PAIRS && all->looked < all->start[1]; i++) {
+        gc__finalizer_await(all, all->looked + 2 * GC__FIFO);
+        uintptr_t object = words[all->looked];
+        room = !object || gc__is_settled(object) || gc__shade_push(heap, &all->unmarked, all->looked);
+        if (room) all->looked += 2;
+    }
+    bool more = room && all->looked < all->start[1];
+    gc__lock_release(&all->lock);
+    return more;
+}
+
+/* Nothing is being marked: packs some of the list, if much of it is empty. The marker's lock is held. False: there is no need. */
+GC__FN bool gc__finalizers_pack_next(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    if (!gc__lock_try(&all->lock)) return true;
+    bool more = (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_pack_some(all, GC__SETTLE_PAIRS);
+    gc__lock_release(&all->lock);
+    return more;
+}
 /* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
    Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached
    objects are traced, to a fixpoint; short weak handles are cleared; objects with finalizers that were not reached are queued,
@@ -1390,71 +1549,100 @@ static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that su
    phase. */
 
 
-/* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
-typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first);
+/* Of clumps of the kinds (a mask) f is called for handles whose objects may be of the condemned generations: some that follow one
+   another, or, if `whole`, all of the clump. */
+typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first, size_t count);
 
 typedef struct gc__clumps {
-    gc_heap *heap;
-    unsigned kinds, least; /* the least youth of a clump */
+    const gc__handles *handles;
+    unsigned kinds;
+    bool whole;
     gc__clump_function f;
     void *context;
-    bool skips; /* clumps that are settled */
 } gc__clumps;
 
-#define GC__EIGHT_SETTLED 0x0101010101010101u
+/* Whether there is nothing to look at in the piece. */
+GC__FN bool gc__piece_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
+    uint64_t words[GC__HANDLE_PIECE / 4], some = 0, all = ~(uint64_t)0;
+    size_t from = piece * GC__HANDLE_PIECE;
+    if (handles->least) {
+        memcpy(words, &segment->youth[from], GC__HANDLE_PIECE);
+        for (size_t i = 0; i < GC__HANDLE_PIECE / 8; i++) some |= words[i];
+        return !some;
+    }
+    memcpy(words, &segment->settled[from], sizeof words);
+    for (size_t i = 0; i < GC__HANDLE_PIECE / 4; i++) all &= words[i];
+    return handles->skips && all == ~(uint64_t)0;
+}
 
-/* Those of the segment in [from, end), multiples of 8. */
-GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, size_t from, size_t end) {
-    for (size_t eight = from; eight < end; eight += 8) {
-        uint64_t some, settled;
-        memcpy(&some, &segment->youth[eight], 8);
-        memcpy(&settled, &segment->settled[eight], 8);
-        if (!some && (all->least || (all->skips && settled == GC__EIGHT_SETTLED))) continue;
-        for (size_t clump = eight; clump < eight + 8; clump++) {
-            size_t first = clump * GC__HANDLE_CLUMP;
-            if (all->skips && segment->settled[clump] && !segment->youth[clump]) continue;
-            if (segment->youth[clump] >= all->least && (all->kinds >> gc__handle_kind(segment, first) & 1))
-                all->f(all->context, segment, first);
+/* Chooses the pieces of segments that are looked at from now on: those with objects that may be of generations up to the given
+   one, if `skips` without those whose handles are all settled. So the others are passed over once, not for each kind again. The
+   world is stopped, and the lock of the handles is held. */
+GC__FN void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
+    gc__handles *handles = heap->handles;
+    handles->least = generation < 2 ? 2u - (unsigned)generation : 0;
+    handles->skips = skips;
+    handles->chosen_count = 0;
+    for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next) {
+        if (handles->least && !segment->young) continue;
+        for (size_t piece = 0; piece < GC__HANDLE_PIECES; piece++) {
+            if (gc__piece_is_idle(handles, segment, piece)) continue;
+            uintptr_t kinds = 0;
+            for (size_t i = 0; i < GC__PIECE_BLOCKS; i++) kinds |= 1u << segment->kinds[piece * GC__PIECE_BLOCKS + i];
+            handles->chosen[handles->chosen_count++] = (uintptr_t)segment + (kinds << GC__CHOSEN_SHIFT) + piece;
         }
     }
 }
 
-GC__FN gc__clumps gc__clumps_which(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
-                                   bool skips) {
-    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context, skips};
-    return all;
+GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, size_t clump) {
+    unsigned settled = all->handles->skips ? segment->settled[clump] : 0, left = GC__ALL_SETTLED & ~settled;
+    size_t first = clump * GC__HANDLE_CLUMP;
+    if (segment->youth[clump] < all->handles->least) return;
+    if (all->whole && left) left = GC__ALL_SETTLED;
+    while (left) {
+        unsigned from = (unsigned)__builtin_ctz(left), count = (unsigned)__builtin_ctz(~(left >> from));
+        all->f(all->context, segment, first + from, count);
+        left &= left + (1u << from);
+    }
 }
 
-GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
-                            bool skips) {
-    const gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context, skips);
-    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
-        gc__clumps_of(&all, segment, 0, sizeof segment->youth);
+/* Those of a block, which has four. Objects only get older in a collection that passes over settled handles, so of clumps without
+   young ones the age stays. */
+GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segment, size_t block) {
+    size_t first = block * GC__BLOCK_CLUMPS;
+    uint64_t settled;
+    uint32_t youth;
+    if (!(all->kinds >> segment->kinds[block] & 1)) return;
+    memcpy(&settled, &segment->settled[first], sizeof settled);
+    memcpy(&youth, &segment->youth[first], sizeof youth);
+    if (all->handles->skips && (settled == ~(uint64_t)0 || (all->whole && !youth))) return;
+    if (all->handles->least && !youth) return;
+    for (size_t clump = first; clump < first + GC__BLOCK_CLUMPS; clump++) gc__clump_visit(all, segment, clump);
 }
-
-#define GC__UNIT_CLUMPS 64
 
 GC__FN void gc__clumps_unit(void *context, size_t unit) {
     const gc__clumps *all = (const gc__clumps *)context;
-    gc__handle_segment *segment = all->heap->handles->segments;
-    size_t each = sizeof segment->youth / GC__UNIT_CLUMPS;
-    for (size_t i = unit / each; i; i--) segment = segment->next;
-    size_t from = unit % each * GC__UNIT_CLUMPS;
-    gc__clumps_of(all, segment, from, from + GC__UNIT_CLUMPS);
+    uintptr_t chosen = all->handles->chosen[unit];
+    gc__handle_segment *segment = gc__handle_segment_of(chosen);
+    if (!((chosen >> GC__CHOSEN_SHIFT) & all->kinds & ((1u << GC_HANDLE_KINDS) - 1))) return;
+    size_t from = (chosen & (((uintptr_t)1 << GC__CHOSEN_SHIFT) - 1)) * GC__PIECE_BLOCKS;
+    for (size_t block = from; block < from + GC__PIECE_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
-/* Whether the collection that runs has nothing to do for settled clumps. */
-GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINISH; }
+/* In the chosen pieces. */
+GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
+    gc__clumps all = {heap->handles, kinds, false, f, context};
+    for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
+}
 
 /* The same, where f changes nothing but the clump: by any thread. */
-GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, int generation, gc__clump_function f) {
-    bool skips = gc__settled_are_skipped(worker->heap);
-    gc__clumps all = gc__clumps_which(worker->heap, kinds, generation, f, NULL, skips);
-    size_t units = 0;
-    for (const gc__handle_segment *segment = all.heap->handles->segments; segment; segment = segment->next)
-        units += sizeof segment->youth / GC__UNIT_CLUMPS;
-    gc__crew_each(worker, units, gc__clumps_unit, &all);
+GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
+    gc__clumps all = {worker->heap->handles, kinds, whole, f, NULL};
+    gc__crew_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
+
+/* Whether the collection that runs has nothing to do for settled handles. */
+GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINISH; }
 
 /* Roots. Free places look like slots that refer to no heap. */
 
@@ -1463,18 +1651,18 @@ typedef struct gc__handle_visitor {
     gc_visitor *visitor;
 } gc__handle_visitor;
 
-GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, 0);
+GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, 0);
 }
 
-GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_SLOT_PINNED);
+GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, GC_SLOT_PINNED);
 }
 
-GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
     const gc_options *options = &all->heap->options;
-    for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
+    for (size_t i = first; options->handle_is_held && i < first + count; i++) {
         gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place)) continue;
         void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
@@ -1483,37 +1671,39 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     }
 }
 
-GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), GC__HANDLE_CLUMP, 0);
+GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), count, 0);
 }
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
-    bool skips = gc__settled_are_skipped(heap) && !heap->options.checkmark; /* which begins with all roots */
-    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all, false);
-    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all, skips);
-    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all, skips);
+    bool skips = gc__settled_are_skipped(heap);
+    if (skips) gc__handles_settle_last(heap);
+    gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* which begins with all roots */
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
     gc__finalizers_visit_queued(heap, visitor);
 }
 
 /* Clearing. */
 
-GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     (void)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++)
+    for (size_t i = first; i < first + count; i++)
         segment->places[i] = gc__address_after_trace(segment->places[i]);
 }
 
-GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     gc_word *extra = gc__handle_extra(segment, first);
-    gc__handles_clear_clump(context, segment, first);
-    for (size_t i = 0; i < GC__HANDLE_CLUMP; i++)
+    gc__handles_clear_clump(context, segment, first, count);
+    for (size_t i = 0; i < count; i++)
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
 /* Dependent handles: the dependent waits for the object. */
-GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first) {
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    for (size_t i = first; i < first + count; i++) {
         const gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
         gc__wait((gc__worker *)context, *place, (uintptr_t)gc__handle_extra(segment, i));
@@ -1522,11 +1712,11 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
 
 /* Youth, and free blocks. */
 
-GC__FN void gc__handles_age_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_age_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     uint8_t youngest = 0;
     bool dependent = gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT;
     (void)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+    for (size_t i = first; i < first + count; i++) {
         uint8_t youth = gc__youth(segment->places[i]);
         if (youth > youngest) youngest = youth;
         if (dependent && (youth = gc__youth(*gc__handle_extra(segment, i))) > youngest) youngest = youth;
@@ -1564,14 +1754,25 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
 GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles->lock); }
 GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles->lock); }
 
+/* The clumps that were looked at have their youth. */
+GC__FN void gc__handles_age_segments(gc__handles *handles) {
+    static const uint8_t none[GC__HANDLE_CLUMPS] = {0};
+    for (size_t i = 0; i < handles->chosen_count; i++) {
+        gc__handle_segment *segment = gc__handle_segment_of(handles->chosen[i]);
+        if (i && gc__handle_segment_of(handles->chosen[i - 1]) == segment) continue;
+        segment->young = memcmp(segment->youth, none, sizeof none) != 0;
+    }
+}
+
 GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     gc__waits_begin(heap);
-    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker, gc__settled_are_skipped(heap));
+    gc__clumps_choose(heap, generation, gc__settled_are_skipped(heap));
+    gc__clumps_each(heap, dependent, gc__dependents_gather, worker);
     gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
-    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump);
+    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
     gc__notes_clear(heap, false);
     gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
@@ -1579,34 +1780,37 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     /* Everything that survives this collection has been reached. */
     gc__phase_note(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
-    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump);
-    gc__clumps_share(worker, dependent, generation, gc__dependents_clear_clump);
+    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK_LONG, false, gc__handles_clear_clump);
+    gc__clumps_share(worker, dependent, false, gc__dependents_clear_clump);
     gc__notes_clear(heap, true);
-    gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump);
+    gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, true, gc__handles_age_clump);
+    gc__handles_age_segments(heap->handles);
     if (generation == 2 && !gc__settled_are_skipped(heap)) gc__handles_chain(heap);
 }
 
 /* For verify. */
 
-GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
     uint8_t noted = segment->youth[first / GC__HANDLE_CLUMP];
-    gc__handles_age_clump(NULL, segment, first);
-    if (segment->youth[first / GC__HANDLE_CLUMP] > noted)
+    gc__handles_age_clump(NULL, segment, first, count);
+    if (segment->youth[first / GC__HANDLE_CLUMP] > noted || (noted && !segment->young))
         gc__fatal(
             &all->heap->options,
             "verify (collection %llu): the handles at %p refer to an object that is younger than noted: a fault of "
             "the collector, or an object was stored without gc_handle_set",
             (unsigned long long)all->heap->collection.number, (void *)&segment->places[first]);
     segment->youth[first / GC__HANDLE_CLUMP] = noted;
-    gc__handles_visit_strong(context, segment, first);
-    if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT) gc__handles_visit_dependents(context, segment, first);
+    gc__handles_visit_strong(context, segment, first, count);
+    if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT)
+        gc__handles_visit_dependents(context, segment, first, count);
 }
 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
     gc__lock_take(&heap->handles->lock);
-    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all, false);
+    gc__clumps_choose(heap, 2, false);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, gc__handles_check_clump, &all);
     gc__lock_release(&heap->handles->lock);
     gc__finalizers_visit_queued(heap, visitor);
     gc__finalizers_visit_registered(heap, visitor);
@@ -1618,9 +1822,9 @@ typedef struct gc__dependent_checker {
     bool any;
 } gc__dependent_checker;
 
-GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+    for (size_t i = first; i < first + count; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];
         if (gc__place_is_empty(place) || !checker->reached(checker->visitor, place)) continue;
         if (checker->reached(checker->visitor, *extra)) continue;
@@ -1632,7 +1836,8 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                   bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
-    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker, false);
+    gc__clumps_choose(heap, 2, false);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, gc__dependents_check_clump, &checker);
     return checker.any;
 }
 /* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of

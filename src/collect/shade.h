@@ -49,8 +49,9 @@ typedef struct gc__marker {
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
-    size_t settle_from, settle_passes;
-    bool settle_again;            /* another pass may find more */
+    size_t settle_from, settle_passes; /* how many more such passes there may be */
+    size_t stored, stored_before;      /* clumps that this pass, and the last one, has found stored to */
+    bool settle_again;            /* this one has shaded an object, so another one may find more */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */

@@ -1,8 +1,8 @@
 /* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
 
-   A clump is settled if each of its handles is free, or empty, or refers to an object of generation 2 that is marked and will not
-   move, and so does its dependent. Between the marker's look and the end of the cycle a place can come to refer to another
-   object by a store only, and each store ends that the clump is settled, after the place was written. */
+   A handle is settled if it is free, or empty, or refers to an object of generation 2 that is marked and will not move, and so
+   does its dependent. Between the marker's look and the end of the cycle a place can come to refer to another object by a store
+   only, and each store ends that the handles of its clump are settled, after the place was written. */
 #pragma once
 
 #include "../collect/marker.h"
@@ -11,6 +11,7 @@
 
 #define GC__SETTLE_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
 #define GC__SETTLE_CLUMPS 32 /* looked at while the lock of the handles is held */
+#define GC__SETTLE_FEW 256   /* clumps that were stored to during a pass: no more than the last collection looks at soon */
 #define GC__SETTLE_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
 
 GC__FN bool gc__is_settled(uintptr_t object) {
@@ -19,27 +20,33 @@ GC__FN bool gc__is_settled(uintptr_t object) {
     return age & GC__AGE_MARKING && !(age & GC__AGE_LEAVING) && gc__shade_bit(gc__cycle_marks, object);
 }
 
-/* The clump is settled from now on, if it can be and has no young objects. Dependents of marked objects are shaded. Returns
-   whether any was. */
-GC__FN bool gc__clump_settle(gc__handle_segment *segment, size_t clump) {
+/* Whether the handle is settled. If `shaded` is not NULL, a marked object's dependent is shaded; it tells whether any was. */
+GC__FN bool gc__handle_settles(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
+    uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
+    if (gc__place_is_empty(object)) return true;
+    if (!gc__is_settled(object)) return false;
+    if (!dependent) return true;
+    uintptr_t other = __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED);
+    if (gc__is_settled(other)) return true;
+    if (!shaded) return false;
+    if (gc__is_marking(other)) gc__marker_shade(segment->heap, other);
+    *shaded = true;
+    return gc__is_settled(other);
+}
+
+/* Finds out which of the clump's other handles are settled, too, from now on. `shaded` as above. */
+GC__FN void gc__clump_settle(gc__handle_segment *segment, size_t clump, bool *shaded) {
     size_t first = clump * GC__HANDLE_CLUMP;
-    bool dependent = gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT, settles = true, shaded = false;
-    if (__atomic_load_n(&segment->youth[clump], __ATOMIC_RELAXED)) return false;
-    (void)__atomic_exchange_n(&segment->settled[clump], (uint8_t)1, __ATOMIC_ACQ_REL); /* before its places are read */
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
-        uintptr_t object = __atomic_load_n(&segment->places[i], __ATOMIC_RELAXED);
-        if (gc__place_is_empty(object)) continue;
-        bool reached = gc__is_settled(object);
-        settles &= reached;
-        if (!dependent || !reached) continue;
-        uintptr_t other = __atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
-        if (gc__is_settled(other)) continue;
-        if (gc__is_marking(other)) gc__marker_shade(segment->heap, other);
-        shaded = true;
-        settles &= gc__is_settled(other);
+    gc_handle_kind kind = gc__handle_kind(segment, first);
+    uint16_t all = GC__ALL_SETTLED;
+    uint16_t settled = __atomic_exchange_n(&segment->settled[clump], all, __ATOMIC_ACQ_REL); /* before its places are read */
+    for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
+        if (settled >> i & 1) continue;
+        bool settles = kind == GC_HANDLE_KINDS || gc__handle_settles(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
+        settled |= (uint16_t)((unsigned)settles << i);
     }
-    if (!settles) __atomic_store_n(&segment->settled[clump], (uint8_t)0, __ATOMIC_RELAXED);
-    return shaded;
+    /* Unless a store has come since, and none of them is. */
+    __atomic_compare_exchange_n(&segment->settled[clump], &all, settled, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* A cycle begins. */
@@ -48,31 +55,62 @@ GC__FN void gc__handles_unsettle(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->settled, 0, sizeof segment->settled);
     marker->settling = NULL;
-    marker->settle_passes = 0;
-    marker->settle_again = true;
+    marker->settle_passes = GC__SETTLE_PASSES;
+    marker->stored = SIZE_MAX;
 }
 
 /* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
 GC__FN bool gc__handles_settle(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
-    if (!marker->settling && marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES) {
+    if (!marker->settling && marker->settle_passes) {
         marker->settling = heap->handles->segments;
         marker->settle_from = 0;
-        marker->settle_passes++;
+        marker->settle_passes--;
         marker->settle_again = false;
+        marker->stored_before = marker->stored;
+        marker->stored = 0;
     }
     gc__handle_segment *segment = marker->settling;
-    for (size_t i = 0; segment && i < GC__SETTLE_CLUMPS; i++) {
+    for (size_t left = GC__SETTLE_CLUMPS; segment && left;) {
         size_t clump = marker->settle_from++;
-        if (gc__handle_kind(segment, clump * GC__HANDLE_CLUMP) < GC_HANDLE_KINDS)
-            marker->settle_again |= gc__clump_settle(segment, clump);
-        if (marker->settle_from < sizeof segment->settled) continue;
+        unsigned settled = __atomic_load_n(&segment->settled[clump], __ATOMIC_RELAXED);
+        if (settled != GC__ALL_SETTLED) {
+            marker->stored += !settled;
+            gc__clump_settle(segment, clump, &marker->settle_again);
+            left--;
+        }
+        if (marker->settle_from < GC__HANDLE_CLUMPS) continue;
         marker->settling = segment = segment->next;
         marker->settle_from = 0;
     }
+    /* Another pass is worth while as long as each leaves less to do for the next; or after the next collection. */
+    bool fewer = marker->stored > GC__SETTLE_FEW && marker->stored < marker->stored_before / 2;
+    if (!segment && !marker->settle_again) marker->settle_passes = fewer;
+    bool more = segment || marker->settle_passes;
     gc__lock_release(&heap->handles->lock);
-    return segment || (marker->settle_again && marker->settle_passes < GC__SETTLE_PASSES);
+    return more;
+}
+
+GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
+    for (size_t i = clump * GC__HANDLE_CLUMP; i < (clump + 1) * GC__HANDLE_CLUMP; i++) {
+        uintptr_t object = segment->places[i];
+        if (gc__is_marking(object)) __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6]);
+    }
+}
+
+/* The last collection has begun: looks again at clumps that were stored to; of most of their handles nothing has changed. The
+   world is stopped. */
+GC__FN void gc__handles_settle_last(gc_heap *heap) {
+    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
+        for (size_t clump = 0; clump < GC__HANDLE_CLUMPS; clump++) {
+            uint64_t block;
+            memcpy(&block, &segment->settled[clump / GC__BLOCK_CLUMPS * GC__BLOCK_CLUMPS], sizeof block);
+            if (block == ~(uint64_t)0) clump |= GC__BLOCK_CLUMPS - 1;
+            if (segment->settled[clump]) continue;
+            gc__clump_await(segment, clump);
+            gc__clump_settle(segment, clump, NULL);
+        }
 }
 
 /* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there

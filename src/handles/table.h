@@ -6,8 +6,8 @@
 
    youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
    Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
-   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. Each store also
-   ends that the clump is settled, after the place was written.
+   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. A segment is young
+   if any of its clumps has a youth. Each store also ends that the clump's handles are settled, after the place was written.
 
    Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
 
@@ -26,17 +26,25 @@
 #define GC__HANDLE_BLOCKS 96
 #define GC__HANDLE_BLOCK 64
 #define GC__HANDLE_CLUMP 16
+#define GC__BLOCK_CLUMPS (GC__HANDLE_BLOCK / GC__HANDLE_CLUMP)
+#define GC__HANDLE_CLUMPS (GC__HANDLE_BLOCKS * GC__BLOCK_CLUMPS)
+#define GC__HANDLE_PIECE 64 /* clumps, the unit in which collections choose what they look at */
+#define GC__HANDLE_PIECES (GC__HANDLE_CLUMPS / GC__HANDLE_PIECE)
+#define GC__PIECE_BLOCKS (GC__HANDLE_PIECE / GC__BLOCK_CLUMPS)
+#define GC__CHOSEN_SHIFT 4 /* a chosen piece is the segment, the kinds in it, as bits, and its number */
 #define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
 #define GC__HANDLE_CACHE_MAX 512 /* free places that a thread keeps of a kind */
 #define GC__HANDLE_TAG_SHIFT 48
 #define GC__HANDLE_FREE ((uintptr_t)1)
+#define GC__ALL_SETTLED 0xFFFFu /* the bits of a clump */
 
 typedef struct gc__handle_segment {
     struct gc__handle_segment *next;
     gc_heap *heap;
-    uint8_t kinds[GC__HANDLE_BLOCKS]; /* GC_HANDLE_KINDS: the block is free */
-    uint8_t youth[GC__HANDLE_PLACES / GC__HANDLE_CLUMP];
-    uint8_t settled[GC__HANDLE_PLACES / GC__HANDLE_CLUMP]; /* atomic; 1: see gc__clump_settle */
+    uint8_t young;                       /* atomic; 0: all of `youth` is */
+    uint8_t kinds[GC__HANDLE_BLOCKS];    /* GC_HANDLE_KINDS: the block is free */
+    uint8_t youth[GC__HANDLE_CLUMPS];    /* atomic */
+    uint16_t settled[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle: see gc__clump_settle */
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
@@ -53,11 +61,17 @@ typedef struct gc__handles {
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
     gc__handle_cache free_blocks;           /* the first places of free blocks */
+    uintptr_t *chosen;                      /* has room for all pieces: see gc__clumps_choose */
+    size_t chosen_count, segment_count;
+    unsigned least; /* the least youth of clumps that are looked at */
+    bool skips;     /* settled handles are not */
     gc__words waiting, ready;               /* during a collection: what waits for keys, and what need not any more */
     size_t indexed;                         /* the waits before this word are in the next */
     gc__map keys;
 } gc__handles;
 
+GC__STATIC_ASSERT(GC__BLOCK_CLUMPS == 4 && GC__HANDLE_CLUMPS % GC__HANDLE_PIECE == 0, "the pieces of a segment");
+GC__STATIC_ASSERT(GC__HANDLE_PIECES <= 1u << GC__CHOSEN_SHIFT && GC_HANDLE_KINDS + GC__CHOSEN_SHIFT < 16, "what names a piece");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
 
 GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
@@ -90,8 +104,11 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
 
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
     uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
-    if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
-    __atomic_store_n(&segment->settled[index / GC__HANDLE_CLUMP], (uint8_t)0, __ATOMIC_RELEASE);
+    if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) {
+        __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
+        __atomic_store_n(&segment->young, (uint8_t)1, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&segment->settled[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
 /* Free places. */
@@ -121,7 +138,10 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
-    void *memory;
+    size_t pieces = (handles->segment_count + 1) * GC__HANDLE_PIECES;
+    void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
+    if (!memory) return false;
+    handles->chosen = (uintptr_t *)memory;
     /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow directly. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
     gc__handle_segment *segment = (gc__handle_segment *)memory;
@@ -130,6 +150,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     segment->heap = heap;
     segment->next = handles->segments;
     handles->segments = segment;
+    handles->segment_count++;
     __atomic_fetch_add(&heap->beside_bytes, GC__HANDLE_SEGMENT_BYTES, __ATOMIC_RELAXED);
     for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
         gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
@@ -452,6 +473,7 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
         for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) free(segment->extras[block]);
         free(segment);
     }
+    free(heap->handles->chosen);
     gc__words_free(&heap->handles->waiting);
     gc__words_free(&heap->handles->ready);
     gc__map_free(&heap->handles->keys);

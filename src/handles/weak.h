@@ -9,72 +9,102 @@
 #include "../collect/parallel.h"
 #include "entries.h"
 #include "finalizers.h"
+#include "settle.h"
 
-/* Calls f for each clump of the kinds (a mask) whose objects may be of the condemned generations. */
-typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first);
+/* Of clumps of the kinds (a mask) f is called for handles whose objects may be of the condemned generations: some that follow one
+   another, or, if `whole`, all of the clump. */
+typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first, size_t count);
 
 typedef struct gc__clumps {
-    gc_heap *heap;
-    unsigned kinds, least; /* the least youth of a clump */
+    const gc__handles *handles;
+    unsigned kinds;
+    bool whole;
     gc__clump_function f;
     void *context;
-    bool skips; /* clumps that are settled */
 } gc__clumps;
 
-#define GC__EIGHT_SETTLED 0x0101010101010101u
+/* Whether there is nothing to look at in the piece. */
+GC__FN bool gc__piece_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
+    uint64_t words[GC__HANDLE_PIECE / 4], some = 0, all = ~(uint64_t)0;
+    size_t from = piece * GC__HANDLE_PIECE;
+    if (handles->least) {
+        memcpy(words, &segment->youth[from], GC__HANDLE_PIECE);
+        for (size_t i = 0; i < GC__HANDLE_PIECE / 8; i++) some |= words[i];
+        return !some;
+    }
+    memcpy(words, &segment->settled[from], sizeof words);
+    for (size_t i = 0; i < GC__HANDLE_PIECE / 4; i++) all &= words[i];
+    return handles->skips && all == ~(uint64_t)0;
+}
 
-/* Those of the segment in [from, end), multiples of 8. */
-GC__FN void gc__clumps_of(const gc__clumps *all, gc__handle_segment *segment, size_t from, size_t end) {
-    for (size_t eight = from; eight < end; eight += 8) {
-        uint64_t some, settled;
-        memcpy(&some, &segment->youth[eight], 8);
-        memcpy(&settled, &segment->settled[eight], 8);
-        if (!some && (all->least || (all->skips && settled == GC__EIGHT_SETTLED))) continue;
-        for (size_t clump = eight; clump < eight + 8; clump++) {
-            size_t first = clump * GC__HANDLE_CLUMP;
-            if (all->skips && segment->settled[clump] && !segment->youth[clump]) continue;
-            if (segment->youth[clump] >= all->least && (all->kinds >> gc__handle_kind(segment, first) & 1))
-                all->f(all->context, segment, first);
+/* Chooses the pieces of segments that are looked at from now on: those with objects that may be of generations up to the given
+   one, if `skips` without those whose handles are all settled. So the others are passed over once, not for each kind again. The
+   world is stopped, and the lock of the handles is held. */
+GC__FN void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
+    gc__handles *handles = heap->handles;
+    handles->least = generation < 2 ? 2u - (unsigned)generation : 0;
+    handles->skips = skips;
+    handles->chosen_count = 0;
+    for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next) {
+        if (handles->least && !segment->young) continue;
+        for (size_t piece = 0; piece < GC__HANDLE_PIECES; piece++) {
+            if (gc__piece_is_idle(handles, segment, piece)) continue;
+            uintptr_t kinds = 0;
+            for (size_t i = 0; i < GC__PIECE_BLOCKS; i++) kinds |= 1u << segment->kinds[piece * GC__PIECE_BLOCKS + i];
+            handles->chosen[handles->chosen_count++] = (uintptr_t)segment + (kinds << GC__CHOSEN_SHIFT) + piece;
         }
     }
 }
 
-GC__FN gc__clumps gc__clumps_which(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
-                                   bool skips) {
-    const gc__clumps all = {heap, kinds, generation < 2 ? 2u - (unsigned)generation : 0, f, context, skips};
-    return all;
+GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, size_t clump) {
+    unsigned settled = all->handles->skips ? segment->settled[clump] : 0, left = GC__ALL_SETTLED & ~settled;
+    size_t first = clump * GC__HANDLE_CLUMP;
+    if (segment->youth[clump] < all->handles->least) return;
+    if (all->whole && left) left = GC__ALL_SETTLED;
+    while (left) {
+        unsigned from = (unsigned)__builtin_ctz(left), count = (unsigned)__builtin_ctz(~(left >> from));
+        all->f(all->context, segment, first + from, count);
+        left &= left + (1u << from);
+    }
 }
 
-GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, int generation, gc__clump_function f, void *context,
-                            bool skips) {
-    const gc__clumps all = gc__clumps_which(heap, kinds, generation, f, context, skips);
-    for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
-        gc__clumps_of(&all, segment, 0, sizeof segment->youth);
+/* Those of a block, which has four. Objects only get older in a collection that passes over settled handles, so of clumps without
+   young ones the age stays. */
+GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segment, size_t block) {
+    size_t first = block * GC__BLOCK_CLUMPS;
+    uint64_t settled;
+    uint32_t youth;
+    if (!(all->kinds >> segment->kinds[block] & 1)) return;
+    memcpy(&settled, &segment->settled[first], sizeof settled);
+    memcpy(&youth, &segment->youth[first], sizeof youth);
+    if (all->handles->skips && (settled == ~(uint64_t)0 || (all->whole && !youth))) return;
+    if (all->handles->least && !youth) return;
+    for (size_t clump = first; clump < first + GC__BLOCK_CLUMPS; clump++) gc__clump_visit(all, segment, clump);
 }
-
-#define GC__UNIT_CLUMPS 64
 
 GC__FN void gc__clumps_unit(void *context, size_t unit) {
     const gc__clumps *all = (const gc__clumps *)context;
-    gc__handle_segment *segment = all->heap->handles->segments;
-    size_t each = sizeof segment->youth / GC__UNIT_CLUMPS;
-    for (size_t i = unit / each; i; i--) segment = segment->next;
-    size_t from = unit % each * GC__UNIT_CLUMPS;
-    gc__clumps_of(all, segment, from, from + GC__UNIT_CLUMPS);
+    uintptr_t chosen = all->handles->chosen[unit];
+    gc__handle_segment *segment = gc__handle_segment_of(chosen);
+    if (!((chosen >> GC__CHOSEN_SHIFT) & all->kinds & ((1u << GC_HANDLE_KINDS) - 1))) return;
+    size_t from = (chosen & (((uintptr_t)1 << GC__CHOSEN_SHIFT) - 1)) * GC__PIECE_BLOCKS;
+    for (size_t block = from; block < from + GC__PIECE_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
-/* Whether the collection that runs has nothing to do for settled clumps. */
-GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINISH; }
+/* In the chosen pieces. */
+GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
+    gc__clumps all = {heap->handles, kinds, false, f, context};
+    for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
+}
 
 /* The same, where f changes nothing but the clump: by any thread. */
-GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, int generation, gc__clump_function f) {
-    bool skips = gc__settled_are_skipped(worker->heap);
-    gc__clumps all = gc__clumps_which(worker->heap, kinds, generation, f, NULL, skips);
-    size_t units = 0;
-    for (const gc__handle_segment *segment = all.heap->handles->segments; segment; segment = segment->next)
-        units += sizeof segment->youth / GC__UNIT_CLUMPS;
-    gc__crew_each(worker, units, gc__clumps_unit, &all);
+GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
+    gc__clumps all = {worker->heap->handles, kinds, whole, f, NULL};
+    gc__crew_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
+
+/* Whether the collection that runs has nothing to do for settled handles. */
+GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINISH; }
 
 /* Roots. Free places look like slots that refer to no heap. */
 
@@ -83,18 +113,18 @@ typedef struct gc__handle_visitor {
     gc_visitor *visitor;
 } gc__handle_visitor;
 
-GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, 0);
+GC__FN void gc__handles_visit_strong(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, 0);
 }
 
-GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], GC__HANDLE_CLUMP, GC_SLOT_PINNED);
+GC__FN void gc__handles_visit_pinned(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, &segment->places[first], count, GC_SLOT_PINNED);
 }
 
-GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
     const gc_options *options = &all->heap->options;
-    for (size_t i = first; options->handle_is_held && i < first + GC__HANDLE_CLUMP; i++) {
+    for (size_t i = first; options->handle_is_held && i < first + count; i++) {
         gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place)) continue;
         void *word = (void *)__atomic_load_n(gc__handle_extra(segment, i), __ATOMIC_RELAXED);
@@ -103,37 +133,39 @@ GC__FN void gc__handles_visit_held(void *context, gc__handle_segment *segment, s
     }
 }
 
-GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segment, size_t first) {
-    gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), GC__HANDLE_CLUMP, 0);
+GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    gc_visit(((gc__handle_visitor *)context)->visitor, gc__handle_extra(segment, first), count, 0);
 }
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
-    bool skips = gc__settled_are_skipped(heap) && !heap->options.checkmark; /* which begins with all roots */
-    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, generation, gc__handles_visit_pinned, &all, false);
-    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, generation, gc__handles_visit_strong, &all, skips);
-    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_visit_held, &all, skips);
+    bool skips = gc__settled_are_skipped(heap);
+    if (skips) gc__handles_settle_last(heap);
+    gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* which begins with all roots */
+    gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
+    gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
     gc__finalizers_visit_queued(heap, visitor);
 }
 
 /* Clearing. */
 
-GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     (void)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++)
+    for (size_t i = first; i < first + count; i++)
         segment->places[i] = gc__address_after_trace(segment->places[i]);
 }
 
-GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     gc_word *extra = gc__handle_extra(segment, first);
-    gc__handles_clear_clump(context, segment, first);
-    for (size_t i = 0; i < GC__HANDLE_CLUMP; i++)
+    gc__handles_clear_clump(context, segment, first, count);
+    for (size_t i = 0; i < count; i++)
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
 /* Dependent handles: the dependent waits for the object. */
-GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first) {
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    for (size_t i = first; i < first + count; i++) {
         const gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;
         gc__wait((gc__worker *)context, *place, (uintptr_t)gc__handle_extra(segment, i));
@@ -142,11 +174,11 @@ GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, si
 
 /* Youth, and free blocks. */
 
-GC__FN void gc__handles_age_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_age_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     uint8_t youngest = 0;
     bool dependent = gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT;
     (void)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+    for (size_t i = first; i < first + count; i++) {
         uint8_t youth = gc__youth(segment->places[i]);
         if (youth > youngest) youngest = youth;
         if (dependent && (youth = gc__youth(*gc__handle_extra(segment, i))) > youngest) youngest = youth;
@@ -184,14 +216,25 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
 GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles->lock); }
 GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles->lock); }
 
+/* The clumps that were looked at have their youth. */
+GC__FN void gc__handles_age_segments(gc__handles *handles) {
+    static const uint8_t none[GC__HANDLE_CLUMPS] = {0};
+    for (size_t i = 0; i < handles->chosen_count; i++) {
+        gc__handle_segment *segment = gc__handle_segment_of(handles->chosen[i]);
+        if (i && gc__handle_segment_of(handles->chosen[i - 1]) == segment) continue;
+        segment->young = memcmp(segment->youth, none, sizeof none) != 0;
+    }
+}
+
 GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     gc__waits_begin(heap);
-    gc__clumps_each(heap, dependent, generation, gc__dependents_gather, worker, gc__settled_are_skipped(heap));
+    gc__clumps_choose(heap, generation, gc__settled_are_skipped(heap));
+    gc__clumps_each(heap, dependent, gc__dependents_gather, worker);
     gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
-    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, generation, gc__handles_clear_clump);
+    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
     gc__notes_clear(heap, false);
     gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
@@ -199,34 +242,37 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     /* Everything that survives this collection has been reached. */
     gc__phase_note(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
-    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK_LONG, generation, gc__handles_clear_clump);
-    gc__clumps_share(worker, dependent, generation, gc__dependents_clear_clump);
+    gc__clumps_share(worker, 1u << GC_HANDLE_WEAK_LONG, false, gc__handles_clear_clump);
+    gc__clumps_share(worker, dependent, false, gc__dependents_clear_clump);
     gc__notes_clear(heap, true);
-    gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, generation, gc__handles_age_clump);
+    gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, true, gc__handles_age_clump);
+    gc__handles_age_segments(heap->handles);
     if (generation == 2 && !gc__settled_are_skipped(heap)) gc__handles_chain(heap);
 }
 
 /* For verify. */
 
-GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
     uint8_t noted = segment->youth[first / GC__HANDLE_CLUMP];
-    gc__handles_age_clump(NULL, segment, first);
-    if (segment->youth[first / GC__HANDLE_CLUMP] > noted)
+    gc__handles_age_clump(NULL, segment, first, count);
+    if (segment->youth[first / GC__HANDLE_CLUMP] > noted || (noted && !segment->young))
         gc__fatal(
             &all->heap->options,
             "verify (collection %llu): the handles at %p refer to an object that is younger than noted: a fault of "
             "the collector, or an object was stored without gc_handle_set",
             (unsigned long long)all->heap->collection.number, (void *)&segment->places[first]);
     segment->youth[first / GC__HANDLE_CLUMP] = noted;
-    gc__handles_visit_strong(context, segment, first);
-    if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT) gc__handles_visit_dependents(context, segment, first);
+    gc__handles_visit_strong(context, segment, first, count);
+    if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT)
+        gc__handles_visit_dependents(context, segment, first, count);
 }
 
 GC__FN void gc__handles_verify(gc_heap *heap, gc_visitor *visitor) {
     gc__handle_visitor all = {heap, visitor};
     gc__lock_take(&heap->handles->lock);
-    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, 2, gc__handles_check_clump, &all, false);
+    gc__clumps_choose(heap, 2, false);
+    gc__clumps_each(heap, (1u << GC_HANDLE_KINDS) - 1, gc__handles_check_clump, &all);
     gc__lock_release(&heap->handles->lock);
     gc__finalizers_visit_queued(heap, visitor);
     gc__finalizers_visit_registered(heap, visitor);
@@ -238,9 +284,9 @@ typedef struct gc__dependent_checker {
     bool any;
 } gc__dependent_checker;
 
-GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first) {
+GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
-    for (size_t i = first; i < first + GC__HANDLE_CLUMP; i++) {
+    for (size_t i = first; i < first + count; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];
         if (gc__place_is_empty(place) || !checker->reached(checker->visitor, place)) continue;
         if (checker->reached(checker->visitor, *extra)) continue;
@@ -252,6 +298,7 @@ GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segmen
 GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
                                   bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     gc__dependent_checker checker = {visitor, reached, false};
-    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, 2, gc__dependents_check_clump, &checker, false);
+    gc__clumps_choose(heap, 2, false);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, gc__dependents_check_clump, &checker);
     return checker.any;
 }

@@ -167,8 +167,10 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool stock = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
     bool is_needed = heap->marking || heap->old_unsettled || heap->old_unlisted || stock;
-    if (heap->marking)
+    if (heap->marking) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+        marker->settle_passes = gc__max(marker->settle_passes, 1);
+    }
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
     __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST);

@@ -568,7 +568,7 @@ static size_t settled_clumps(gc_handle *handles) {
     for (size_t i = 0; i < SETTLING; i += GC__HANDLE_CLUMP) {
         gc__handle_segment *segment;
         size_t index;
-        if (gc__handle_at(handles[i], &segment, &index)) count += segment->settled[index / GC__HANDLE_CLUMP];
+        if (gc__handle_at(handles[i], &segment, &index)) count += segment->settled[index / GC__HANDLE_CLUMP] == GC__ALL_SETTLED;
     }
     return count;
 }
