@@ -6149,8 +6149,9 @@ GC__FN bool gc__holes_list_next(gc_heap *heap) {
     gc__region *region = heap->old_unlisted;
     if (!region) return false;
     __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
+    if (!gc__is_by_marks(region)) return true; /* a large object may be growing */
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / 16;
-    if (gc__is_by_marks(region) && !full) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
+    if (!full) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
     return true;
 }
 
