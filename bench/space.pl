@@ -28,7 +28,8 @@ sub own {
 sub shared {
     my ($workload, $limit, $program, $growth) = @_;
     my $options = ($limit ? "--max-heap=$limit" : '') . ($growth ? " --growth=$growth" : '');
-    my $line = `timeout 60 build/bench/$program $workload $options --json 2> /dev/null`;
+    my $patience = $ENV{GC_STRESS} ? 600 : 60;
+    my $line = `timeout $patience build/bench/$program $workload $options --json 2> /dev/null`;
     return (0, 'full', 0, '-', 0, '-') if $line !~ /"user_s": ([\d.]+), "sys_s": ([\d.]+).*"rss_peak_bytes": (\d+)/;
     my ($cpu, $rss) = ($1 + $2, $3);
     my $live = $line =~ /"live_peak_bytes": (\d+)/ ? $1 : 0;
