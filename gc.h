@@ -5022,11 +5022,14 @@ GC__FN void gc__arena_release(gc__region *region) {
 #define GC__RESERVE_MIN 8      /* under a limit of fewer regions a region would be too much */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
-#define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
+#define GC__HOLE_LOG2_EXACT 8 /* smaller holes have a list for each size */
+#define GC__HOLE_SIZES ((1 << (GC__HOLE_LOG2_EXACT - 3)) - (1 << (GC__HOLE_LOG2_MIN - 3)))
+#define GC__HOLE_LISTS (GC__HOLE_SIZES + (GC_REGION_SHIFT - GC__HOLE_LOG2_EXACT + 1) * 4)
 
 typedef struct gc__profiler gc__profiler;
 
-/* Holes in lists by size, four for each power of two, linked by their second words. The first word is a filler's. */
+/* Holes in lists by size, one for each size below 256 bytes, then four for each power of two, linked by their second words.
+   The first word is a filler's. */
 typedef struct gc__holes {
     gc_word first[GC__HOLE_LISTS];
     uint64_t listed[2]; /* bits of the lists that are not empty */
@@ -5930,7 +5933,8 @@ GC__FN bool gc__is_by_marks(const gc__region *region) {
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
     unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
-    return (log2 - GC__HOLE_LOG2_MIN) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
+    if (log2 < GC__HOLE_LOG2_EXACT) return (unsigned)(bytes - GC__HOLE_BYTES_MIN_MUTATOR) / 8;
+    return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
 
 /* Where nothing is listed the lists need not be cleared. */
@@ -6110,6 +6114,7 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *
         bool object = gc__mark_get(at);
         uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
         uintptr_t start = at;
+        for (unsigned line = 0; line < 128; line += 64) __builtin_prefetch((const void *)(next + 512 + line));
         if (next - start >= least && object) start += gc__object_bytes(at);
         region->hole = at = next;
         if (next - start >= least && next > start) {
@@ -9897,7 +9902,6 @@ GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
 /* Puts an object, or nothing, into the second FIFO. Returns what has waited longest there; 0: nothing. */
 GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch((const void *)(object + 16)); /* where the first slots are */
     uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
     *place = object;
     return oldest;

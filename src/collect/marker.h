@@ -58,7 +58,6 @@ GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
 /* Puts an object, or nothing, into the second FIFO. Returns what has waited longest there; 0: nothing. */
 GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch((const void *)(object + 16)); /* where the first slots are */
     uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
     *place = object;
     return oldest;

@@ -14,11 +14,14 @@
 #define GC__RESERVE_MIN 8      /* under a limit of fewer regions a region would be too much */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
-#define GC__HOLE_LISTS ((GC_REGION_SHIFT - GC__HOLE_LOG2_MIN + 1) * 4)
+#define GC__HOLE_LOG2_EXACT 8 /* smaller holes have a list for each size */
+#define GC__HOLE_SIZES ((1 << (GC__HOLE_LOG2_EXACT - 3)) - (1 << (GC__HOLE_LOG2_MIN - 3)))
+#define GC__HOLE_LISTS (GC__HOLE_SIZES + (GC_REGION_SHIFT - GC__HOLE_LOG2_EXACT + 1) * 4)
 
 typedef struct gc__profiler gc__profiler;
 
-/* Holes in lists by size, four for each power of two, linked by their second words. The first word is a filler's. */
+/* Holes in lists by size, one for each size below 256 bytes, then four for each power of two, linked by their second words.
+   The first word is a filler's. */
 typedef struct gc__holes {
     gc_word first[GC__HOLE_LISTS];
     uint64_t listed[2]; /* bits of the lists that are not empty */

@@ -27,7 +27,8 @@ GC__FN bool gc__is_by_marks(const gc__region *region) {
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
     unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
-    return (log2 - GC__HOLE_LOG2_MIN) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
+    if (log2 < GC__HOLE_LOG2_EXACT) return (unsigned)(bytes - GC__HOLE_BYTES_MIN_MUTATOR) / 8;
+    return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
 
 /* Where nothing is listed the lists need not be cleared. */
@@ -207,6 +208,7 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *
         bool object = gc__mark_get(at);
         uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
         uintptr_t start = at;
+        for (unsigned line = 0; line < 128; line += 64) __builtin_prefetch((const void *)(next + 512 + line));
         if (next - start >= least && object) start += gc__object_bytes(at);
         region->hole = at = next;
         if (next - start >= least && next > start) {
