@@ -48,4 +48,9 @@ for fault in NO_NEW NO_BORN WHITE_BORN UNSTOPPED UNTAKEN; do
     is "$(errors marking.pml "-D$fault" safety)" 1 "$fault: an error is found"
 done
 is "$(errors marking.pml '-DPAUSE -DNO_OLD -DMUTATORS=2 -DSTEPS=2' safety)" 1 'NO_OLD: the last stop has something to mark'
+
+is "$(errors settle.pml '' safety)" 0 'handles beside a mutator: what the last stop passes over refers to marked objects'
+for fault in FLAG_FIRST READ_FIRST NO_COMPARE; do
+    is "$(errors settle.pml "-D$fault" safety)" 1 "$fault: an error is found"
+done
 finish
