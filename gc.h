@@ -5053,6 +5053,7 @@ struct gc_heap {
     gc__region *regions[GC_GENERATIONS];
     gc__region *free, *free_last; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
+    size_t free_for_copies; /* so many mutators leave to the next collection, if there are others */
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
@@ -5262,10 +5263,13 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
     return gc__min((limit - live) / 2, most);
 }
 
-/* What mutators may not take of it now. In the last resort that is as little as compaction can go on with. */
+/* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
+   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort that is as little as compaction
+   can go on with. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    if (heap->options.concurrent == GC_CONCURRENT_ON) reserve -= reserve / 2;
     return heap->reserve_open ? gc__min(reserve, gc__limit_regions(heap) / GC__RESERVE + 1) : reserve;
 }
 
@@ -5322,10 +5326,31 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     return false;
 }
 
+/* Has the system provide memory for the region's part of tables now rather than in a pause. */
+GC__FN void gc__tables_touch(const gc__region *region) {
+    size_t word = gc__mark_index(region->base) >> 6;
+    __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+    __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
+    if (gc__cycle_marks) __atomic_fetch_or(&gc__cycle_marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+}
+
+/* A region for a mutator whose memory may not be there yet, in a heap whose free regions are no more than the next collection's
+   copies may take: those were written to before, so to copy there needs no page. NULL: there are more, or the limit is near. */
+GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
+    if (heap->collecting || heap->free_count >= heap->free_for_copies) return NULL;
+    if (gc__free_bytes(heap) + 2 * GC_REGION_BYTES >= gc__bytes_left(heap)) return NULL;
+    return gc__arena_acquire(heap, 1);
+}
+
 /* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
    memory. NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = heap->free;
+    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+    if (region) {
+        heap->held_regions++;
+        gc__heap_list_free(heap, region, 0);
+    }
+    region = heap->free;
     if (span == 1 && region) {
         gc__region_note_taken(region, 1, true);
     } else {
@@ -5352,6 +5377,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);
+    if (heap->free_for_copies && !heap->collecting) gc__tables_touch(region);
     return region;
 }
 
@@ -5371,7 +5397,7 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
 #define GC__TRIM_PART 8          /* this part at a time */
 
 GC__FN void gc__heap_plan_trim(gc_heap *heap, uint64_t now) {
-    size_t kept = GC__TRIM_REGIONS_MIN * GC_REGION_BYTES, least = heap->free_least_bytes;
+    size_t kept = gc__max(GC__TRIM_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
     if (least > kept && least - kept > heap->trim_bytes) heap->trim_bytes = least - kept;
     heap->free_least_bytes = gc__free_bytes(heap);
     heap->trimmed_ns = now;
@@ -7101,6 +7127,8 @@ typedef struct gc__pace {
     size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
+    uint64_t copy_ns_per_mib;  /* of what survives one, and */
+    uint64_t slot_ns;          /* of what it finds in remembered slots; both with all that comes with it */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
@@ -8218,6 +8246,7 @@ typedef struct gc__remembered {
     uint64_t period;  /* a number that no list has had before; another one when pieces are not their threads' any more. The
                          marker's log has the same */
     bool notes;       /* stores to old objects are noted; under the arena's lock */
+    size_t enough;    /* places from which a collection is due, since more slots would take longer than its goal */
     size_t most;      /* the most that were ever in the list: they take memory */
     size_t found;     /* that the last collection has scanned */
     unsigned few;     /* collections in a row that found few, and few cards */
@@ -8329,6 +8358,11 @@ GC__FN void gc__noting_settle(gc_heap *heap, bool notes) {
 /* The world is stopped. */
 GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
 
+/* Whether so many slots are remembered that a collection is due. */
+GC__FN bool gc__remembered_enough(const gc_heap *heap) {
+    return __atomic_load_n(&heap->remembered->count, __ATOMIC_RELAXED) > heap->remembered->enough;
+}
+
 /* How many of those are slots. */
 GC__FN size_t gc__remembered_slots(const gc_heap *heap) {
     size_t places = gc__remembered_count(heap), count = 0;
@@ -8419,9 +8453,10 @@ typedef struct gc__marker {
     size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
     unsigned open_count;
     unsigned turns;               /* of the marker's; atomic */
-    unsigned began_turns, last_turns; /* that count when the cycle began; how many it is likely to take; 0: not known */
-    size_t last_old_bytes;            /* what generation 2 held then, or when the cycle began that took so many */
-    size_t began_growth, began_room;  /* how much it could grow then, by its threshold and by the limit */
+    size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
+    size_t last_bytes, last_old_bytes; /* the former in the last cycle, and what generation 2 held then; 0: not known */
+    size_t most_bytes;                /* what generation 2 may grow to */
+    size_t began_growth, began_room;  /* how much it could grow when the cycle began, by that and by the limit */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
@@ -8437,7 +8472,8 @@ typedef struct gc__marker {
     uint64_t began;               /* number of the collection that began it */
     unsigned switches;            /* how often the barrier had been switched then */
     size_t began_old_bytes;       /* what generation 2 held then */
-    size_t grown_bytes;           /* by how much that grew during the last marking */
+    size_t grown_bytes;           /* by how much that grew during the last marking, or would have if nobody had waited */
+    uint64_t began_ns, waited_ns; /* when it began; how long mutators have waited for it */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
     gc_reason reason;             /* of that collection */
     bool gives_back;              /* memory is left to give back to the system; atomic */
@@ -8448,8 +8484,8 @@ typedef struct gc__marker {
     bool has_thread, is_ending;   /* the second is atomic */
     uint64_t cpu_ns;              /* of the thread; atomic */
     uint32_t awaited;             /* a mutator waits until the marking is done: atomic */
-    unsigned parts;               /* of the nursery that is being spent, after which a mutator waits for the marker */
-    size_t part_bytes;            /* the bytes of each */
+    size_t part_bytes;            /* of a nursery, after which a mutator waits for the marker */
+    size_t undivided_bytes;       /* what follows after the part that is being spent */
     uint32_t wanted;              /* a collection waits for the lock: atomic */
     uint32_t turn;                /* changes when there may be something to do; atomic */
     gc__os_thread thread;
@@ -8751,6 +8787,7 @@ GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
 
 
 #define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
+#define GC__REGIONS_MANY 8     /* this part of the limit, and more */
 #define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
 
 /* Whether what is copied goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
@@ -8798,12 +8835,16 @@ GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc_
     return true;
 }
 
+/* So few regions are left that copies should go to holes, or else mutators would find none. */
+GC__FN size_t gc__regions_scarce(const gc_heap *heap) {
+    return gc__evacuation_reserve_of(heap, heap->full_bytes) + GC__REGIONS_SCARCE;
+}
+
 /* Lists the holes of another region, to which the marker has not come yet: in few regions in a pause, unless free ones are
    scarce. False: no. */
 GC__FN bool gc__worker_list_more(gc__worker *worker) {
     gc_heap *heap = worker->heap;
-    size_t scarce = gc__evacuation_reserve(heap) + GC__REGIONS_SCARCE;
-    if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > scarce) return false;
+    if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > gc__regions_scarce(heap)) return false;
     return gc__holes_list_next(heap);
 }
 
@@ -8816,9 +8857,18 @@ GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size
     return true;
 }
 
+/* Whether copies had better go to fresh regions, since pauses are to be short and memory suffices: where old objects have died
+   one by one, each hole has room for one copy, and to find it takes longer than to copy. */
+GC__FN bool gc__worker_leaves_holes(const gc__worker *worker, unsigned generation) {
+    const gc_heap *heap = worker->heap;
+    bool old = generation == 2 && heap->collection.generation < 2 && !heap->pace->fills_holes;
+    return old && gc__has_pause_goal(heap) && gc__regions_left(heap) > gc__limit_regions(heap) / GC__REGIONS_MANY;
+}
+
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
+    if (gc__worker_leaves_holes(worker, generation)) return false;
     if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, generation, bytes);
     for (; *cursor; *cursor = (*cursor)->next)
         if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
@@ -8829,6 +8879,7 @@ GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t
    counts. */
 GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
+    if (gc__worker_leaves_holes(worker, generation)) return false;
     for (;;) {
         if (*own && gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
         gc__lock_take(&worker->crew->space);
@@ -9884,6 +9935,13 @@ GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
 }
 
 #if !GC_HAS_MODEL
+/* The bytes were found alive. The marker's lock is held. */
+GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
+    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    gc__region_of(object)->cycle_bytes += bytes;
+    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+}
+
 /* The object's bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
     if (gc__bit_set_shared(gc__cycle_marks, object)) gc__marker_push(heap, object);
@@ -9960,7 +10018,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    gc__marker_count(heap, object);
     if (type->trace && !gc__marker_trace(heap, object)) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
@@ -10168,6 +10226,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->reason = heap->collection.reason;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
+    marker->began_ns = gc__os_now_ns();
+    marker->waited_ns = 0;
     heap->old_unsettled = NULL;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__region_settle(region);
@@ -10227,17 +10287,26 @@ GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
     waiting->count = kept;
 }
 
+#define GC__WAITED_MOST 8 /* times what it has grown by */
+
+/* By how much generation 2 would have grown during the marking if mutators had not waited for it. */
+GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
+    uint64_t took = gc__os_now_ns() - marker->began_ns, ran = took - gc__min(took, marker->waited_ns);
+    return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
+}
+
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
-    marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
+    marker->grown_bytes = gc__marker_growth(marker, old - gc__min(old, marker->began_old_bytes));
     gc__marker_empty_log(heap);
     gc__marker_sift_seen(heap);
     gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
-    marker->last_turns = marker->turns - marker->began_turns;
+    marker->last_bytes = marker->done ? marker->marked_bytes : 0;
+    marker->last_old_bytes = marker->done ? marker->began_old_bytes : 0;
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
     heap->pause.left_objects = marker->grey.count + marker->seen.count;
@@ -10412,11 +10481,16 @@ GC__FN void gc__work(gc__worker *worker) {
     } while (gc__crew_next(&worker->crew->members[worker->number]));
 }
 
+/* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
+GC__FN bool gc__crew_marks_little(const gc_heap *heap) {
+    return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || heap->cycle->marking == GC__MARKING_FINISH);
+}
+
 /* Gives each worker marks of its own, if there are few workers, and memory for that. */
-GC__FN void gc__crew_open_marks(gc__crew *crew) {
+GC__FN void gc__crew_open_marks(gc__crew *crew, const gc_heap *heap) {
     size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
     unsigned count = (unsigned)gc__min(crew->count, crew->most);
-    bool all = count <= GC__OWN_MARKS_MAX && !(crew->seed & GC__SEED_LOCKED);
+    bool all = count <= GC__OWN_MARKS_MAX && !(crew->seed & GC__SEED_LOCKED) && !gc__crew_marks_little(heap);
     for (unsigned i = 0; i < count && all; i++) {
         gc__words *marks = &crew->members[i].own_marks;
         if (marks->capacity >= words) continue;
@@ -10449,7 +10523,7 @@ GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
         worker->live = (size_t *)((uintptr_t)member->live.words - (gc__the_arena.base >> GC__PIECE_SHIFT) * sizeof(size_t));
         member->poll = GC__POLL;
     }
-    gc__crew_open_marks(crew);
+    gc__crew_open_marks(crew, first->heap);
     __atomic_store_n(&crew->rests, false, __ATOMIC_RELAXED);
     return true;
 }
@@ -11476,8 +11550,13 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
 #define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each MiB that is condemned, before it was measured */
-#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least */
-#define GC__FILL_NS_PER_MIB ((uint64_t)2000000) /* of what is condemned, at first, where survivors are copied to holes */
+#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least, */
+#define GC__COPY_MEASURED ((size_t)256 << 10)  /* if there are so many bytes of them */
+#define GC__SLOT_NS ((uint64_t)40)             /* for each remembered slot, at least, */
+#define GC__SLOTS_MEASURED 1024                /* if there are so many */
+#define GC__COST_GROWTH 2                      /* a cost is at most so many times the one measured before */
+#define GC__FILL_NS_PER_MIB ((uint64_t)12000000) /* of what is condemned, at first, where survivors are copied to holes */
+#define GC__FILL_SLOT_NS ((uint64_t)800)         /* and of remembered slots: each hole may have room for one object only */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
@@ -11503,9 +11582,26 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     uint64_t goal = gc__pace_goal_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
-    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal << 20) / GC__COPY_NS_PER_MIB);
+    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal / 4 * 5 << 20) / pace->copy_ns_per_mib);
     most = gc__min(gc__min(pace->tenures_at_once ? bytes : bytes / 3, most), heap->limit_bytes / GC__NURSERY_PART);
     return gc__max(most, GC__NURSERY_LEAST);
+}
+
+/* A cost that is measured anew if there were `enough` units, and falls until then. Now and then the system takes milliseconds
+   for something else. */
+GC__FN void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
+    uint64_t each = units >= enough ? gc__min(ns / units, GC__COST_GROWTH * *cost) : *cost / 4 * 3;
+    *cost = gc__max(gc__max(each, (3 * *cost + each) / 4), least);
+}
+
+/* What a young collection took for survivors, and for remembered slots with what they lead to. */
+GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
+    const gc__cycle *cycle = heap->cycle;
+    size_t survived = 0, slots = heap->pause.remembered_slots;
+    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    survived -= gc__min(survived, cycle->large_kept_bytes);
+    gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
+    gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
 }
 
 /* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
@@ -11516,6 +11612,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
         pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
+    if (heap->cycle->marking == GC__MARKING_NONE) gc__pace_costs(heap, pause_ns);
     if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
@@ -11680,6 +11777,7 @@ GC__FN void gc__pace_room(gc_heap *heap) {
 GC__FN void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     pace->young_ns_per_mib = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    pace->slot_ns = gc__max(pace->slot_ns, GC__FILL_SLOT_NS);
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
@@ -11708,6 +11806,8 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
+    size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
+    heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
     gc__external_settle(heap);
     gc__pace_release(heap, generation);
 }
@@ -13914,25 +14014,25 @@ GC__FN void gc__limit_look(gc_heap *heap) {
 
 #define GC__STOCK_MOST 32    /* regions */
 #define GC__STOCK_PART 16    /* at most this part of what the heap has */
-#define GC__STOCK_AHEAD 128  /* tables are provided for so many regions ahead */
+#define GC__STOCK_AHEAD 512  /* tables are provided for so many regions ahead, at most: what a huge page has marks for */
 
-/* Lists some more free regions. Returns how many, of which the last is the first in `fresh`. The lock is held. */
-GC__FN unsigned gc__stock_take(gc_heap *heap, gc__region *fresh[GC__STOCK_MOST]) {
+/* Lists another free region, if more of them are wanted. A collection that finds few others may take it before its memory is
+   there, so they are listed one by one. NULL: no. The lock is held. */
+GC__FN gc__region *gc__stock_take(gc_heap *heap) {
     size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__STOCK_PART, GC__STOCK_MOST);
-    size_t wanted = gc__min(2 * used, most);
-    unsigned taken = 0;
-    __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
-    while (heap->free_count < wanted && gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap)) {
-        gc__region *region = gc__arena_acquire(heap, 1);
-        if (!region) break;
-        gc__region_note_taken(region, 1, false);
-        gc__os_mark_free(region->base, GC_REGION_BYTES, true);
-        heap->held_regions++;
-        gc__heap_list_free_last(heap, region);
-        fresh[taken++] = region;
+    bool wanted = heap->free_count < gc__min(2 * used, most);
+    bool fits = gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap);
+    gc__region *region = wanted && fits ? gc__arena_acquire(heap, 1) : NULL;
+    if (!region) {
+        __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
+        return NULL;
     }
+    gc__region_note_taken(region, 1, false);
+    gc__os_mark_free(region->base, GC_REGION_BYTES, true);
+    heap->held_regions++;
+    gc__heap_list_free_last(heap, region);
     gc__heap_note_held(heap);
-    return taken;
+    return region;
 }
 
 GC__FN void gc__stock_provide_table(int which, size_t region) {
@@ -13949,8 +14049,8 @@ GC__FN void gc__stock_provide_table(int which, size_t region) {
 /* No lock is held: the region may be in use by now, or with the system again, and then this has no effect on it but that it takes
    memory earlier. */
 GC__FN void gc__stock_provide(const gc__region *region) {
-    size_t number = (size_t)(region - gc__the_arena.regions);
-    for (size_t i = number; i <= number + GC__STOCK_AHEAD; i += GC__STOCK_AHEAD) {
+    size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__STOCK_AHEAD);
+    for (size_t i = number; i <= number + ahead; i += ahead) {
         gc__stock_provide_table(GC__SIDE_MARKS, i);
         gc__stock_provide_table(GC__SIDE_CARDS, i);
         gc__stock_provide_table(GC__SIDE_CYCLE_MARKS, i);
@@ -13958,21 +14058,22 @@ GC__FN void gc__stock_provide(const gc__region *region) {
     gc__supply_populate((void *)region->base, GC_REGION_BYTES);
 }
 
-/* On the marker's thread: replaces what was taken. False: nothing was. */
+/* On the marker's thread: replaces some of what was taken. False: nothing was. */
 GC__FN bool gc__stock_up(gc_heap *heap) {
-    gc__region *fresh[GC__STOCK_MOST];
     if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
     bool may = !heap->options.stress && !gc__supply_is_host();
-    unsigned count = may ? gc__stock_take(heap, fresh) : 0;
+    gc__region *region = may ? gc__stock_take(heap) : NULL;
     gc__heap_unlock(heap);
-    for (unsigned i = 0; i < count; i++) gc__stock_provide(fresh[i]);
+    if (region) gc__stock_provide(region);
     return true;
 }
 
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
-#define GC__MARKING_PARTS 4                 /* of a nursery, after which a mutator may have to wait for the marker */
+#define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
+#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
@@ -14183,7 +14284,7 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
 
 /* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
 GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
-    size_t goal = gc__pace_goal_ns(heap) / GC__LEAVING_NS, scarce = gc__evacuation_reserve(heap) + 2 * GC__REGIONS_SCARCE;
+    size_t goal = gc__pace_goal_ns(heap) / GC__LEAVING_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
     if (heap->options.test_leaving) return SIZE_MAX;
     if (!heap->pace->fills_holes) return 0;
     return gc__regions_left(heap) < scarce ? GC__LEAVING_HURRY * goal : goal;
@@ -14194,22 +14295,25 @@ GC__FN size_t gc__marking_growth(const gc_heap *heap) {
     return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* What is left to the limit: free regions, and most of the listed holes. */
+/* What is left to the limit beside a nursery: free regions, and most of the listed holes. */
 GC__FN size_t gc__marking_room(const gc_heap *heap) {
     size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
 }
 
 /* A cycle begins. */
 GC__FN void gc__marking_count_room(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t most = heap->pace->full_threshold + gc__growth_due(heap);
-    marker->began_growth = most - gc__min(most, gc__grown_bytes(heap));
+    size_t grown = gc__grown_bytes(heap), most = heap->pace->full_threshold + gc__growth_due(heap);
+    marker->most_bytes = gc__max(most, grown + grown / GC__MARKING_ROOM);
+    marker->began_growth = marker->most_bytes - grown;
     marker->began_room = gc__marking_room(heap);
-    marker->began_turns = marker->turns;
     double larger = marker->last_old_bytes ? (double)marker->began_old_bytes / (double)marker->last_old_bytes : 1;
-    marker->last_turns = (unsigned)(marker->last_turns * larger); /* a heap that grows has more to mark each time */
-    marker->last_old_bytes = marker->began_old_bytes;
+    size_t likely = marker->last_old_bytes ? (size_t)((double)marker->last_bytes * larger) : SIZE_MAX;
+    marker->likely_bytes = gc__min(likely, marker->began_old_bytes); /* where it is not known, that all is alive */
+    __atomic_store_n(&marker->marked_bytes, (size_t)0, __ATOMIC_RELAXED);
+    marker->part_bytes = 0;
 }
 
 /* Before a collection condemns anything. */
@@ -14267,66 +14371,83 @@ GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     return known && gc__marking_room(heap) < gc__marking_growth(heap);
 }
 
-/* Whether it has grown by twice its due. */
+/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
+   that was too fast. */
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap);
+    const gc__marker *marker = heap->marker;
+    return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
 }
 
 /* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
 GC__FN unsigned gc__marking_left(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
-    size_t most = heap->pace->full_threshold + gc__growth_due(heap), grown = gc__grown_bytes(heap);
-    size_t growth = most - gc__min(most, grown), room = gc__marking_room(heap);
-    growth = gc__min(growth, marker->began_growth) / (marker->began_growth / 64 + 1);
-    room = gc__min(room, marker->began_room) / (marker->began_room / 64 + 1);
-    return (unsigned)gc__min(growth, room);
+    size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
+    size_t room = gc__marking_room(heap) / gc__max(marker->began_room / 64, GC__WINDOW_BYTES);
+    return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
 }
 
 /* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
-   the room that is spent is no larger than the part of the last cycle's turns that it has taken already. */
+   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
+   it may have more to mark than was likely. */
 GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
-    unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) - marker->began_turns, spent = 64 - gc__marking_left(heap);
-    unsigned done = marker->last_turns ? (unsigned)gc__min((size_t)turns * 56 / marker->last_turns, 56) : 24;
+    size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
+    unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);
+    unsigned left = gc__marking_left(heap), spent = 64 - left;
+    if (left < 64 / 8) return 8;
     return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
 }
 
-/* The thread waits for the marker, which it would only hinder if it marked, too. */
-GC__FN void gc__marking_await(gc_heap *heap, uint64_t ns) {
+/* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. */
+GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     gc__marker *marker = heap->marker;
+    uint64_t start = gc__os_now_ns();
     __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, ns);
+    marker->waited_ns += gc__os_now_ns() - start;
+    return start;
 }
 
 /* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
 GC__FN void gc__marking_await_before(gc_heap *heap) {
-    uint64_t start = gc__os_now_ns(), goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
+    uint64_t goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
-    gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
+    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
+}
+
+/* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */
+GC__FN void gc__marking_divide_part(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t most = heap->pace->nursery_bytes / GC__MARKING_PARTS, late = gc__marking_lateness(heap);
+    size_t part = late == 8 ? marker->part_bytes / 2 : late < 4 ? 2 * marker->part_bytes : marker->part_bytes;
+    marker->part_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
 }
 
 /* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
 GC__FN bool gc__marking_await_part(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (!marker->parts || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
-    marker->parts--;
-    uint64_t start = gc__os_now_ns();
-    gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * gc__marking_lateness(heap));
+    size_t part = gc__min(marker->part_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
+    if (!part || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    marker->undivided_bytes -= part;
+    gc__count(&heap->budget_bytes, part);
+    if (!late) return true;
+    uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * late);
     gc__pauses_note_wait(heap, start, gc__os_now_ns());
-    gc__count(&heap->budget_bytes, marker->part_bytes);
+    gc__marking_divide_part(heap);
     return true;
 }
 
 /* After a collection: whether the next nursery has such parts. */
 GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->parts = 0;
+    marker->undivided_bytes = 0;
     if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
-    marker->parts = GC__MARKING_PARTS - 1;
-    marker->part_bytes = heap->budget_bytes / GC__MARKING_PARTS;
-    heap->budget_bytes = marker->part_bytes;
+    size_t most = gc__max(heap->budget_bytes / GC__MARKING_PARTS, GC__WINDOW_BYTES);
+    marker->part_bytes = marker->part_bytes ? gc__min(marker->part_bytes, most) : most;
+    marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->part_bytes);
+    heap->budget_bytes -= marker->undivided_bytes;
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
@@ -14385,6 +14506,8 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
     gc__remembered *remembered = heap->remembered;
     bool possible = gc__marking_is_on(heap) && gc__stores_are_noted(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
+    bool fixed = heap->options.nursery_bytes != 0; /* by the host, and no time is measured */
+    remembered->enough = fixed ? SIZE_MAX : gc__pace_goal_ns(heap) / 4 * 3 / heap->pace->slot_ns;
     if (heap->options.test_marker_steps) dear = 1;
     if (heap->remembers_slots) {
         remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;
@@ -14882,21 +15005,39 @@ GC__FN void gc__marking_close(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
+/* Collects what is due where a nursery has been spent. The lock is held. */
+GC__FN void gc__collect_nursery(gc_heap *heap) {
+    int generation = gc__pace_generation(heap);
+    gc__marking marking = gc__pace_marking(heap, &generation);
+    if (marking)
+        gc__collect_marking(heap, marking, GC_REASON_GROWTH);
+    else if (gc__pace_waits(heap, generation))
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+    else
+        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+}
+
+/* Whether the nursery is spent, by its bytes or by the slots that refer to it, once an object of so many bytes is allocated. */
+GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
+    size_t spent = gc__spent_bytes(heap);
+    return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__remembered_enough(heap));
+}
+
 /* Collects, unless another thread has found the same budget spent and collected meanwhile. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    if (heap->collection.number == before && !gc__marking_await_part(heap)) {
-        int generation = gc__pace_generation(heap);
-        gc__marking marking = gc__pace_marking(heap, &generation);
-        if (marking)
-            gc__collect_marking(heap, marking, GC_REASON_GROWTH);
-        else if (gc__pace_waits(heap, generation))
-            gc__count(&heap->budget_bytes, gc__pace_step(heap));
-        else
-            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
-    }
+    bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_part(heap));
+    if (!again) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
+}
+
+/* Where pauses have a goal a mutator that finds no region ends its nursery early: the survivors may find room in holes, and
+   then the regions that they were in are free. Returns whether it did; a nursery that is hardly begun would gain too little. */
+GC__FN bool gc__collect_for_region(gc_heap *heap) {
+    bool ends = gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
+    if (ends) gc__collect_nursery(heap);
+    return ends;
 }
 
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
@@ -15183,6 +15324,12 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
+    bool young = heap->collection.number == before && gc__collect_for_region(heap);
+    gc__heap_unlock(heap);
+    void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (early) return early;
+    before += young;
+    gc__heap_lock(heap);
     if (heap->collection.number == before && heap->marking)
         gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
     else if (heap->collection.number == before)
@@ -15289,9 +15436,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
         return gc__allocate_try(thread, size, kind);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
-    size_t large = size > GC_LARGE_BYTES ? size : 0;
-    size_t spent = gc__spent_bytes(heap);
-    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
+    if (gc__nursery_is_spent(heap, size > GC_LARGE_BYTES ? size : 0)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, kind);
     return object ? object : gc__allocate_last_resort(thread, size, kind);
 }
@@ -16514,6 +16659,8 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     if (!pace->nursery_bytes)
         pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
     pace->young_ns_per_mib = GC__YOUNG_NS_FIRST;
+    pace->copy_ns_per_mib = GC__COPY_NS_PER_MIB;
+    pace->slot_ns = GC__SLOT_NS;
     if (!heap->options.nursery_bytes && gc__has_pause_goal(heap))
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
     heap->budget_bytes = pace->nursery_bytes;

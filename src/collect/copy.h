@@ -7,6 +7,7 @@
 #include "shade.h"
 
 #define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
+#define GC__REGIONS_MANY 8     /* this part of the limit, and more */
 #define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
 
 /* Whether what is copied goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
@@ -54,12 +55,16 @@ GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc_
     return true;
 }
 
+/* So few regions are left that copies should go to holes, or else mutators would find none. */
+GC__FN size_t gc__regions_scarce(const gc_heap *heap) {
+    return gc__evacuation_reserve_of(heap, heap->full_bytes) + GC__REGIONS_SCARCE;
+}
+
 /* Lists the holes of another region, to which the marker has not come yet: in few regions in a pause, unless free ones are
    scarce. False: no. */
 GC__FN bool gc__worker_list_more(gc__worker *worker) {
     gc_heap *heap = worker->heap;
-    size_t scarce = gc__evacuation_reserve(heap) + GC__REGIONS_SCARCE;
-    if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > scarce) return false;
+    if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > gc__regions_scarce(heap)) return false;
     return gc__holes_list_next(heap);
 }
 
@@ -72,9 +77,18 @@ GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size
     return true;
 }
 
+/* Whether copies had better go to fresh regions, since pauses are to be short and memory suffices: where old objects have died
+   one by one, each hole has room for one copy, and to find it takes longer than to copy. */
+GC__FN bool gc__worker_leaves_holes(const gc__worker *worker, unsigned generation) {
+    const gc_heap *heap = worker->heap;
+    bool old = generation == 2 && heap->collection.generation < 2 && !heap->pace->fills_holes;
+    return old && gc__has_pause_goal(heap) && gc__regions_left(heap) > gc__limit_regions(heap) / GC__REGIONS_MANY;
+}
+
 /* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
+    if (gc__worker_leaves_holes(worker, generation)) return false;
     if (gc__worker_lists_holes(worker, generation)) return gc__worker_open_listed(worker, generation, bytes);
     for (; *cursor; *cursor = (*cursor)->next)
         if (gc__worker_open_hole_in(worker, generation, *cursor, bytes)) return true;
@@ -85,6 +99,7 @@ GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t
    counts. */
 GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
+    if (gc__worker_leaves_holes(worker, generation)) return false;
     for (;;) {
         if (*own && gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
         gc__lock_take(&worker->crew->space);

@@ -40,6 +40,13 @@ GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
 }
 
 #if !GC_HAS_MODEL
+/* The bytes were found alive. The marker's lock is held. */
+GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
+    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    gc__region_of(object)->cycle_bytes += bytes;
+    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+}
+
 /* The object's bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
     if (gc__bit_set_shared(gc__cycle_marks, object)) gc__marker_push(heap, object);
@@ -116,7 +123,7 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
 
 GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+    gc__marker_count(heap, object);
     if (type->trace && !gc__marker_trace(heap, object)) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
@@ -324,6 +331,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->reason = heap->collection.reason;
     marker->switches = __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
     marker->began_old_bytes = heap->generation_bytes[2];
+    marker->began_ns = gc__os_now_ns();
+    marker->waited_ns = 0;
     heap->old_unsettled = NULL;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__region_settle(region);
@@ -383,17 +392,26 @@ GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
     waiting->count = kept;
 }
 
+#define GC__WAITED_MOST 8 /* times what it has grown by */
+
+/* By how much generation 2 would have grown during the marking if mutators had not waited for it. */
+GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
+    uint64_t took = gc__os_now_ns() - marker->began_ns, ran = took - gc__min(took, marker->waited_ns);
+    return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
+}
+
 /* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
-    marker->grown_bytes = old - gc__min(old, marker->began_old_bytes);
+    marker->grown_bytes = gc__marker_growth(marker, old - gc__min(old, marker->began_old_bytes));
     gc__marker_empty_log(heap);
     gc__marker_sift_seen(heap);
     gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
-    marker->last_turns = marker->turns - marker->began_turns;
+    marker->last_bytes = marker->done ? marker->marked_bytes : 0;
+    marker->last_old_bytes = marker->done ? marker->began_old_bytes : 0;
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
     heap->pause.left_objects = marker->grey.count + marker->seen.count;

@@ -164,8 +164,13 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
 #define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each MiB that is condemned, before it was measured */
-#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least */
-#define GC__FILL_NS_PER_MIB ((uint64_t)2000000) /* of what is condemned, at first, where survivors are copied to holes */
+#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least, */
+#define GC__COPY_MEASURED ((size_t)256 << 10)  /* if there are so many bytes of them */
+#define GC__SLOT_NS ((uint64_t)40)             /* for each remembered slot, at least, */
+#define GC__SLOTS_MEASURED 1024                /* if there are so many */
+#define GC__COST_GROWTH 2                      /* a cost is at most so many times the one measured before */
+#define GC__FILL_NS_PER_MIB ((uint64_t)12000000) /* of what is condemned, at first, where survivors are copied to holes */
+#define GC__FILL_SLOT_NS ((uint64_t)800)         /* and of remembered slots: each hole may have room for one object only */
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
@@ -191,9 +196,26 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     uint64_t goal = gc__pace_goal_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
-    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal << 20) / GC__COPY_NS_PER_MIB);
+    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal / 4 * 5 << 20) / pace->copy_ns_per_mib);
     most = gc__min(gc__min(pace->tenures_at_once ? bytes : bytes / 3, most), heap->limit_bytes / GC__NURSERY_PART);
     return gc__max(most, GC__NURSERY_LEAST);
+}
+
+/* A cost that is measured anew if there were `enough` units, and falls until then. Now and then the system takes milliseconds
+   for something else. */
+GC__FN void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
+    uint64_t each = units >= enough ? gc__min(ns / units, GC__COST_GROWTH * *cost) : *cost / 4 * 3;
+    *cost = gc__max(gc__max(each, (3 * *cost + each) / 4), least);
+}
+
+/* What a young collection took for survivors, and for remembered slots with what they lead to. */
+GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
+    const gc__cycle *cycle = heap->cycle;
+    size_t survived = 0, slots = heap->pause.remembered_slots;
+    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    survived -= gc__min(survived, cycle->large_kept_bytes);
+    gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
+    gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
 }
 
 /* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
@@ -204,6 +226,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
         pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
+    if (heap->cycle->marking == GC__MARKING_NONE) gc__pace_costs(heap, pause_ns);
     if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
@@ -368,6 +391,7 @@ GC__FN void gc__pace_room(gc_heap *heap) {
 GC__FN void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     pace->young_ns_per_mib = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    pace->slot_ns = gc__max(pace->slot_ns, GC__FILL_SLOT_NS);
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
@@ -396,6 +420,8 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
+    size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
+    heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
     gc__external_settle(heap);
     gc__pace_release(heap, generation);
 }

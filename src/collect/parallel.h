@@ -112,11 +112,16 @@ GC__FN void gc__work(gc__worker *worker) {
     } while (gc__crew_next(&worker->crew->members[worker->number]));
 }
 
+/* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
+GC__FN bool gc__crew_marks_little(const gc_heap *heap) {
+    return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || heap->cycle->marking == GC__MARKING_FINISH);
+}
+
 /* Gives each worker marks of its own, if there are few workers, and memory for that. */
-GC__FN void gc__crew_open_marks(gc__crew *crew) {
+GC__FN void gc__crew_open_marks(gc__crew *crew, const gc_heap *heap) {
     size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
     unsigned count = (unsigned)gc__min(crew->count, crew->most);
-    bool all = count <= GC__OWN_MARKS_MAX && !(crew->seed & GC__SEED_LOCKED);
+    bool all = count <= GC__OWN_MARKS_MAX && !(crew->seed & GC__SEED_LOCKED) && !gc__crew_marks_little(heap);
     for (unsigned i = 0; i < count && all; i++) {
         gc__words *marks = &crew->members[i].own_marks;
         if (marks->capacity >= words) continue;
@@ -149,7 +154,7 @@ GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
         worker->live = (size_t *)((uintptr_t)member->live.words - (gc__the_arena.base >> GC__PIECE_SHIFT) * sizeof(size_t));
         member->poll = GC__POLL;
     }
-    gc__crew_open_marks(crew);
+    gc__crew_open_marks(crew, first->heap);
     __atomic_store_n(&crew->rests, false, __ATOMIC_RELAXED);
     return true;
 }

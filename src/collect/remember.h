@@ -22,6 +22,7 @@ typedef struct gc__remembered {
     uint64_t period;  /* a number that no list has had before; another one when pieces are not their threads' any more. The
                          marker's log has the same */
     bool notes;       /* stores to old objects are noted; under the arena's lock */
+    size_t enough;    /* places from which a collection is due, since more slots would take longer than its goal */
     size_t most;      /* the most that were ever in the list: they take memory */
     size_t found;     /* that the last collection has scanned */
     unsigned few;     /* collections in a row that found few, and few cards */
@@ -132,6 +133,11 @@ GC__FN void gc__noting_settle(gc_heap *heap, bool notes) {
 
 /* The world is stopped. */
 GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
+
+/* Whether so many slots are remembered that a collection is due. */
+GC__FN bool gc__remembered_enough(const gc_heap *heap) {
+    return __atomic_load_n(&heap->remembered->count, __ATOMIC_RELAXED) > heap->remembered->enough;
+}
 
 /* How many of those are slots. */
 GC__FN size_t gc__remembered_slots(const gc_heap *heap) {

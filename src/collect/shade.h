@@ -43,9 +43,10 @@ typedef struct gc__marker {
     size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
     unsigned open_count;
     unsigned turns;               /* of the marker's; atomic */
-    unsigned began_turns, last_turns; /* that count when the cycle began; how many it is likely to take; 0: not known */
-    size_t last_old_bytes;            /* what generation 2 held then, or when the cycle began that took so many */
-    size_t began_growth, began_room;  /* how much it could grow then, by its threshold and by the limit */
+    size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
+    size_t last_bytes, last_old_bytes; /* the former in the last cycle, and what generation 2 held then; 0: not known */
+    size_t most_bytes;                /* what generation 2 may grow to */
+    size_t began_growth, began_room;  /* how much it could grow when the cycle began, by that and by the limit */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
     struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
@@ -61,7 +62,8 @@ typedef struct gc__marker {
     uint64_t began;               /* number of the collection that began it */
     unsigned switches;            /* how often the barrier had been switched then */
     size_t began_old_bytes;       /* what generation 2 held then */
-    size_t grown_bytes;           /* by how much that grew during the last marking */
+    size_t grown_bytes;           /* by how much that grew during the last marking, or would have if nobody had waited */
+    uint64_t began_ns, waited_ns; /* when it began; how long mutators have waited for it */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
     gc_reason reason;             /* of that collection */
     bool gives_back;              /* memory is left to give back to the system; atomic */
@@ -72,8 +74,8 @@ typedef struct gc__marker {
     bool has_thread, is_ending;   /* the second is atomic */
     uint64_t cpu_ns;              /* of the thread; atomic */
     uint32_t awaited;             /* a mutator waits until the marking is done: atomic */
-    unsigned parts;               /* of the nursery that is being spent, after which a mutator waits for the marker */
-    size_t part_bytes;            /* the bytes of each */
+    size_t part_bytes;            /* of a nursery, after which a mutator waits for the marker */
+    size_t undivided_bytes;       /* what follows after the part that is being spent */
     uint32_t wanted;              /* a collection waits for the lock: atomic */
     uint32_t turn;                /* changes when there may be something to do; atomic */
     gc__os_thread thread;

@@ -6,6 +6,7 @@
 #include "../base/words.h"
 #include "rank.h"
 #include "arena.h"
+#include "bits.h"
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
@@ -45,6 +46,7 @@ struct gc_heap {
     gc__region *regions[GC_GENERATIONS];
     gc__region *free, *free_last; /* last freed first, so that a small nursery stays in cache */
     size_t free_count;
+    size_t free_for_copies; /* so many mutators leave to the next collection, if there are others */
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
     gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
@@ -254,10 +256,13 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
     return gc__min((limit - live) / 2, most);
 }
 
-/* What mutators may not take of it now. In the last resort that is as little as compaction can go on with. */
+/* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
+   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort that is as little as compaction
+   can go on with. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    if (heap->options.concurrent == GC_CONCURRENT_ON) reserve -= reserve / 2;
     return heap->reserve_open ? gc__min(reserve, gc__limit_regions(heap) / GC__RESERVE + 1) : reserve;
 }
 
@@ -314,10 +319,31 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     return false;
 }
 
+/* Has the system provide memory for the region's part of tables now rather than in a pause. */
+GC__FN void gc__tables_touch(const gc__region *region) {
+    size_t word = gc__mark_index(region->base) >> 6;
+    __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+    __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
+    if (gc__cycle_marks) __atomic_fetch_or(&gc__cycle_marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+}
+
+/* A region for a mutator whose memory may not be there yet, in a heap whose free regions are no more than the next collection's
+   copies may take: those were written to before, so to copy there needs no page. NULL: there are more, or the limit is near. */
+GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
+    if (heap->collecting || heap->free_count >= heap->free_for_copies) return NULL;
+    if (gc__free_bytes(heap) + 2 * GC_REGION_BYTES >= gc__bytes_left(heap)) return NULL;
+    return gc__arena_acquire(heap, 1);
+}
+
 /* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
    memory. NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = heap->free;
+    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+    if (region) {
+        heap->held_regions++;
+        gc__heap_list_free(heap, region, 0);
+    }
+    region = heap->free;
     if (span == 1 && region) {
         gc__region_note_taken(region, 1, true);
     } else {
@@ -344,6 +370,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);
+    if (heap->free_for_copies && !heap->collecting) gc__tables_touch(region);
     return region;
 }
 
@@ -363,7 +390,7 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
 #define GC__TRIM_PART 8          /* this part at a time */
 
 GC__FN void gc__heap_plan_trim(gc_heap *heap, uint64_t now) {
-    size_t kept = GC__TRIM_REGIONS_MIN * GC_REGION_BYTES, least = heap->free_least_bytes;
+    size_t kept = gc__max(GC__TRIM_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
     if (least > kept && least - kept > heap->trim_bytes) heap->trim_bytes = least - kept;
     heap->free_least_bytes = gc__free_bytes(heap);
     heap->trimmed_ns = now;

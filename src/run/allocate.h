@@ -189,6 +189,12 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
+    bool young = heap->collection.number == before && gc__collect_for_region(heap);
+    gc__heap_unlock(heap);
+    void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (early) return early;
+    before += young;
+    gc__heap_lock(heap);
     if (heap->collection.number == before && heap->marking)
         gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
     else if (heap->collection.number == before)
@@ -295,9 +301,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
         return gc__allocate_try(thread, size, kind);
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
-    size_t large = size > GC_LARGE_BYTES ? size : 0;
-    size_t spent = gc__spent_bytes(heap);
-    if (spent && spent + large >= gc__counted(&heap->budget_bytes)) gc__collect_for_budget(heap);
+    if (gc__nursery_is_spent(heap, size > GC_LARGE_BYTES ? size : 0)) gc__collect_for_budget(heap);
     void *object = gc__allocate_try(thread, size, kind);
     return object ? object : gc__allocate_last_resort(thread, size, kind);
 }

@@ -302,21 +302,39 @@ GC__FN void gc__marking_close(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
+/* Collects what is due where a nursery has been spent. The lock is held. */
+GC__FN void gc__collect_nursery(gc_heap *heap) {
+    int generation = gc__pace_generation(heap);
+    gc__marking marking = gc__pace_marking(heap, &generation);
+    if (marking)
+        gc__collect_marking(heap, marking, GC_REASON_GROWTH);
+    else if (gc__pace_waits(heap, generation))
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+    else
+        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+}
+
+/* Whether the nursery is spent, by its bytes or by the slots that refer to it, once an object of so many bytes is allocated. */
+GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
+    size_t spent = gc__spent_bytes(heap);
+    return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__remembered_enough(heap));
+}
+
 /* Collects, unless another thread has found the same budget spent and collected meanwhile. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    if (heap->collection.number == before && !gc__marking_await_part(heap)) {
-        int generation = gc__pace_generation(heap);
-        gc__marking marking = gc__pace_marking(heap, &generation);
-        if (marking)
-            gc__collect_marking(heap, marking, GC_REASON_GROWTH);
-        else if (gc__pace_waits(heap, generation))
-            gc__count(&heap->budget_bytes, gc__pace_step(heap));
-        else
-            gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
-    }
+    bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_part(heap));
+    if (!again) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
+}
+
+/* Where pauses have a goal a mutator that finds no region ends its nursery early: the survivors may find room in holes, and
+   then the regions that they were in are free. Returns whether it did; a nursery that is hardly begun would gain too little. */
+GC__FN bool gc__collect_for_region(gc_heap *heap) {
+    bool ends = gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
+    if (ends) gc__collect_nursery(heap);
+    return ends;
 }
 
 /* Whether a generation has spent enough of its budget for an optional collection of it. */

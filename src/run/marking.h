@@ -12,7 +12,9 @@
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
-#define GC__MARKING_PARTS 4                 /* of a nursery, after which a mutator may have to wait for the marker */
+#define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
+#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
@@ -223,7 +225,7 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
 
 /* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
 GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
-    size_t goal = gc__pace_goal_ns(heap) / GC__LEAVING_NS, scarce = gc__evacuation_reserve(heap) + 2 * GC__REGIONS_SCARCE;
+    size_t goal = gc__pace_goal_ns(heap) / GC__LEAVING_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
     if (heap->options.test_leaving) return SIZE_MAX;
     if (!heap->pace->fills_holes) return 0;
     return gc__regions_left(heap) < scarce ? GC__LEAVING_HURRY * goal : goal;
@@ -234,22 +236,25 @@ GC__FN size_t gc__marking_growth(const gc_heap *heap) {
     return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* What is left to the limit: free regions, and most of the listed holes. */
+/* What is left to the limit beside a nursery: free regions, and most of the listed holes. */
 GC__FN size_t gc__marking_room(const gc_heap *heap) {
     size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
 }
 
 /* A cycle begins. */
 GC__FN void gc__marking_count_room(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t most = heap->pace->full_threshold + gc__growth_due(heap);
-    marker->began_growth = most - gc__min(most, gc__grown_bytes(heap));
+    size_t grown = gc__grown_bytes(heap), most = heap->pace->full_threshold + gc__growth_due(heap);
+    marker->most_bytes = gc__max(most, grown + grown / GC__MARKING_ROOM);
+    marker->began_growth = marker->most_bytes - grown;
     marker->began_room = gc__marking_room(heap);
-    marker->began_turns = marker->turns;
     double larger = marker->last_old_bytes ? (double)marker->began_old_bytes / (double)marker->last_old_bytes : 1;
-    marker->last_turns = (unsigned)(marker->last_turns * larger); /* a heap that grows has more to mark each time */
-    marker->last_old_bytes = marker->began_old_bytes;
+    size_t likely = marker->last_old_bytes ? (size_t)((double)marker->last_bytes * larger) : SIZE_MAX;
+    marker->likely_bytes = gc__min(likely, marker->began_old_bytes); /* where it is not known, that all is alive */
+    __atomic_store_n(&marker->marked_bytes, (size_t)0, __ATOMIC_RELAXED);
+    marker->part_bytes = 0;
 }
 
 /* Before a collection condemns anything. */
@@ -307,66 +312,83 @@ GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     return known && gc__marking_room(heap) < gc__marking_growth(heap);
 }
 
-/* Whether it has grown by twice its due. */
+/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
+   that was too fast. */
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
-    return gc__grown_bytes(heap) >= heap->pace->full_threshold + gc__growth_due(heap);
+    const gc__marker *marker = heap->marker;
+    return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
 }
 
 /* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
 GC__FN unsigned gc__marking_left(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
-    size_t most = heap->pace->full_threshold + gc__growth_due(heap), grown = gc__grown_bytes(heap);
-    size_t growth = most - gc__min(most, grown), room = gc__marking_room(heap);
-    growth = gc__min(growth, marker->began_growth) / (marker->began_growth / 64 + 1);
-    room = gc__min(room, marker->began_room) / (marker->began_room / 64 + 1);
-    return (unsigned)gc__min(growth, room);
+    size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
+    size_t room = gc__marking_room(heap) / gc__max(marker->began_room / 64, GC__WINDOW_BYTES);
+    return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
 }
 
 /* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
-   the room that is spent is no larger than the part of the last cycle's turns that it has taken already. */
+   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
+   it may have more to mark than was likely. */
 GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
-    unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) - marker->began_turns, spent = 64 - gc__marking_left(heap);
-    unsigned done = marker->last_turns ? (unsigned)gc__min((size_t)turns * 56 / marker->last_turns, 56) : 24;
+    size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
+    unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);
+    unsigned left = gc__marking_left(heap), spent = 64 - left;
+    if (left < 64 / 8) return 8;
     return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
 }
 
-/* The thread waits for the marker, which it would only hinder if it marked, too. */
-GC__FN void gc__marking_await(gc_heap *heap, uint64_t ns) {
+/* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. */
+GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     gc__marker *marker = heap->marker;
+    uint64_t start = gc__os_now_ns();
     __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, ns);
+    marker->waited_ns += gc__os_now_ns() - start;
+    return start;
 }
 
 /* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
 GC__FN void gc__marking_await_before(gc_heap *heap) {
-    uint64_t start = gc__os_now_ns(), goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
+    uint64_t goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
-    gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
+    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
+}
+
+/* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */
+GC__FN void gc__marking_divide_part(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t most = heap->pace->nursery_bytes / GC__MARKING_PARTS, late = gc__marking_lateness(heap);
+    size_t part = late == 8 ? marker->part_bytes / 2 : late < 4 ? 2 * marker->part_bytes : marker->part_bytes;
+    marker->part_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
 }
 
 /* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
 GC__FN bool gc__marking_await_part(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (!marker->parts || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
-    marker->parts--;
-    uint64_t start = gc__os_now_ns();
-    gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * gc__marking_lateness(heap));
+    size_t part = gc__min(marker->part_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
+    if (!part || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    marker->undivided_bytes -= part;
+    gc__count(&heap->budget_bytes, part);
+    if (!late) return true;
+    uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * late);
     gc__pauses_note_wait(heap, start, gc__os_now_ns());
-    gc__count(&heap->budget_bytes, marker->part_bytes);
+    gc__marking_divide_part(heap);
     return true;
 }
 
 /* After a collection: whether the next nursery has such parts. */
 GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->parts = 0;
+    marker->undivided_bytes = 0;
     if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
-    marker->parts = GC__MARKING_PARTS - 1;
-    marker->part_bytes = heap->budget_bytes / GC__MARKING_PARTS;
-    heap->budget_bytes = marker->part_bytes;
+    size_t most = gc__max(heap->budget_bytes / GC__MARKING_PARTS, GC__WINDOW_BYTES);
+    marker->part_bytes = marker->part_bytes ? gc__min(marker->part_bytes, most) : most;
+    marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->part_bytes);
+    heap->budget_bytes -= marker->undivided_bytes;
 }
 
 /* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the

@@ -11,25 +11,25 @@
 
 #define GC__STOCK_MOST 32    /* regions */
 #define GC__STOCK_PART 16    /* at most this part of what the heap has */
-#define GC__STOCK_AHEAD 128  /* tables are provided for so many regions ahead */
+#define GC__STOCK_AHEAD 512  /* tables are provided for so many regions ahead, at most: what a huge page has marks for */
 
-/* Lists some more free regions. Returns how many, of which the last is the first in `fresh`. The lock is held. */
-GC__FN unsigned gc__stock_take(gc_heap *heap, gc__region *fresh[GC__STOCK_MOST]) {
+/* Lists another free region, if more of them are wanted. A collection that finds few others may take it before its memory is
+   there, so they are listed one by one. NULL: no. The lock is held. */
+GC__FN gc__region *gc__stock_take(gc_heap *heap) {
     size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__STOCK_PART, GC__STOCK_MOST);
-    size_t wanted = gc__min(2 * used, most);
-    unsigned taken = 0;
-    __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
-    while (heap->free_count < wanted && gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap)) {
-        gc__region *region = gc__arena_acquire(heap, 1);
-        if (!region) break;
-        gc__region_note_taken(region, 1, false);
-        gc__os_mark_free(region->base, GC_REGION_BYTES, true);
-        heap->held_regions++;
-        gc__heap_list_free_last(heap, region);
-        fresh[taken++] = region;
+    bool wanted = heap->free_count < gc__min(2 * used, most);
+    bool fits = gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap);
+    gc__region *region = wanted && fits ? gc__arena_acquire(heap, 1) : NULL;
+    if (!region) {
+        __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
+        return NULL;
     }
+    gc__region_note_taken(region, 1, false);
+    gc__os_mark_free(region->base, GC_REGION_BYTES, true);
+    heap->held_regions++;
+    gc__heap_list_free_last(heap, region);
     gc__heap_note_held(heap);
-    return taken;
+    return region;
 }
 
 GC__FN void gc__stock_provide_table(int which, size_t region) {
@@ -46,8 +46,8 @@ GC__FN void gc__stock_provide_table(int which, size_t region) {
 /* No lock is held: the region may be in use by now, or with the system again, and then this has no effect on it but that it takes
    memory earlier. */
 GC__FN void gc__stock_provide(const gc__region *region) {
-    size_t number = (size_t)(region - gc__the_arena.regions);
-    for (size_t i = number; i <= number + GC__STOCK_AHEAD; i += GC__STOCK_AHEAD) {
+    size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__STOCK_AHEAD);
+    for (size_t i = number; i <= number + ahead; i += ahead) {
         gc__stock_provide_table(GC__SIDE_MARKS, i);
         gc__stock_provide_table(GC__SIDE_CARDS, i);
         gc__stock_provide_table(GC__SIDE_CYCLE_MARKS, i);
@@ -55,13 +55,12 @@ GC__FN void gc__stock_provide(const gc__region *region) {
     gc__supply_populate((void *)region->base, GC_REGION_BYTES);
 }
 
-/* On the marker's thread: replaces what was taken. False: nothing was. */
+/* On the marker's thread: replaces some of what was taken. False: nothing was. */
 GC__FN bool gc__stock_up(gc_heap *heap) {
-    gc__region *fresh[GC__STOCK_MOST];
     if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
     bool may = !heap->options.stress && !gc__supply_is_host();
-    unsigned count = may ? gc__stock_take(heap, fresh) : 0;
+    gc__region *region = may ? gc__stock_take(heap) : NULL;
     gc__heap_unlock(heap);
-    for (unsigned i = 0; i < count; i++) gc__stock_provide(fresh[i]);
+    if (region) gc__stock_provide(region);
     return true;
 }

@@ -68,6 +68,7 @@ static node *new_list(size_t length) {
 }
 
 #include "starts.h"
+#include "on_time.h"
 
 static node *last_of(node *n) {
     while (n->left) n = n->left;
@@ -1161,6 +1162,7 @@ int main(void) {
     beside.concurrent_trace_functions = true;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
         run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside);
+    on_time();
     starts(&tested);
     starts(&crew);
     run(holes_are_filled, tested);
