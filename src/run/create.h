@@ -286,7 +286,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     gc__heap_dismiss_idle(heap);
     gc__crew_fire(heap);
     gc__marking_fire(heap);
-    gc__remembering_end(heap);
+    gc__noting_settle(heap, false); /* what barriers write to stays, since the finalizer may be storing */
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {

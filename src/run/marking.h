@@ -211,8 +211,6 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
-    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
-    marker->log = NULL;
 }
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */

@@ -39,8 +39,12 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
     }
 }
 
+/* Gives back what barriers write to: no thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     gc__noting_settle(heap, false);
+    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
+    marker->log = NULL;
     if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
 }

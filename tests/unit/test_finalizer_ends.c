@@ -365,6 +365,45 @@ static void hanging_elsewhere(void) {
     pthread_join(thread, NULL);
 }
 
+/* Stores to an old object that are noted, before the end of the heap and after it. */
+static vector *stored_to;
+static void store_late(gc_thread *thread, void *object) {
+    node *self = object;
+    vector *young = NULL;
+    GC_ROOTS(thread, self, young);
+    young = gc_new_array(thread, &vector_type, 1);
+    gc_store(thread, &stored_to->items[0], young);
+    enter_stage(1);
+    await_stage(thread, 2);
+    for (int i = 0; i < 200; i++) gc_store(thread, &stored_to->items[i], young);
+    note_value(self->value);
+}
+static const gc_finalizer stores_late = {store_late, false, NULL};
+
+static void outlasting_stores(bool marking) {
+    static gc_heap *left[2]; /* for LeakSanitizer */
+    forget_notes();
+    enter_stage(0);
+    begin(&(gc_options){
+        .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .finalizer_patience_ms = 30, .warning = on_warning});
+    left[marking] = heap;
+    stored_to = new_vector(400);
+    gc_roots_add(heap, &stored_to, 1, 0);
+    age(&stored_to, 2);
+    for (int i = 0; i < 4; i++) gc_store(gc, &stored_to->items[64 * i], new_node(1)), gc_collect(heap, 0, 0);
+    ok(stats().remembered_slots > 0, "slots are remembered");
+    if (marking) gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    new_with(1, &stores_late), gc_collect(heap, 0, 0);
+    start_thread();
+    await_stage(gc, 1);
+    end();
+    enter_stage(2);
+    for (int i = 0; i < 1000 && noted() == 0; i++) sleep_us(1000);
+    is(noted(), 1, "a finalizer that outlasts the heap stores to old objects%s", marking ? ", which were being marked" : "");
+    sleep_us(20000);
+    ok(left[marking] != NULL, "its thread ends");
+}
+
 /* The end of the heap. */
 
 static void make_all(void) {
@@ -635,6 +674,8 @@ int main(void) {
     hanging();
     outlasted(true);
     outlasted(false);
+    outlasting_stores(false);
+    outlasting_stores(true);
     run(hanging_elsewhere, (gc_options){.finalizer_patience_ms = 40, .warning = on_warning});
     ends("defaults", (gc_options){0}, false);
     ends("stress", (gc_options){.stress = GC_STRESS_ALLOCATION}, false);
