@@ -14270,8 +14270,6 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
-    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
-    marker->log = NULL;
 }
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */
@@ -14517,8 +14515,12 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
     }
 }
 
+/* Gives back what barriers write to: no thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
     gc__noting_settle(heap, false);
+    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
+    marker->log = NULL;
     if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
 }
@@ -16818,7 +16820,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     gc__heap_dismiss_idle(heap);
     gc__crew_fire(heap);
     gc__marking_fire(heap);
-    gc__remembering_end(heap);
+    gc__noting_settle(heap, false); /* what barriers write to stays, since the finalizer may be storing */
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
