@@ -223,7 +223,9 @@ GC__FN void gc__trace_alone(gc__worker *worker) {
     gc__crew *crew = worker->crew;
     gc__member *self = &crew->members[0];
     bool remembers = gc__worker_remembers(worker);
+    gc__crew_lock(crew); /* others may be on their way to sleep */
     while (gc__crew_take_piece(crew, worker)) continue;
+    gc__crew_unlock(crew);
     gc__crew_remember(worker, remembers); /* whoever shared the last piece may not have had to */
     for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
     gc__trace_drain(worker);
