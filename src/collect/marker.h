@@ -183,6 +183,19 @@ GC__FN size_t gc__marker_take_piece(gc_heap *heap, size_t from, size_t end) {
 
 GC__FN size_t gc__marker_piece_end(size_t entry) { return (entry | (GC__SHADE_PIECE - 1)) + 1; }
 
+/* The marker will come again to the rest of a piece. If there are many, those whose threads have not filled them for longest are
+   left to the next collection: else threads that do nothing would keep it from what others note. */
+GC__FN void gc__marker_open_piece(gc__marker *marker, size_t from) {
+    if (marker->open_count == GC__SHADE_OPEN) {
+        unsigned first = 0;
+        for (unsigned i = 1; i < GC__SHADE_OPEN; i++)
+            if (marker->open[i] < marker->open[first]) first = i;
+        marker->left[marker->left_count++] = marker->open[first];
+        marker->open[first] = marker->open[--marker->open_count];
+    }
+    marker->open[marker->open_count++] = from;
+}
+
 /* Takes what barriers have noted, about so many words at most. Whether more is left of what was noted before. */
 GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
@@ -191,12 +204,12 @@ GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
         size_t from = marker->open[i], end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
         marker->open[i] = to < end ? to : marker->open[--marker->open_count];
     }
-    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last) && marker->open_count < GC__SHADE_OPEN;) {
+    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last);) {
         size_t from = marker->taken, end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
-        if (to < end) marker->open[marker->open_count++] = to;
+        if (to < end) gc__marker_open_piece(marker, to);
         marker->taken = end;
     }
-    return marker->taken < logged && marker->open_count < GC__SHADE_OPEN;
+    return marker->taken < logged;
 }
 
 /* Makes the log as new. The world is stopped. */
@@ -207,7 +220,7 @@ GC__FN void gc__marker_clear_log(gc_heap *heap) {
     memset(marker->log, 0, gc__marker_piece_end(used - 1) * sizeof *marker->log);
     marker->log_most = gc__max(marker->log_most, used);
     marker->logged = marker->taken = 0;
-    marker->open_count = 0;
+    marker->open_count = marker->left_count = 0;
     gc__remembered_renew(heap->remembered);
 }
 
@@ -231,6 +244,8 @@ GC__FN void gc__marker_empty_log(gc_heap *heap) {
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
     for (unsigned i = 0; i < marker->open_count; i++)
         gc__marker_move(heap, marker->open[i], gc__marker_piece_end(marker->open[i]));
+    for (unsigned i = 0; i < marker->left_count; i++)
+        gc__marker_move(heap, marker->left[i], gc__marker_piece_end(marker->left[i]));
     if (marker->taken < end) gc__marker_move(heap, marker->taken, end);
     for (size_t i = 0; i < end; i++) heap->pause.stored_objects += marker->log[i] != 0;
     gc__marker_clear_log(heap);
@@ -301,7 +316,8 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
 
 /* Has memory for the cycle, whose tables are the same for all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
-    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_LOG * sizeof *marker->log);
+    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_BYTES);
+    marker->left = marker->log + GC__SHADE_LOG;
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__cycle_marks) {
         char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);

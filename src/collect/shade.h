@@ -22,6 +22,8 @@
 #define GC__SHADE_BLIND_MOST (GC__SHADE_LOG / 4) /* so many of them may be marked already, or be no objects; */
 #define GC__SHADE_BLIND_LEAST (GC__SHADE_LOG / 16) /* in a heap whose limit is low, that is so many */
 #define GC__SHADE_PIECE 64              /* entries of the log, a power of two, which a thread fills in their order */
+#define GC__SHADE_PIECES (GC__SHADE_LOG / GC__SHADE_PIECE)
+#define GC__SHADE_BYTES ((GC__SHADE_LOG + GC__SHADE_PIECES) * sizeof(uintptr_t))
 #define GC__SHADE_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
 #define GC__NEXT 8                      /* a power of two */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
@@ -41,7 +43,8 @@ typedef struct gc__marker {
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
     size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
-    unsigned open_count;
+    unsigned open_count, left_count;
+    size_t *left;                 /* the same of pieces that are left to the next collection; behind the log */
     unsigned turns;               /* of the marker's; atomic */
     size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
     size_t last_bytes, last_old_bytes; /* the former in the last cycle, and what generation 2 held then; 0: not known */

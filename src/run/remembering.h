@@ -43,7 +43,7 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
 GC__FN void gc__remembering_end(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__noting_settle(heap, false);
-    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
+    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_BYTES);
     marker->log = NULL;
     if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;

@@ -7,6 +7,7 @@
 #include "../fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -225,6 +226,68 @@ static void note_in_a_piece(bool looked_at, bool overwrites, bool collects) {
 
 static void notes_in_pieces(void) {
     for (int i = 0; i < 8; i++) note_in_a_piece(i & 1, i & 2, i & 4);
+}
+
+/* Threads that note little, and have pieces of the log that they do not fill, do not keep the marker from what others note; and what
+   they note later is not lost. */
+enum { NOTING = 3 * GC__SHADE_OPEN };
+static int noted_by; /* how many have noted something: atomic */
+static void note_once(gc_thread *me, void *slot, void *ref) {
+    gc_store(me, slot, ref);
+    __atomic_fetch_add(&noted_by, 1, __ATOMIC_SEQ_CST);
+}
+static void *noting(void *patient) {
+    gc_thread *me = gc_thread_attach(heap);
+    note_once(me, &scanned->items[6], scanned);
+    if (patient) {
+        {
+            GC_IN_MODE(me, GC_MODE_PREEMPTIVE);
+            while (__atomic_load_n(&noted_by, __ATOMIC_SEQ_CST) <= NOTING) sched_yield();
+        }
+        note_once(me, &last_of(list)->right, NULL);
+    }
+    gc_thread_detach(me);
+    return NULL;
+}
+
+static void await_noted(int count) {
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    while (__atomic_load_n(&noted_by, __ATOMIC_SEQ_CST) < count) sched_yield();
+}
+
+static void pieces_of_many(void) {
+    if (!GC__PIECES_OWN) return;
+    pthread_t threads[NOTING];
+    noted_by = 0;
+    scene_open();
+    node *first = last_of(list)->right, *second = new_node(1);
+    GC_ROOTS(gc, first, second);
+    gc_store(gc, &first->right, second);
+    full(), full();
+    const node *hidden[] = {first, second};
+    node *holder = first;
+    first = second = NULL;
+    to_the_scene();
+    for (int i = 0; i < NOTING; i++) {
+        pthread_create(&threads[i], NULL, noting, i ? NULL : threads);
+        await_noted(i + 1);
+    }
+    while (gc__marker_take_log(heap, GC__LOG_CHUNK)) {}
+    ok(heap->marker->left_count > 0, "there are more pieces than the marker comes to again");
+    gc_store(gc, &holder->right, NULL);
+    __atomic_fetch_add(&noted_by, 1, __ATOMIC_SEQ_CST);
+    await_noted(NOTING + 2);
+    mark_all();
+    ok(is_marked(hidden[1]), "what a thread notes after others is marked");
+    ok(!is_marked(hidden[0]) && is_known(hidden[0]), "what one of these notes later, too, is not");
+    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
+    mark_all();
+    ok(is_marked(hidden[0]), "before the next collection");
+    for (int i = 0; i < NOTING; i++) {
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        pthread_join(threads[i], NULL);
+    }
+    scene_close();
 }
 
 /* A collection takes what barriers have noted to where the marker looks later, or the last collection, for which words that are
@@ -1149,7 +1212,7 @@ int main(void) {
     gc_options scarce = TESTED, crew = TESTED;
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
-    static void (*const tests[])(void) = {stored_references, notes_in_pieces, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+    static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, settled_finalizers, packed_finalizers, weak_tables, waits_once,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
