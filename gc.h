@@ -8432,6 +8432,8 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__SHADE_BLIND_MOST (GC__SHADE_LOG / 4) /* so many of them may be marked already, or be no objects; */
 #define GC__SHADE_BLIND_LEAST (GC__SHADE_LOG / 16) /* in a heap whose limit is low, that is so many */
 #define GC__SHADE_PIECE 64              /* entries of the log, a power of two, which a thread fills in their order */
+#define GC__SHADE_PIECES (GC__SHADE_LOG / GC__SHADE_PIECE)
+#define GC__SHADE_BYTES ((GC__SHADE_LOG + GC__SHADE_PIECES) * sizeof(uintptr_t))
 #define GC__SHADE_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
 #define GC__NEXT 8                      /* a power of two */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
@@ -8451,7 +8453,8 @@ typedef struct gc__marker {
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
     size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
-    unsigned open_count;
+    unsigned open_count, left_count;
+    size_t *left;                 /* the same of pieces that are left to the next collection; behind the log */
     unsigned turns;               /* of the marker's; atomic */
     size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
     size_t last_bytes, last_old_bytes; /* the former in the last cycle, and what generation 2 held then; 0: not known */
@@ -10078,6 +10081,19 @@ GC__FN size_t gc__marker_take_piece(gc_heap *heap, size_t from, size_t end) {
 
 GC__FN size_t gc__marker_piece_end(size_t entry) { return (entry | (GC__SHADE_PIECE - 1)) + 1; }
 
+/* The marker will come again to the rest of a piece. If there are many, those whose threads have not filled them for longest are
+   left to the next collection: else threads that do nothing would keep it from what others note. */
+GC__FN void gc__marker_open_piece(gc__marker *marker, size_t from) {
+    if (marker->open_count == GC__SHADE_OPEN) {
+        unsigned first = 0;
+        for (unsigned i = 1; i < GC__SHADE_OPEN; i++)
+            if (marker->open[i] < marker->open[first]) first = i;
+        marker->left[marker->left_count++] = marker->open[first];
+        marker->open[first] = marker->open[--marker->open_count];
+    }
+    marker->open[marker->open_count++] = from;
+}
+
 /* Takes what barriers have noted, about so many words at most. Whether more is left of what was noted before. */
 GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
@@ -10086,12 +10102,12 @@ GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
         size_t from = marker->open[i], end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
         marker->open[i] = to < end ? to : marker->open[--marker->open_count];
     }
-    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last) && marker->open_count < GC__SHADE_OPEN;) {
+    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last);) {
         size_t from = marker->taken, end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
-        if (to < end) marker->open[marker->open_count++] = to;
+        if (to < end) gc__marker_open_piece(marker, to);
         marker->taken = end;
     }
-    return marker->taken < logged && marker->open_count < GC__SHADE_OPEN;
+    return marker->taken < logged;
 }
 
 /* Makes the log as new. The world is stopped. */
@@ -10102,7 +10118,7 @@ GC__FN void gc__marker_clear_log(gc_heap *heap) {
     memset(marker->log, 0, gc__marker_piece_end(used - 1) * sizeof *marker->log);
     marker->log_most = gc__max(marker->log_most, used);
     marker->logged = marker->taken = 0;
-    marker->open_count = 0;
+    marker->open_count = marker->left_count = 0;
     gc__remembered_renew(heap->remembered);
 }
 
@@ -10126,6 +10142,8 @@ GC__FN void gc__marker_empty_log(gc_heap *heap) {
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
     for (unsigned i = 0; i < marker->open_count; i++)
         gc__marker_move(heap, marker->open[i], gc__marker_piece_end(marker->open[i]));
+    for (unsigned i = 0; i < marker->left_count; i++)
+        gc__marker_move(heap, marker->left[i], gc__marker_piece_end(marker->left[i]));
     if (marker->taken < end) gc__marker_move(heap, marker->taken, end);
     for (size_t i = 0; i < end; i++) heap->pause.stored_objects += marker->log[i] != 0;
     gc__marker_clear_log(heap);
@@ -10196,7 +10214,8 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
 
 /* Has memory for the cycle, whose tables are the same for all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
-    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_LOG * sizeof *marker->log);
+    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_BYTES);
+    marker->left = marker->log + GC__SHADE_LOG;
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__cycle_marks) {
         char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);
@@ -14521,7 +14540,7 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
 GC__FN void gc__remembering_end(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__noting_settle(heap, false);
-    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_LOG * sizeof *marker->log);
+    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_BYTES);
     marker->log = NULL;
     if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
