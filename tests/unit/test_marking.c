@@ -228,6 +228,30 @@ static void notes_in_pieces(void) {
     for (int i = 0; i < 8; i++) note_in_a_piece(i & 1, i & 2, i & 4);
 }
 
+/* A thread that stores to objects of two heaps, one after the other, has pieces of both. */
+static void in_two_heaps(void) {
+    enum { STORES = 1000, MOST = 2 * STORES + GC__SHADE_PIECE };
+    gc_options options = TESTED;
+    gc_heap *other = gc_heap_create(&options);
+    gc_thread *me = gc_thread_attach(other);
+    vector *theirs = gc_new_array(me, &vector_type, 1);
+    scene_open();
+    to_the_scene();
+    gc_roots_add(other, &theirs, 1, 0);
+    gc_collect(other, 2, GC_COLLECT_BLOCKING);
+    gc_collect(other, 2, GC_COLLECT_BLOCKING);
+    gc_collect(other, 2, GC_COLLECT_NON_BLOCKING);
+    ok(other->marking, "two heaps are being marked");
+    for (int i = 0; i < STORES; i++) {
+        gc_store(gc, &scanned->items[6], scanned);
+        gc_store(me, &theirs->items[0], theirs);
+    }
+    ok(heap->marker->logged <= MOST, "%zu words were noted in one", heap->marker->logged);
+    ok(other->marker->logged <= MOST, "and %zu in the other one", other->marker->logged);
+    scene_close();
+    gc_heap_destroy(other);
+}
+
 /* Threads that note little, and have pieces of the log that they do not fill, do not keep the marker from what others note; and what
    they note later is not lost. */
 enum { NOTING = 3 * GC__SHADE_OPEN };
@@ -1212,7 +1236,7 @@ int main(void) {
     gc_options scarce = TESTED, crew = TESTED;
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
-    static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+    static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, settled_finalizers, packed_finalizers, weak_tables, waits_once,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
