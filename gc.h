@@ -8301,16 +8301,35 @@ typedef struct gc__own_pieces {
     uintptr_t *word_end;
 } gc__own_pieces;
 
-/* Of no heap at first; nor is 0 of any, which gc__noting may have. */
+/* Of no heap at first; nor is 0 of any, which gc__noting may have. The second ones are those that a thread in several heaps had
+   before: else it would take new ones at each store. */
 static __thread gc__own_pieces gc__my_pieces = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
+static __thread gc__own_pieces gc__my_former_pieces = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
+
+GC__IN_BARRIER GC__FN void gc__piece_swap(uintptr_t **one, uintptr_t **other) {
+    uintptr_t *place = *one;
+    *one = *other;
+    *other = place;
+}
+
+GC__IN_BARRIER GC__OUT_OF_LINE void gc__pieces_change(uint64_t period) {
+    gc__own_pieces *mine = &gc__my_pieces, *former = &gc__my_former_pieces;
+    bool known = former->period == period;
+    former->period = mine->period;
+    mine->period = period;
+    gc__piece_swap(&mine->slot, &former->slot);
+    gc__piece_swap(&mine->slot_end, &former->slot_end);
+    gc__piece_swap(&mine->word, &former->word);
+    gc__piece_swap(&mine->word_short, &former->word_short);
+    gc__piece_swap(&mine->word_end, &former->word_end);
+    if (known) return;
+    mine->slot = mine->slot_end = NULL;
+    mine->word = mine->word_short = mine->word_end = NULL;
+}
 
 /* The thread's pieces of that heap's lists. */
 GC__IN_BARRIER GC__FN gc__own_pieces *gc__pieces_of(const gc__remembered *remembered) {
-    if (gc__my_pieces.period != remembered->period) {
-        gc__my_pieces.slot = gc__my_pieces.slot_end = NULL;
-        gc__my_pieces.word = gc__my_pieces.word_short = gc__my_pieces.word_end = NULL;
-        gc__my_pieces.period = remembered->period;
-    }
+    if (gc__my_pieces.period != remembered->period) gc__pieces_change(remembered->period);
     return &gc__my_pieces;
 }
 #endif
