@@ -76,6 +76,17 @@ static void parts(void) {
     marker->done = false;
     gc__heap_unlock(heap);
     is(collected(), number, "none has run meanwhile");
+    spend(60);
+    marker->undivided_bytes = 1 << 20;
+    fflush(stdout);
+    pid_t child = fork();
+    int status = -1;
+    if (child == 0) {
+        gc__heap_lock(heap);
+        _exit(gc__marking_await_part(heap));
+    }
+    waitpid(child, &status, 0);
+    is(status, 0, "nor does anybody wait in the child of a fork, where there is no marker");
     uint64_t now = gc__os_now_ns();
     marker->began_ns = now - 1000 * GC__NS_PER_MS;
     marker->waited_ns = 0;
