@@ -16487,6 +16487,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     gc__crew_forget(heap);
     heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
     heap->marker->wanted = 0;
+    heap->marker->undivided_bytes = 0; /* nobody waits for it: the end of this part of a nursery ends the marking */
     heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
     heap->pace->resumed_by = gc__os_self();
 }
