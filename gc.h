@@ -1749,9 +1749,9 @@ GC__FN size_t gc__os_container_bytes(void);
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
 /* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
-/* Where the part of mapped memory [from, end) ends that was ever written to, or later: what lies behind that is zero, and
-   takes no memory. The page of `from` was written to. */
-GC__FN uintptr_t gc__os_written_end(uintptr_t from, uintptr_t end);
+/* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to, perhaps for more: what is
+   in between is zero, and takes no memory. The page of `from` was written to. */
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 /* Copies memory that perhaps cannot be read, within a page or two. False: it cannot. */
@@ -2725,20 +2725,29 @@ GC__FN unsigned gc__os_quota(void) {
 
 #define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
 
-GC__FN uintptr_t gc__os_written_end(uintptr_t from, uintptr_t end) {
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
     uint64_t entries[512];
-    size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries, held = 0;
-    uintptr_t first = from / page, at = (end + page - 1) / page;
+    size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
+    uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in none */
+    bool any = false;
     int error = errno, file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    while (file >= 0 && !held && at > first) {
-        size_t count = at - first < most ? at - first : most, bytes = count * sizeof *entries;
-        if (pread(file, entries, bytes, (off_t)((at - count) * sizeof *entries)) != (ssize_t)bytes) break;
-        for (held = count; held && !(entries[held - 1] >> GC__OS_PAGE_HELD);) held--;
-        at -= count - held;
+    while (file >= 0 && at < last) {
+        size_t count = last - at < most ? last - at : most, bytes = count * sizeof *entries;
+        if (pread(file, entries, bytes, (off_t)(at * sizeof *entries)) != (ssize_t)bytes) break;
+        for (size_t i = 0; i < count; i++, at++) {
+            bool held = entries[i] >> GC__OS_PAGE_HELD;
+            any |= held;
+            if (held && !run) run = at;
+            if (held || !run) continue;
+            visit(context, run * page > from ? run * page : from, at * page);
+            run = 0;
+        }
     }
     if (file >= 0) close(file);
     errno = error;
-    return held && at * page < end ? at * page : end; /* without any page, the table cannot be right */
+    if (!any) run = from / page; /* without any page, the table cannot be right */
+    if (!run && at < last) run = at;
+    if (run) visit(context, run * page > from ? run * page : from, end);
 }
 
 GC__FN size_t gc__os_machine_bytes(void) {
@@ -9474,16 +9483,38 @@ GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t ind
     gc__scan_chunk_as(worker, object, index, end, true);
 }
 
-/* How many elements of a huge array are scanned, where pauses are to be short: no more than were ever written to. To read the
-   others would have the system find pages for them. */
-GC__OUT_OF_LINE size_t gc__written_length(const gc__worker *worker, uintptr_t array) {
+typedef struct gc__written {
+    gc__worker *worker;
+    uintptr_t array;
+    size_t next; /* the first element that was not scanned */
+    bool many;
+} gc__written;
+
+/* Scans the elements of a huge array that are in a part of it. */
+GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) {
+    gc__written *written = (gc__written *)context;
+    const gc_type *type = gc__object_type(written->array);
+    uintptr_t first = written->array + type->bytes;
+    size_t index = gc__max((from - first) / type->element_bytes, written->next);
+    written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
+    if (written->next == index) return;
+    if (written->many)
+        gc__scan_chunk_many(written->worker, written->array, index, written->next);
+    else
+        gc__scan_chunk(written->worker, written->array, index, written->next);
+}
+
+/* Scans the elements of a huge array; where pauses are to be short, those that were ever written to. To read the others would
+   have the system find pages for them. */
+GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool many) {
     const gc_type *type = gc__object_type(array);
-    size_t length = gc__object_length(array);
-    uintptr_t first = array + type->bytes;
+    uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
+    gc__written written = {worker, array, 0, many};
     bool mapped = !worker->heap->options.memory; /* not by the host: the system may forget where shared pages are */
-    if (!mapped || !gc__has_pause_goal(worker->heap) || type->element_values) return length;
-    uintptr_t end = gc__os_written_end(first, first + length * type->element_bytes);
-    return (end - first + type->element_bytes - 1) / type->element_bytes;
+    if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
+        gc__os_each_written(first, end, gc__scan_written_part, &written);
+    else
+        gc__scan_written_part(&written, first, end);
 }
 
 /* Whether a worker must leave trace functions to the thread that collects. */
@@ -9510,8 +9541,10 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
     if (gc__type_has_slots_in_elements(type)) {
         size_t length = gc__object_length(object);
-        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word))) length = gc__written_length(worker, object);
-        many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
+            gc__scan_huge(worker, object, many);
+        else
+            many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade_waits(worker, object);

@@ -315,16 +315,38 @@ GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t ind
     gc__scan_chunk_as(worker, object, index, end, true);
 }
 
-/* How many elements of a huge array are scanned, where pauses are to be short: no more than were ever written to. To read the
-   others would have the system find pages for them. */
-GC__OUT_OF_LINE size_t gc__written_length(const gc__worker *worker, uintptr_t array) {
+typedef struct gc__written {
+    gc__worker *worker;
+    uintptr_t array;
+    size_t next; /* the first element that was not scanned */
+    bool many;
+} gc__written;
+
+/* Scans the elements of a huge array that are in a part of it. */
+GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) {
+    gc__written *written = (gc__written *)context;
+    const gc_type *type = gc__object_type(written->array);
+    uintptr_t first = written->array + type->bytes;
+    size_t index = gc__max((from - first) / type->element_bytes, written->next);
+    written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
+    if (written->next == index) return;
+    if (written->many)
+        gc__scan_chunk_many(written->worker, written->array, index, written->next);
+    else
+        gc__scan_chunk(written->worker, written->array, index, written->next);
+}
+
+/* Scans the elements of a huge array; where pauses are to be short, those that were ever written to. To read the others would
+   have the system find pages for them. */
+GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool many) {
     const gc_type *type = gc__object_type(array);
-    size_t length = gc__object_length(array);
-    uintptr_t first = array + type->bytes;
+    uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
+    gc__written written = {worker, array, 0, many};
     bool mapped = !worker->heap->options.memory; /* not by the host: the system may forget where shared pages are */
-    if (!mapped || !gc__has_pause_goal(worker->heap) || type->element_values) return length;
-    uintptr_t end = gc__os_written_end(first, first + length * type->element_bytes);
-    return (end - first + type->element_bytes - 1) / type->element_bytes;
+    if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
+        gc__os_each_written(first, end, gc__scan_written_part, &written);
+    else
+        gc__scan_written_part(&written, first, end);
 }
 
 /* Whether a worker must leave trace functions to the thread that collects. */
@@ -351,8 +373,10 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
     if (gc__type_has_slots_in_elements(type)) {
         size_t length = gc__object_length(object);
-        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word))) length = gc__written_length(worker, object);
-        many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
+            gc__scan_huge(worker, object, many);
+        else
+            many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade_waits(worker, object);

@@ -156,20 +156,29 @@ GC__FN unsigned gc__os_quota(void) {
 
 #define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
 
-GC__FN uintptr_t gc__os_written_end(uintptr_t from, uintptr_t end) {
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
     uint64_t entries[512];
-    size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries, held = 0;
-    uintptr_t first = from / page, at = (end + page - 1) / page;
+    size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
+    uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in none */
+    bool any = false;
     int error = errno, file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    while (file >= 0 && !held && at > first) {
-        size_t count = at - first < most ? at - first : most, bytes = count * sizeof *entries;
-        if (pread(file, entries, bytes, (off_t)((at - count) * sizeof *entries)) != (ssize_t)bytes) break;
-        for (held = count; held && !(entries[held - 1] >> GC__OS_PAGE_HELD);) held--;
-        at -= count - held;
+    while (file >= 0 && at < last) {
+        size_t count = last - at < most ? last - at : most, bytes = count * sizeof *entries;
+        if (pread(file, entries, bytes, (off_t)(at * sizeof *entries)) != (ssize_t)bytes) break;
+        for (size_t i = 0; i < count; i++, at++) {
+            bool held = entries[i] >> GC__OS_PAGE_HELD;
+            any |= held;
+            if (held && !run) run = at;
+            if (held || !run) continue;
+            visit(context, run * page > from ? run * page : from, at * page);
+            run = 0;
+        }
     }
     if (file >= 0) close(file);
     errno = error;
-    return held && at * page < end ? at * page : end; /* without any page, the table cannot be right */
+    if (!any) run = from / page; /* without any page, the table cannot be right */
+    if (!run && at < last) run = at;
+    if (run) visit(context, run * page > from ? run * page : from, end);
 }
 
 GC__FN size_t gc__os_machine_bytes(void) {

@@ -58,9 +58,9 @@ GC__FN size_t gc__os_container_bytes(void);
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
 /* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
-/* Where the part of mapped memory [from, end) ends that was ever written to, or later: what lies behind that is zero, and
-   takes no memory. The page of `from` was written to. */
-GC__FN uintptr_t gc__os_written_end(uintptr_t from, uintptr_t end);
+/* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to, perhaps for more: what is
+   in between is zero, and takes no memory. The page of `from` was written to. */
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context);
 /* Whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
 /* Copies memory that perhaps cannot be read, within a page or two. False: it cannot. */

@@ -1286,6 +1286,9 @@ int main(void) {
     run(emitted_code, emitting);
     destroyed_meanwhile();
     written_memory();
+    begin(&tested);
+    scattered();
+    end();
     obstacles();
     by_default();
     run(with_a_thread, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .growth_percent = 30});
