@@ -672,7 +672,7 @@ typedef struct gc_options {
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
-       only what the goal for pauses allows. That takes room: with a limit of less than 1.7 times what lives, full collections
+       only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
        says what stands against it. If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if
@@ -13483,7 +13483,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
     case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;
     case GC__PAUSE_HOOKS: gc__reason_us(text, "", ns, "in hooks at the end"); break;
-    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "in the start hook or verification"); break;
+    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "before anything was collected (start hook, verification)"); break;
     case GC_PHASE_GATHER:
         gc__reason_count(text, pause->roots, "root", "roots");
         gc__reason_count(text, pause->pins, "pin", "pins");
@@ -14146,6 +14146,7 @@ GC__FN bool gc__stock_up(gc_heap *heap) {
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 #define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
@@ -14268,6 +14269,8 @@ GC__FN void gc__marker_thread(void *context) {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
         looks = gc__stock_up(heap) ? GC__STOCK_LOOKS : looks;
+        if (!more || marker->turns % GC__MARKING_TIMED == 0)
+            __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         if (more) continue;
         __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
         if (looks) {
@@ -14278,7 +14281,6 @@ GC__FN void gc__marker_thread(void *context) {
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
         bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
-        __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         gc__os_wait_for(&marker->turn, turn, patience_ms * GC__NS_PER_MS);
         if (asks && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->rests(heap);
     }
@@ -15122,18 +15124,18 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-/* Whether `function` must not be called now. `nested`: what is called within a collection is found by gc__collect_stopped. */
-GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nested) {
+/* Whether `function` must not be called now. */
+GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
     if (self && !gc__is_cooperative(self))
         gc__fail(GC_ERROR_MISUSE,
                  "%s: the calling thread is attached and in preemptive mode: bracket the call by "
                  "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
                  function);
-    else if (gc__heap_is_locked(heap) && !(nested && heap->collecting))
+    else if (gc__heap_is_locked(heap))
         gc__fail(GC_ERROR_MISUSE,
-                 "%s: called by a hook of a collection, or by a callback of a walk: "
-                 "have it set a flag, and make the call afterwards",
+                 "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+                 "longjmp: have it set a flag and return, and make the call afterwards",
                  function);
     else
         return false;
@@ -15155,7 +15157,7 @@ GC__FN bool gc__collect_beside(gc_heap *heap, unsigned mode) {
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_collect", true)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_collect")) return GC_ERROR_MISUSE;
     if (generation < 0 || generation >= GC_GENERATIONS) {
         gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
         GC_ASSERT(false, "%s", gc__last_message);
@@ -15901,7 +15903,7 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
 GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max", false)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
     gc__heap_lock(heap);
     gc__crew_hire(heap, 2);
     gc__world_stop_locked(heap);
@@ -15913,7 +15915,7 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
 GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_soft");
     if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft", false)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
     gc__world_stop(heap);
     heap->options.heap_bytes_soft = bytes;
     gc__limit_adapt(heap);
@@ -16237,8 +16239,19 @@ GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
     return running;
 }
 
+/* Whether a hook calls `function`, which needs the program to run. */
+GC__FN bool gc__finalizers_must_wait(const gc_heap *heap, const char *function) {
+    if (!gc__heap_is_locked(heap)) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: called by a hook or callback of a collection: have it set a flag and return, and make the call afterwards",
+             function);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizers_run", "thread")) return 0;
+    if (gc__finalizers_must_wait(thread->heap, "gc_finalizers_run")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
@@ -16332,6 +16345,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__finalizers_must_wait(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
     gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)

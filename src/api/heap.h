@@ -123,7 +123,7 @@ typedef struct gc_options {
                                       once; they must not fork. Otherwise only the thread that collects calls them */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
-       only what the goal for pauses allows. That takes room: with a limit of less than 1.7 times what lives, full collections
+       only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
        says what stands against it. If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if

@@ -109,7 +109,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
     case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;
     case GC__PAUSE_HOOKS: gc__reason_us(text, "", ns, "in hooks at the end"); break;
-    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "in the start hook or verification"); break;
+    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "before anything was collected (start hook, verification)"); break;
     case GC_PHASE_GATHER:
         gc__reason_count(text, pause->roots, "root", "roots");
         gc__reason_count(text, pause->pins, "pin", "pins");

@@ -49,7 +49,7 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
 GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max", false)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
     gc__heap_lock(heap);
     gc__crew_hire(heap, 2);
     gc__world_stop_locked(heap);
@@ -61,7 +61,7 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
 GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_soft");
     if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft", false)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
     gc__world_stop(heap);
     heap->options.heap_bytes_soft = bytes;
     gc__limit_adapt(heap);

@@ -344,18 +344,18 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-/* Whether `function` must not be called now. `nested`: what is called within a collection is found by gc__collect_stopped. */
-GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function, bool nested) {
+/* Whether `function` must not be called now. */
+GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
     if (self && !gc__is_cooperative(self))
         gc__fail(GC_ERROR_MISUSE,
                  "%s: the calling thread is attached and in preemptive mode: bracket the call by "
                  "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
                  function);
-    else if (gc__heap_is_locked(heap) && !(nested && heap->collecting))
+    else if (gc__heap_is_locked(heap))
         gc__fail(GC_ERROR_MISUSE,
-                 "%s: called by a hook of a collection, or by a callback of a walk: "
-                 "have it set a flag, and make the call afterwards",
+                 "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+                 "longjmp: have it set a flag and return, and make the call afterwards",
                  function);
     else
         return false;
@@ -377,7 +377,7 @@ GC__FN bool gc__collect_beside(gc_heap *heap, unsigned mode) {
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     GC__API_SCOPE("gc_collect");
     if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_collect", true)) return GC_ERROR_MISUSE;
+    if (gc__collect_is_misuse(heap, "gc_collect")) return GC_ERROR_MISUSE;
     if (generation < 0 || generation >= GC_GENERATIONS) {
         gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
         GC_ASSERT(false, "%s", gc__last_message);

@@ -14,6 +14,7 @@
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 #define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
@@ -136,6 +137,8 @@ GC__FN void gc__marker_thread(void *context) {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
         looks = gc__stock_up(heap) ? GC__STOCK_LOOKS : looks;
+        if (!more || marker->turns % GC__MARKING_TIMED == 0)
+            __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         if (more) continue;
         __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
         if (looks) {
@@ -146,7 +149,6 @@ GC__FN void gc__marker_thread(void *context) {
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
         bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
-        __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         gc__os_wait_for(&marker->turn, turn, patience_ms * GC__NS_PER_MS);
         if (asks && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->rests(heap);
     }

@@ -126,7 +126,7 @@ static void hooks(void) {
     gc_pause pause = pause_of(young);
     sums_up(&pause, "hook");
     ok(pause.phase_ns[GC_PHASE_OPEN] >= 15 * MS, "the start hook is in the phase `open`");
-    explained(&pause, pause.phase_ns[GC_PHASE_OPEN], "us in the start hook or verification");
+    explained(&pause, pause.phase_ns[GC_PHASE_OPEN], "us before anything was collected (start hook, verification)");
 }
 
 static void end_hook(void) {

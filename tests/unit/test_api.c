@@ -197,6 +197,12 @@ static void collect_at_end(void *host, const gc_collection *collection) {
     (void)host, (void)collection;
     collect_here();
 }
+static int finalizing_how;
+static void finalize_at_end(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    if (finalizing_how == 6 && gc_finalizers_run(gc, 1)) exit(1);
+    collect_result = finalizing_how == 7 ? gc_finalizer_thread_start(heap) : gc_last_result();
+}
 static bool collect_in_walk(void *context, void *an_object, size_t bytes, int generation) {
     (void)context, (void)an_object, (void)bytes, (void)generation;
     collect_here();
@@ -204,11 +210,16 @@ static bool collect_in_walk(void *context, void *an_object, size_t bytes, int ge
 }
 
 static void collect_wrongly(void *which) {
-    begin(&(gc_options){.collection_end = *(int *)which == 2 ? collect_at_end : NULL});
+    begin(&(gc_options){.collection_end = *(int *)which == 2 ? collect_at_end : *(int *)which >= 6 ? finalize_at_end : NULL,
+                        .collection_traced = *(int *)which == 5 ? collect_at_end : NULL});
+    finalizing_how = *(int *)which;
     switch (*(int *)which) {
     case 0: collect_result = gc_collect(heap, 3, GC_COLLECT_DEFAULT); break;
     case 1: collect_result = gc_collect(heap, -1, GC_COLLECT_DEFAULT); break;
-    case 2: gc_collect(heap, 0, GC_COLLECT_DEFAULT); break;
+    case 2:
+    case 5:
+    case 6:
+    case 7: gc_collect(heap, 0, GC_COLLECT_DEFAULT); break;
     case 3: gc_new(gc, &node_type), gc_heap_walk(heap, collect_in_walk, NULL); break;
     default: gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE), collect_here();
     }
@@ -218,10 +229,11 @@ static void collect_wrongly(void *which) {
 
 static void collecting(void) {
     static const char *const messages[] = {"no generation 3", "no generation -1", "called by a hook", "a callback of a walk",
-                                           "in preemptive mode"};
-    for (int i = 0; i < 5; i++) {
+                                           "in preemptive mode", "gc_collect: called by a hook", "gc_finalizers_run: called by a hook",
+                                           "gc_finalizer_thread_start: called by a hook"};
+    for (int i = 0; i < 8; i++) {
         int status = tap_child(collect_wrongly, &i, report, sizeof report);
-        is(status, GC_DEBUG >= 1 ? 256 + 6 : 0, "misuse %d of gc_collect: %s", i, GC_DEBUG >= 1 ? "asserted" : "an error");
+        is(status, GC_DEBUG >= 1 ? 256 + 6 : 0, "misuse %d: %s", i, GC_DEBUG >= 1 ? "asserted" : "an error");
         has(report, messages[i], "and says why");
     }
 }

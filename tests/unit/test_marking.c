@@ -1135,6 +1135,25 @@ static void churn(vector *all, size_t stores) {
     }
 }
 
+/* The program never rests, and takes fresh regions all the time. */
+static void time_of_the_thread(void) {
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    uint64_t before = 0;
+    for (int round = 0; round < 4; round++) {
+        uint64_t finished = stats().concurrent_finished;
+        for (int i = 0; i < 1000 && stats().concurrent_finished < finished + 1; i++)
+            for (int k = 0; k < 10000; k++) {
+                node *n = new_node(1);
+                n->left = list, list = n;
+            }
+        gc_stats s = stats();
+        ok(s.concurrent_finished > finished && s.concurrent_cpu_ns > before, "%llu us of the marker's thread after %llu cycles",
+           (unsigned long long)s.concurrent_cpu_ns / 1000, (unsigned long long)s.concurrent_finished);
+        before = s.concurrent_cpu_ns;
+    }
+}
+
 static void with_a_thread(void) {
     vector *all = NULL;
     GC_ROOTS(gc, all);
@@ -1291,6 +1310,9 @@ int main(void) {
     end();
     obstacles();
     by_default();
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON});
+    time_of_the_thread();
+    end();
     run(with_a_thread, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .growth_percent = 30});
     run(ends_when_idle, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .collection_end = on_end});
     refused();
