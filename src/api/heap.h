@@ -239,7 +239,8 @@ typedef struct gc_stats {
     uint64_t moved_bytes;                    /* the part of them that was copied */
     size_t survived_bytes;                   /* by the last collection */
     size_t condemned_bytes;                  /* by the last collection */
-    size_t live_bytes;                       /* objects in use as far as known: exact just after a full collection */
+    size_t live_bytes;                       /* objects in use as far as known: exact just after a full collection; after
+                                                one that ended a marking, with what has died since that began */
     size_t generation_bytes[GC_GENERATIONS]; /* the same, for each generation */
     size_t used_bytes;                       /* of the memory for objects, holes included */
     size_t committed_bytes;                  /* memory that the heap holds, free regions included */
