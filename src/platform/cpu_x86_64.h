@@ -42,7 +42,9 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__NOTE_STORE_SHORT
+#define GC__NOTE_STORE_OPERANDS(ages, noting)
 #else
+#define GC__NOTE_STORE_OPERANDS(ages, noting) , "i"(&noting), "i"(&ages)
 #define GC__NOTE_STORE_SHORT \
     "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
     "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: this thread's pieces, less its thread pointer */ \
@@ -104,7 +106,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
             "{leaq 144(%%rsp), %%rsp|lea rsp, [rsp+144]}\n\t" "{movq %%rax, (%%rsp)|mov [rsp], rax}\n\t" \
             "{movq (%%rcx), %%rax|mov rax, [rcx]}\n\t" \
             "ud2" \
-            :: "i"(function), "i"(&noting), "i"(&ages) : "memory"); \
+            :: "i"(function) GC__NOTE_STORE_OPERANDS(ages, noting) : "memory"); \
     }
 /* clang-format on */
 
