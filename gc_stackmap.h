@@ -2396,6 +2396,7 @@ GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x) {
    It is 0 in an empty cell: where it refers to there are 16 empty slices. */
 #define GC__CELL_OFFSET (~(uint32_t)255)
 #define GC__CELL_NODE 128u
+#define GC__CELL_INDEX ((1u << GC__BLOCK_SHIFT) - 4) /* these bits of an offset are those of a cell within a block */
 #define GC__NODE_BITS_MIN 3
 #define GC__NODE_BITS_MAX 10
 #define GC__LEAF_SLICES 16 /* at most */
@@ -2458,7 +2459,8 @@ GC__INLINED const gc_code *gc__slice_find(const gc__slice *slice, int32_t x) {
 
 /* The cell of a node; the node's index is in the upper bits of `next`. */
 GC__INLINED uint32_t gc__node_cell(const char *blocks, uint32_t mask, uint32_t cell, uint32_t next) {
-    return gc__cell_get((const uint32_t *)(const void *)(blocks + (cell & mask)) + (next >> (cell & 31)));
+    uint32_t at = (cell & mask) + (next >> (cell & 31)) * (uint32_t)sizeof cell; /* any, if the block is another one by now */
+    return gc__cell_get((const uint32_t *)(const void *)(blocks + (at & (mask | GC__CELL_INDEX))));
 }
 
 /* Looks up an address below the limit. False: the epoch has changed. The cell may be of a block that became another one
