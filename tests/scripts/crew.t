@@ -55,7 +55,7 @@ planted 'cards that are scanned as roots are' \
 planted 'mark bits of regions that nobody clears' \
     's/gc__min\(from \+ GC__UNIT_REGIONS, gc__regions_used\(\)\)/from + GC__UNIT_REGIONS - 60/'
 planted 'handles that nobody looks at' \
-    's/(from = unit % each \* GC__UNIT_CLUMPS;\s*gc__clumps_of\(all, segment, from, from \+ GC__UNIT_CLUMPS)/$1 - 8/' '' gc_handles.h
+    's/size_t block = from; (block < from \+ GC__PIECE_BLOCKS)/size_t block = from + 1; $1/' '' gc_handles.h
 
 # Several threads verify, and find what one finds.
 export GC_TEST_COLLECTORS=5 GC_COLLECTOR_THREADS=3
