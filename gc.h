@@ -6659,6 +6659,17 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+/* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
+GC__FN bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+    if (!gc__heap_is_locked(heap)) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+             "longjmp: have it set a flag and return, and make the call afterwards",
+             function);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 /* Takes the lock; its owner may take it again. Not for signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
@@ -15130,18 +15141,11 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 /* Whether `function` must not be called now. */
 GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
-    if (self && !gc__is_cooperative(self))
-        gc__fail(GC_ERROR_MISUSE,
-                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
-                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
-                 function);
-    else if (gc__heap_is_locked(heap))
-        gc__fail(GC_ERROR_MISUSE,
-                 "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-                 "longjmp: have it set a flag and return, and make the call afterwards",
-                 function);
-    else
-        return false;
+    if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+             "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+             function);
     GC_ASSERT(false, "%s", gc__last_message);
     return true;
 }
@@ -16242,19 +16246,9 @@ GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
     return running;
 }
 
-/* Whether a hook calls `function`, which needs the program to run. */
-GC__FN bool gc__finalizers_must_wait(const gc_heap *heap, const char *function) {
-    if (!gc__heap_is_locked(heap)) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by a hook or callback of a collection: have it set a flag and return, and make the call afterwards",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
-}
-
 GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizers_run", "thread")) return 0;
-    if (gc__finalizers_must_wait(thread->heap, "gc_finalizers_run")) return 0;
+    if (gc__is_called_by_hook(thread->heap, "gc_finalizers_run")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
@@ -16348,7 +16342,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__finalizers_must_wait(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
+    if (gc__is_called_by_hook(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
     gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)

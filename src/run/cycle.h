@@ -347,18 +347,11 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 /* Whether `function` must not be called now. */
 GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
-    if (self && !gc__is_cooperative(self))
-        gc__fail(GC_ERROR_MISUSE,
-                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
-                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
-                 function);
-    else if (gc__heap_is_locked(heap))
-        gc__fail(GC_ERROR_MISUSE,
-                 "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-                 "longjmp: have it set a flag and return, and make the call afterwards",
-                 function);
-    else
-        return false;
+    if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+             "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+             function);
     GC_ASSERT(false, "%s", gc__last_message);
     return true;
 }

@@ -98,19 +98,9 @@ GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
     return running;
 }
 
-/* Whether a hook calls `function`, which needs the program to run. */
-GC__FN bool gc__finalizers_must_wait(const gc_heap *heap, const char *function) {
-    if (!gc__heap_is_locked(heap)) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: called by a hook or callback of a collection: have it set a flag and return, and make the call afterwards",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
-}
-
 GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
     if (gc__is_null(thread, "gc_finalizers_run", "thread")) return 0;
-    if (gc__finalizers_must_wait(thread->heap, "gc_finalizers_run")) return 0;
+    if (gc__is_called_by_hook(thread->heap, "gc_finalizers_run")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
@@ -204,7 +194,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
 
 GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__finalizers_must_wait(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
+    if (gc__is_called_by_hook(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
     gc__finalizers *all = heap->finalizers;
     uint32_t none = GC__FINALIZERS_NONE;
     if (heap->options.suspend)

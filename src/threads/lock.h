@@ -49,6 +49,17 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+/* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
+GC__FN bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+    if (!gc__heap_is_locked(heap)) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
+             "longjmp: have it set a flag and return, and make the call afterwards",
+             function);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 /* Takes the lock; its owner may take it again. Not for signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
