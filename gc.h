@@ -5102,6 +5102,7 @@ struct gc_heap {
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
+    uintptr_t frame; /* of the function that collects; 0: none does */
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
@@ -6659,12 +6660,21 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+/* A callback of the collection did not return, so its thread has the locks for ever. */
+GC__FN void gc__collection_was_left(const gc_heap *heap) {
+    gc__fatal(&heap->options,
+              "collection %llu was left by an exception, by longjmp or by the end of the thread, out of scan_roots, a trace "
+              "function or a hook: these must return",
+              (unsigned long long)heap->collection.number);
+}
+
 /* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
-GC__FN bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+GC__COLD bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap)) return false;
+    if (heap->frame && (uintptr_t)__builtin_frame_address(0) >= heap->frame) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
              "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-             "longjmp: have it set a flag and return, and make the call afterwards",
+             "longjmp or an exception: have it set a flag and return, and make the call afterwards",
              function);
     GC_ASSERT(false, "%s", gc__last_message);
     return true;
@@ -14937,13 +14947,7 @@ GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
 
 /* The scope of a collection, which a callback can leave only by returning. */
 GC__FN void gc__cycle_leave(gc_heap **left) {
-    const gc_heap *heap = *left;
-    if (heap)
-        gc__fatal(&heap->options,
-                  "collection %llu was left by an exception, or by the end of the thread, out of scan_roots, a trace "
-                  "function "
-                  "or a hook: these must return",
-                  (unsigned long long)heap->collection.number);
+    if (*left) gc__collection_was_left(*left);
 }
 
 /* After a collection that ran. */
@@ -14976,6 +14980,7 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 /* What gc__collect_stopped does while the marker rests. */
 GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
+    heap->frame = (uintptr_t)__builtin_frame_address(0);
     gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
     gc__marking_decide(heap);
@@ -15007,6 +15012,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
     unfinished = NULL;
+    heap->frame = 0;
     if (!gathered) __atomic_store_n(&heap->collection.number, heap->collection.number - 1, __ATOMIC_RELAXED);
     return gathered;
 }
@@ -16124,7 +16130,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(!thread->code, "gc_thread_detach: called by a native function that returns to compiled code");
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
-    GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
+    if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
     gc__thread_leave(thread);
 }
 
@@ -16919,7 +16925,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
-    GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
     gc__marking_close(heap);
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     if (ended) gc__announce_pauses(heap);

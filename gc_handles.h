@@ -74,9 +74,10 @@ typedef struct gc__handle *gc_handle;
 
 /* A handle belongs to a heap, and ends by gc_handle_destroy or with that heap. A call that takes or returns an object
    needs an attached thread in cooperative mode; any thread in any mode may destroy handles, and create handles of NULL.
-   None of these functions collects; finalizers may call them, but not a hook or callback of a collection. A handle that
-   was destroyed, or is of another heap or kind than the call is for, aborts the program if GC_DEBUG >= 1; otherwise the
-   call fails with GC_ERROR_HANDLE and changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
+   None of these functions collects. Finalizers may call them; a hook or callback of a collection may not: what makes,
+   ends or lists handles fails there with GC_ERROR_MISUSE. A handle that was destroyed, or is of another heap or kind than
+   the call is for, aborts the program if GC_DEBUG >= 1; otherwise the call fails with GC_ERROR_HANDLE and changes nothing.
+   NULL likewise, with GC_ERROR_ARGUMENT. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is
    exhausted (GC_ERROR_MEMORY). [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_MEMORY,
@@ -353,6 +354,7 @@ typedef struct gc__handle_cache {
 
 typedef struct gc__handles {
     gc__lock lock; /* guards all of this */
+    bool is_kept;  /* the lock: by a collection or a walk, whose callbacks may call */
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
     gc__handle_cache free_blocks;           /* the first places of free blocks */
@@ -473,11 +475,34 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
     return cache->count || gc__handle_block_take(heap, kind, cache);
 }
 
+/* What takes the lock of the handles once more where this thread keeps it: a callback that only reads may call. */
+GC__FN bool gc__handles_lock(gc_heap *heap) {
+    if (gc__heap_is_locked(heap) && heap->handles->is_kept) return false;
+    gc__lock_take(&heap->handles->lock);
+    return true;
+}
+GC__FN void gc__handles_unlock(gc_heap *heap, bool taken) {
+    if (taken) gc__lock_release(&heap->handles->lock);
+}
+
+/* Callbacks run under the lock until it is released. World stopped. */
+GC__FN void gc__handles_keep(gc_heap *heap) {
+    gc__lock_take(&heap->handles->lock);
+    heap->handles->is_kept = true;
+}
+GC__FN void gc__handles_release(gc_heap *heap) {
+    heap->handles->is_kept = false;
+    gc__lock_release(&heap->handles->lock);
+}
+
+/* Whether `function`, which makes or ends a handle, is called by a callback of a collection or of gc_handle_walk. */
+GC__FN bool gc__handles_are_kept(const gc_heap *heap, const char *function) {
+    return gc__heap_is_locked(heap) && (heap->collecting || heap->handles->is_kept) && gc__is_called_by_hook(heap, function);
+}
+
 /* The calling thread's caches, if it may use them. */
 GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
-    GC_ASSERT(!gc__heap_is_locked(heap) || !heap->collecting,
-              "a handle is created or destroyed in a hook or callback of a collection: do it afterwards");
     return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
@@ -500,6 +525,7 @@ GC__FN void gc__handle_note(gc_heap *heap, gc_handle handle, gc_handle_kind kind
 
 /* object and extra are 0 unless the calling thread is cooperative. */
 GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
+    if (gc__handles_are_kept(heap, "gc_handle_create")) return NULL;
     gc__handle_cache *mine = gc__handle_caches(heap);
     GC_ASSERT(mine || !(object | extra),
               "gc_handle_create: a thread that is not attached, or is in preemptive mode, passes an object, which a "
@@ -603,6 +629,7 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     gc__handle_segment *segment;
     size_t index;
     if (!handle) return GC_OK;
+    if (gc__handles_are_kept(heap, "gc_handle_destroy")) return GC_ERROR_MISUSE;
     if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
     gc_handle_kind kind = gc__handle_kind(segment, index);
     gc__handle_note(heap, handle, kind, false);
@@ -649,10 +676,10 @@ GC_API bool gc_handle_is_valid(gc_heap *heap, gc_handle handle) {
     uintptr_t tag = (uintptr_t)handle >> GC__HANDLE_TAG_SHIFT;
     uintptr_t place = (uintptr_t)handle ^ tag << GC__HANDLE_TAG_SHIFT;
     bool valid = false;
-    gc__lock_take(&heap->handles->lock);
+    bool taken = gc__handles_lock(heap);
     for (gc__handle_segment *segment = heap->handles->segments; segment && !valid; segment = segment->next)
         valid = gc__handle_is_current(segment, place, tag);
-    gc__lock_release(&heap->handles->lock);
+    gc__handles_unlock(heap, taken);
     return valid;
 }
 
@@ -738,13 +765,14 @@ GC__FN bool gc__handle_segment_walk(gc__handle_segment *segment, gc_handle_kind 
 GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context) {
     if (gc__is_null(heap, "gc_handle_walk", "heap") || gc__is_null(visit ? heap : NULL, "gc_handle_walk", "visit"))
         return;
+    if (gc__handles_are_kept(heap, "gc_handle_walk")) return;
     bool going = true;
     gc__world_stop(heap);
-    gc__lock_take(&heap->handles->lock);
+    gc__handles_keep(heap);
     for (int kind = 0; going && kind < GC_HANDLE_KINDS; kind++)
         for (gc__handle_segment *segment = heap->handles->segments; going && segment; segment = segment->next)
             going = gc__handle_segment_walk(segment, (gc_handle_kind)kind, visit, context);
-    gc__lock_release(&heap->handles->lock);
+    gc__handles_release(heap);
     gc__world_resume(heap);
 }
 
@@ -752,12 +780,12 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     if (gc__is_null(heap, "gc_handle_count", "heap")) return 0;
     size_t count = 0;
-    gc__lock_take(&heap->handles->lock);
+    bool taken = gc__handles_lock(heap);
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t i = 0; i < GC__HANDLE_PLACES; i++)
             count += gc__handle_kind(segment, i) == kind &&
                      !(__atomic_load_n(&segment->places[i], __ATOMIC_RELAXED) & GC__HANDLE_FREE);
-    gc__lock_release(&heap->handles->lock);
+    gc__handles_unlock(heap, taken);
     return count;
 }
 
@@ -1751,8 +1779,8 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-GC__FN void gc__handles_open(gc_heap *heap) { gc__lock_take(&heap->handles->lock); }
-GC__FN void gc__handles_close(gc_heap *heap) { gc__lock_release(&heap->handles->lock); }
+GC__FN void gc__handles_open(gc_heap *heap) { gc__handles_keep(heap); }
+GC__FN void gc__handles_close(gc_heap *heap) { gc__handles_release(heap); }
 
 /* The clumps that were looked at have their youth. */
 GC__FN void gc__handles_age_segments(gc__handles *handles) {

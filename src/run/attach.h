@@ -198,7 +198,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(!thread->code, "gc_thread_detach: called by a native function that returns to compiled code");
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
-    GC_ASSERT(!gc__heap_is_locked(thread->heap), "gc_thread_detach: called during a collection");
+    if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
     gc__thread_leave(thread);
 }
 

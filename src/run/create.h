@@ -300,7 +300,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
 GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
-    GC_ASSERT(!heap->collecting, "gc_heap_destroy: called during a collection");
+    if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
     gc__marking_close(heap);
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     if (ended) gc__announce_pauses(heap);

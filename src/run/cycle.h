@@ -143,13 +143,7 @@ GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
 
 /* The scope of a collection, which a callback can leave only by returning. */
 GC__FN void gc__cycle_leave(gc_heap **left) {
-    const gc_heap *heap = *left;
-    if (heap)
-        gc__fatal(&heap->options,
-                  "collection %llu was left by an exception, or by the end of the thread, out of scan_roots, a trace "
-                  "function "
-                  "or a hook: these must return",
-                  (unsigned long long)heap->collection.number);
+    if (*left) gc__collection_was_left(*left);
 }
 
 /* After a collection that ran. */
@@ -182,6 +176,7 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 /* What gc__collect_stopped does while the marker rests. */
 GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
+    heap->frame = (uintptr_t)__builtin_frame_address(0);
     gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
     gc__marking_decide(heap);
@@ -213,6 +208,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
     unfinished = NULL;
+    heap->frame = 0;
     if (!gathered) __atomic_store_n(&heap->collection.number, heap->collection.number - 1, __ATOMIC_RELAXED);
     return gathered;
 }

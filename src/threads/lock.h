@@ -49,12 +49,21 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+/* A callback of the collection did not return, so its thread has the locks for ever. */
+GC__FN void gc__collection_was_left(const gc_heap *heap) {
+    gc__fatal(&heap->options,
+              "collection %llu was left by an exception, by longjmp or by the end of the thread, out of scan_roots, a trace "
+              "function or a hook: these must return",
+              (unsigned long long)heap->collection.number);
+}
+
 /* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
-GC__FN bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+GC__COLD bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap)) return false;
+    if (heap->frame && (uintptr_t)__builtin_frame_address(0) >= heap->frame) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
              "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
-             "longjmp: have it set a flag and return, and make the call afterwards",
+             "longjmp or an exception: have it set a flag and return, and make the call afterwards",
              function);
     GC_ASSERT(false, "%s", gc__last_message);
     return true;

@@ -241,6 +241,11 @@ static void collecting(void) {
 /* What must not be called while a collection has objects in two places. */
 
 static int which_look;
+static gc_handle looked_at;
+static bool look_at_handle(void *context, gc_handle handle, gc_handle_kind kind, void *an_object, void *extra) {
+    (void)context, (void)handle, (void)kind, (void)an_object, (void)extra;
+    exit(1);
+}
 static bool look_in_walk(void *context, void *an_object, size_t bytes, int generation) {
     (void)context, (void)an_object, (void)bytes, (void)generation;
     exit(1);
@@ -252,26 +257,51 @@ static void look_when_traced(void *host, const gc_collection *collection) {
         if (gc_heap_object_at(heap, object)) exit(1);
         break;
     case 1: gc_heap_walk(heap, look_in_walk, NULL); break;
-    default:
+    case 2:
         if (gc_heap_verify(heap)) exit(1);
+        break;
+    case 3:
+        if (gc_handle_create(heap, GC_HANDLE_WEAK, NULL)) exit(1);
+        break;
+    case 4:
+        if (!gc_handle_is_valid(heap, looked_at) || gc_handle_count(heap, GC_HANDLE_STRONG) != 1) exit(2);
+        if (gc_handle_destroy(heap, looked_at) != GC_ERROR_MISUSE || !gc_handle_is_valid(heap, looked_at)) exit(1);
+        break;
+    case 5: gc_handle_walk(heap, look_at_handle, NULL); break;
+    case 6: gc_thread_detach(gc); break;
+    default: gc_heap_destroy(heap);
     }
+}
+static bool look_in_handles(void *context, gc_handle handle, gc_handle_kind kind, void *an_object, void *extra) {
+    (void)context, (void)kind, (void)an_object, (void)extra;
+    if (!gc_handle_is_valid(heap, handle)) exit(2);
+    if (gc_handle_create(heap, GC_HANDLE_STRONG, NULL)) exit(1);
+    return true;
 }
 
 static void look_wrongly(void *which) {
     which_look = *(int *)which;
     begin(&(gc_options){.collection_traced = look_when_traced});
     object = gc_new(gc, &node_type);
-    gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    looked_at = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
+    if (which_look < 8)
+        gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    else
+        gc_handle_walk(heap, look_in_handles, NULL);
     if (gc_last_result() != GC_ERROR_MISUSE) exit(1);
     puts(gc_last_message());
 }
 
 static void looking(void) {
-    static const char *const names[] = {"gc_heap_object_at", "gc_heap_walk", "gc_heap_verify"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {"gc_heap_object_at", "gc_heap_walk",      "gc_heap_verify",
+                                        "gc_handle_create",  "gc_handle_destroy", "gc_handle_walk",
+                                        "gc_thread_detach",  "gc_heap_destroy",   "gc_handle_create"};
+    for (int i = 0; i < 9; i++) {
         int status = tap_child(look_wrongly, &i, report, sizeof report);
-        is(status, GC_DEBUG >= 1 ? 256 + 6 : 0, "%s in collection_traced: %s", names[i], GC_DEBUG >= 1 ? "asserted" : "an error");
-        has(report, names[i], "is named"), has(report, "call gc_collection_find", "with the remedy");
+        is(status, GC_DEBUG >= 1 ? 256 + 6 : 0, "%s in %s: %s", names[i], i < 8 ? "collection_traced" : "gc_handle_walk",
+           GC_DEBUG >= 1 ? "asserted" : "an error");
+        has(report, names[i], "is named");
+        has(report, i < 3 ? "call gc_collection_find" : "and make the call afterwards", "with the remedy");
     }
 }
 
