@@ -816,7 +816,7 @@ typedef struct gc_stats {
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
     uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
     double utilisation[GC_WINDOWS]; /* the least share of any 1, 10 and 100 ms that pauses left to the program (MMU), at most
-                                       0.032 too low; 1: all */
+                                       0.032 too low; 1: all. Since gc_heap_pauses has forgotten, if it has */
     /* Of marking beside mutators (gc_options.concurrent). */
     uint64_t concurrent_cycles;      /* that were begun */
     uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */
@@ -882,8 +882,9 @@ typedef struct gc_pause {
 } gc_pause;
 
 /* Copies the longest pauses of the heap, at most GC_PAUSES_KEPT of them, to `longest`, which has room for `count`: the
-   longest first. Returns how many. forget: they are not told again, so that regular calls tell those of the time between. A
-   safe point, as gc_heap_stats is. [cooperative; may wait; cannot fail] */
+   longest first. Returns how many. forget: they are not told again, and gc_stats.utilisation begins anew, so that regular
+   calls tell of the time between: ask for the statistics first. A safe point, as gc_heap_stats is. [cooperative; may wait;
+   cannot fail] */
 GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget);
 /* Writes why the pause was as long as it was, in words: "12,044 dirty cards, 3.1 MiB survived". The text ends with 0 if
    `bytes` is not 0. Returns its length, as snprintf does. [any thread; never collects; cannot fail] */
@@ -13226,13 +13227,20 @@ GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
 }
 
+/* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
+GC__FN void gc__pauses_forget(gc__pauses *pauses) {
+    gc__pauses_settle(pauses);
+    pauses->count = 0;
+    for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
+}
+
 GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
     GC__API_SCOPE("gc_heap_pauses");
     if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
     gc__heap_lock(heap);
     size_t told = gc__min(count, heap->pauses->count);
     memcpy(longest, heap->pauses->longest, told * sizeof *longest);
-    if (forget) heap->pauses->count = 0;
+    if (forget) gc__pauses_forget(heap->pauses);
     gc__heap_unlock(heap);
     return told;
 }

@@ -267,7 +267,7 @@ typedef struct gc_stats {
     uint64_t evacuation_failures;      /* objects that stayed in place because there was no room for a copy */
     uint64_t phase_total_ns[GC_PHASE_COUNT]; /* the part of the pauses that each phase took */
     double utilisation[GC_WINDOWS]; /* the least share of any 1, 10 and 100 ms that pauses left to the program (MMU), at most
-                                       0.032 too low; 1: all */
+                                       0.032 too low; 1: all. Since gc_heap_pauses has forgotten, if it has */
     /* Of marking beside mutators (gc_options.concurrent). */
     uint64_t concurrent_cycles;      /* that were begun */
     uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */

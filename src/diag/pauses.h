@@ -178,13 +178,20 @@ GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
 }
 
+/* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
+GC__FN void gc__pauses_forget(gc__pauses *pauses) {
+    gc__pauses_settle(pauses);
+    pauses->count = 0;
+    for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
+}
+
 GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
     GC__API_SCOPE("gc_heap_pauses");
     if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
     gc__heap_lock(heap);
     size_t told = gc__min(count, heap->pauses->count);
     memcpy(longest, heap->pauses->longest, told * sizeof *longest);
-    if (forget) heap->pauses->count = 0;
+    if (forget) gc__pauses_forget(heap->pauses);
     gc__heap_unlock(heap);
     return told;
 }
