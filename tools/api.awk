@@ -43,6 +43,7 @@ function head() {
 # The C declaration, without linkage, attributes and body.
 function signature(declaration) {
     sub(/^(GC_API|GC_DAC_API|GC__EXTERN GC__VISIBLE|static inline)[ \t]+/, "", declaration)
+    sub(/^__attribute__\(\([a-z_]*\)\)[ \t]+/, "", declaration)
     sub(/[ \t]*(__attribute__.*|[;{].*)$/, "", declaration)
     gsub(/[ \t]+/, " ", declaration)
     return declaration
@@ -70,6 +71,55 @@ function entry(name, kind, shown,    terms, text, piece) {
     printf "| `%s` | %s | %s | %s | %s |\n", shown, cell(effect(text)), cell(piece[1]), short(cell(piece[2])), short(cell(piece[3]))
 }
 
+# A field that is a struct itself, in a line.
+function nested(declaration,    line) {
+    while (declaration !~ /\}[^}]*;$/ && (getline line < file) > 0) {
+        line_number++
+        sub(/\/\*.*\*\//, "", line)
+        declaration = declaration " " trim(line)
+    }
+    return declaration
+}
+
+# The fields of a struct, or the constants of an enum, whose first line this is: each with the comment behind or above it.
+function members(line,    kind, name, text, about, declaration, above, rows, at, behind) {
+    kind = line ~ /enum/ ? "enum" : "struct"
+    about = line_number == comment_end + 1 ? effect(trim(comment)) : ""
+    match(line, /gc_[a-z_0-9]+/)
+    name = RSTART ? substr(line, RSTART, RLENGTH) : ""
+    sub(/^[^{]*\{/, "", line)
+    if (line ~ /\}/) return
+    while ((getline line < file) > 0) {
+        line_number++
+        if (line ~ /^\}/) break
+        if (trim(line) ~ /^\/\*/ && trim(declaration) == "") {
+            take_comment(line)
+            above = trim(comment)
+            continue
+        }
+        text = ""
+        if ((at = index(line, "/*"))) {
+            behind = substr(line, at)
+            line = substr(line, 1, at - 1)
+            take_comment(behind)
+            text = trim(comment)
+        }
+        declaration = trim(declaration " " trim(line))
+        if (declaration ~ /\{$/) declaration = nested(declaration)
+        if (kind == "struct" ? declaration !~ /;$/ : line !~ /,/ && text == "" && declaration == "") continue
+        if (text == "") text = above
+        above = ""
+        sub(/[;,]$/, "", declaration)
+        gsub(/\001/, "", text)
+        if (declaration != "" && declaration !~ /gc__|GC__|##/) rows = rows "| `" declaration "` | " cell(text) " |\n"
+        declaration = ""
+    }
+    comment = ""
+    if (rows == "") return
+    if (!headed) head()
+    tables = tables "\n" (name == "" ? "Constants" : "`" name "`") (about == "" ? "" : ": " about) "\n\n| | |\n|---|---|\n" rows
+}
+
 # Takes a comment, whose first line this is.
 function take_comment(line) {
     comment = line
@@ -80,6 +130,7 @@ function take_comment(line) {
         lines++
         comment = comment (line ~ /^(    +[^ ]|$)/ ? " \001" : " ") trim(line)
     }
+    comment_end = line_number
     sub(/^[ \t]*\/\* */, "", comment)
     sub(/ *\*\/.*/, "", comment)
 }
@@ -89,6 +140,7 @@ function read_part(path,    line, declaration) {
     part = path
     sub(/^src\//, "", part)
     headed = line_number = 0
+    tables = ""
     comment = introduction = ""
     while ((getline line < file) > 0) {
         line_number++
@@ -104,6 +156,8 @@ function read_part(path,    line, declaration) {
             declaration = substr(declaration, 1, RLENGTH)
             if (declaration ~ /\(/ && declaration !~ /\(X\)$/ && comment != "") entry(declaration, "macro", declaration)
             while (line ~ /\\$/ && (getline line < file) > 0) line_number++
+        } else if (line ~ /^(typedef )?(struct gc_[a-z]|enum)[a-z_ 0-9]*\{/ && line !~ /gc__/) {
+            members(line)
         } else if (line ~ /^(GC_API|GC_DAC_API|GC__EXTERN GC__VISIBLE|static inline)/) {
             declaration = line
             while (declaration !~ /[;{]/ && (getline line < file) > 0) {
@@ -123,6 +177,7 @@ function read_part(path,    line, declaration) {
         }
     }
     close(file)
+    printf "%s", tables
 }
 
 # Parts in the order in which the header includes them.
@@ -156,7 +211,8 @@ BEGIN {
     print "thread is attached and in cooperative mode. *May*: the call is a safe point at which a collection may run, so every live"
     print "reference must be in a root; *waits*: it collects nothing itself, but waits for a collection of another thread, which is the"
     print "same to the caller. What fails returns what the last column says; `gc_last_result()` and `gc_last_message()` tell why."
-    print "NULL where it is not allowed fails with `GC_ERROR_ARGUMENT`, and is asserted with `GC_DEBUG` >= 1."
+    print "NULL where it is not allowed fails with `GC_ERROR_ARGUMENT`, and is asserted with `GC_DEBUG` >= 1. Below the functions of a"
+    print "part are its structures, with their fields, and its constants."
     print ""
     names()
     for (i = 1; i < ARGC; i++) read_header(ARGV[i])
