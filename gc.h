@@ -7163,6 +7163,7 @@ typedef struct gc__pace {
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
     uint64_t copy_ns_per_mib;  /* of what survives one, and */
     uint64_t slot_ns;          /* of what it finds in remembered slots; both with all that comes with it */
+    uint64_t filling_young_ns, filling_slot_ns; /* the most of both since copies have begun to fill holes; 0: not known */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
@@ -8507,6 +8508,7 @@ typedef struct gc__marker {
     size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
     size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
     unsigned open_count, left_count;
+    size_t noted;                 /* words that were taken from the log since the last collection began */
     size_t *left;                 /* the same of pieces that are left to the next collection; behind the log */
     unsigned turns;               /* of the marker's; atomic */
     size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
@@ -10143,13 +10145,22 @@ GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
+/* Empties that entry of the log. Returns what it was; 0: its thread is about to write it, or will some time. */
+GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
+    uintptr_t entry = __atomic_load_n(&marker->log[at], __ATOMIC_ACQUIRE);
+    if (!entry) return 0;
+    __atomic_store_n(&marker->log[at], (uintptr_t)0, __ATOMIC_RELAXED);
+    marker->noted++;
+    return entry;
+}
+
 /* Takes what was written of one piece of the log, from that entry on. Returns the first that was not. */
 GC__FN size_t gc__marker_take_piece(gc_heap *heap, size_t from, size_t end) {
-    const uintptr_t *log = heap->marker->log;
+    gc__marker *marker = heap->marker;
     for (; from < end; from++) {
-        uintptr_t entry = __atomic_load_n(&log[from], __ATOMIC_ACQUIRE), ahead = 0;
-        if (!entry) break; /* its thread is about to write it, or will some time */
-        if (from + GC__FIFO < GC__SHADE_LOG) ahead = __atomic_load_n(&log[from + GC__FIFO], __ATOMIC_RELAXED);
+        uintptr_t entry = gc__marker_take_entry(marker, from), ahead = 0;
+        if (!entry) break;
+        if (from + GC__FIFO < GC__SHADE_LOG) ahead = __atomic_load_n(&marker->log[from + GC__FIFO], __ATOMIC_RELAXED);
         if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
         if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
     }
@@ -10171,7 +10182,8 @@ GC__FN void gc__marker_open_piece(gc__marker *marker, size_t from) {
     marker->open[marker->open_count++] = from;
 }
 
-/* Takes what barriers have noted, about so many words at most. Whether more is left of what was noted before. */
+/* Takes what barriers have noted, about so many words at most, until a collection waits. Whether more is left of what was noted
+   before. */
 GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
     size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__SHADE_LOG);
@@ -10179,7 +10191,8 @@ GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
         size_t from = marker->open[i], end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
         marker->open[i] = to < end ? to : marker->open[--marker->open_count];
     }
-    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last);) {
+    size_t last = gc__min(logged, marker->taken + most);
+    while (marker->taken < last && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED)) {
         size_t from = marker->taken, end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
         if (to < end) gc__marker_open_piece(marker, to);
         marker->taken = end;
@@ -10187,13 +10200,10 @@ GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     return marker->taken < logged;
 }
 
-/* Makes the log as new. The world is stopped. */
-GC__FN void gc__marker_clear_log(gc_heap *heap) {
+/* The log, all entries of which are empty, is as new. The world is stopped. */
+GC__FN void gc__marker_renew_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t used = gc__min(marker->logged, GC__SHADE_LOG);
-    if (!used) return;
-    memset(marker->log, 0, gc__marker_piece_end(used - 1) * sizeof *marker->log);
-    marker->log_most = gc__max(marker->log_most, used);
+    marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__SHADE_LOG));
     marker->logged = marker->taken = 0;
     marker->open_count = marker->left_count = 0;
     gc__remembered_renew(heap->remembered);
@@ -10204,7 +10214,7 @@ GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     bool room = gc__shade_room(heap, &marker->seen, end - from);
     for (; from < end; from++) {
-        uintptr_t entry = marker->log[from];
+        uintptr_t entry = gc__marker_take_entry(marker, from);
         if (!entry || !gc__marker_wants(heap, ~entry)) continue;
         if (room)
             gc__words_push(&marker->seen, ~entry);
@@ -10213,7 +10223,7 @@ GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     }
 }
 
-/* Takes what barriers have noted, and empties the log. The world is stopped, so the marker is left to look at it. */
+/* Takes what barriers have noted, so that the log is empty. The world is stopped, and the marker is left to look at it. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
@@ -10221,9 +10231,10 @@ GC__FN void gc__marker_empty_log(gc_heap *heap) {
         gc__marker_move(heap, marker->open[i], gc__marker_piece_end(marker->open[i]));
     for (unsigned i = 0; i < marker->left_count; i++)
         gc__marker_move(heap, marker->left[i], gc__marker_piece_end(marker->left[i]));
-    if (marker->taken < end) gc__marker_move(heap, marker->taken, end);
-    for (size_t i = 0; i < end; i++) heap->pause.stored_objects += marker->log[i] != 0;
-    gc__marker_clear_log(heap);
+    if (marker->taken < end) gc__marker_move(heap, marker->taken, gc__marker_piece_end(end - 1));
+    heap->pause.stored_objects += marker->noted;
+    marker->noted = 0;
+    if (end) gc__marker_renew_log(heap);
 }
 
 /* Takes some of what collections have met, and barriers before. */
@@ -10335,10 +10346,11 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->grey.count = marker->seen.count = marker->waiting.count = 0;
+    marker->grey.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     memset(marker->next, 0, sizeof marker->next);
-    gc__marker_clear_log(heap);
+    gc__marker_empty_log(heap);
+    marker->seen.count = 0;
     marker->slots.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;
@@ -11644,6 +11656,9 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
     return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
 }
 
+/* What a collection should take that takes as long as those before it: the same work may take twice as long for once. */
+GC__FN uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
+
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
@@ -11679,8 +11694,8 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
    condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
 GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
-    uint64_t goal = gc__pace_goal_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
-    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal / 4 * 5 << 20) / pace->copy_ns_per_mib);
+    uint64_t aim = gc__pace_aim_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
+    size_t bytes = (size_t)((aim << 20) / each), most = (size_t)((aim / 4 * 5 << 20) / pace->copy_ns_per_mib);
     most = gc__min(gc__min(pace->tenures_at_once ? bytes : bytes / 3, most), heap->limit_bytes / GC__NURSERY_PART);
     return gc__max(most, GC__NURSERY_LEAST);
 }
@@ -11700,6 +11715,8 @@ GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     survived -= gc__min(survived, cycle->large_kept_bytes);
     gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
     gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
+    if (heap->pace->fills_holes && !heap->marking && slots >= GC__SLOTS_MEASURED)
+        heap->pace->filling_slot_ns = gc__max(heap->pace->filling_slot_ns, pause_ns / slots);
 }
 
 /* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
@@ -11714,6 +11731,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
+        if (pace->fills_holes && !heap->marking) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
     }
     return gc__nursery_in_time(heap);
 }
@@ -11871,11 +11889,15 @@ GC__FN void gc__pace_room(gc_heap *heap) {
     }
 }
 
-/* From now on survivors are copied into holes. */
+/* From now on survivors are copied into holes: at what that took at most the last time, and if it has not been done before, at
+   more than is likely. While a cycle runs holes may be used up, and copies cost less. */
 GC__FN void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
-    pace->young_ns_per_mib = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
-    pace->slot_ns = gc__max(pace->slot_ns, GC__FILL_SLOT_NS);
+    uint64_t young = pace->filling_young_ns, slot = pace->filling_slot_ns;
+    if (!young) young = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    pace->young_ns_per_mib = gc__max(pace->young_ns_per_mib, young);
+    pace->slot_ns = gc__max(pace->slot_ns, slot ? slot : GC__FILL_SLOT_NS);
+    pace->filling_young_ns = pace->filling_slot_ns = 0;
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
@@ -11899,7 +11921,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
             heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
         bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
-        if (fills && !heap->pace->fills_holes) gc__pace_fill(heap);
+        if (fills) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }
@@ -14518,7 +14540,7 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
-    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
+    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, goal / 4 * 3 - gc__min(goal / 4 * 3, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
 }
 
@@ -14612,7 +14634,7 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
     bool possible = gc__marking_is_on(heap) && gc__stores_are_noted(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     bool fixed = heap->options.nursery_bytes != 0; /* by the host, and no time is measured */
-    remembered->enough = fixed ? SIZE_MAX : gc__pace_goal_ns(heap) / 4 * 3 / heap->pace->slot_ns;
+    remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
     if (heap->options.test_marker_steps) dear = 1;
     if (heap->remembers_slots) {
         remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;

@@ -168,13 +168,22 @@ GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
+/* Empties that entry of the log. Returns what it was; 0: its thread is about to write it, or will some time. */
+GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
+    uintptr_t entry = __atomic_load_n(&marker->log[at], __ATOMIC_ACQUIRE);
+    if (!entry) return 0;
+    __atomic_store_n(&marker->log[at], (uintptr_t)0, __ATOMIC_RELAXED);
+    marker->noted++;
+    return entry;
+}
+
 /* Takes what was written of one piece of the log, from that entry on. Returns the first that was not. */
 GC__FN size_t gc__marker_take_piece(gc_heap *heap, size_t from, size_t end) {
-    const uintptr_t *log = heap->marker->log;
+    gc__marker *marker = heap->marker;
     for (; from < end; from++) {
-        uintptr_t entry = __atomic_load_n(&log[from], __ATOMIC_ACQUIRE), ahead = 0;
-        if (!entry) break; /* its thread is about to write it, or will some time */
-        if (from + GC__FIFO < GC__SHADE_LOG) ahead = __atomic_load_n(&log[from + GC__FIFO], __ATOMIC_RELAXED);
+        uintptr_t entry = gc__marker_take_entry(marker, from), ahead = 0;
+        if (!entry) break;
+        if (from + GC__FIFO < GC__SHADE_LOG) ahead = __atomic_load_n(&marker->log[from + GC__FIFO], __ATOMIC_RELAXED);
         if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
         if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
     }
@@ -196,7 +205,8 @@ GC__FN void gc__marker_open_piece(gc__marker *marker, size_t from) {
     marker->open[marker->open_count++] = from;
 }
 
-/* Takes what barriers have noted, about so many words at most. Whether more is left of what was noted before. */
+/* Takes what barriers have noted, about so many words at most, until a collection waits. Whether more is left of what was noted
+   before. */
 GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
     size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__SHADE_LOG);
@@ -204,7 +214,8 @@ GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
         size_t from = marker->open[i], end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
         marker->open[i] = to < end ? to : marker->open[--marker->open_count];
     }
-    for (size_t last = marker->taken + most; marker->taken < gc__min(logged, last);) {
+    size_t last = gc__min(logged, marker->taken + most);
+    while (marker->taken < last && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED)) {
         size_t from = marker->taken, end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
         if (to < end) gc__marker_open_piece(marker, to);
         marker->taken = end;
@@ -212,13 +223,10 @@ GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
     return marker->taken < logged;
 }
 
-/* Makes the log as new. The world is stopped. */
-GC__FN void gc__marker_clear_log(gc_heap *heap) {
+/* The log, all entries of which are empty, is as new. The world is stopped. */
+GC__FN void gc__marker_renew_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t used = gc__min(marker->logged, GC__SHADE_LOG);
-    if (!used) return;
-    memset(marker->log, 0, gc__marker_piece_end(used - 1) * sizeof *marker->log);
-    marker->log_most = gc__max(marker->log_most, used);
+    marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__SHADE_LOG));
     marker->logged = marker->taken = 0;
     marker->open_count = marker->left_count = 0;
     gc__remembered_renew(heap->remembered);
@@ -229,7 +237,7 @@ GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     bool room = gc__shade_room(heap, &marker->seen, end - from);
     for (; from < end; from++) {
-        uintptr_t entry = marker->log[from];
+        uintptr_t entry = gc__marker_take_entry(marker, from);
         if (!entry || !gc__marker_wants(heap, ~entry)) continue;
         if (room)
             gc__words_push(&marker->seen, ~entry);
@@ -238,7 +246,7 @@ GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     }
 }
 
-/* Takes what barriers have noted, and empties the log. The world is stopped, so the marker is left to look at it. */
+/* Takes what barriers have noted, so that the log is empty. The world is stopped, and the marker is left to look at it. */
 GC__FN void gc__marker_empty_log(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t end = gc__min(marker->logged, GC__SHADE_LOG);
@@ -246,9 +254,10 @@ GC__FN void gc__marker_empty_log(gc_heap *heap) {
         gc__marker_move(heap, marker->open[i], gc__marker_piece_end(marker->open[i]));
     for (unsigned i = 0; i < marker->left_count; i++)
         gc__marker_move(heap, marker->left[i], gc__marker_piece_end(marker->left[i]));
-    if (marker->taken < end) gc__marker_move(heap, marker->taken, end);
-    for (size_t i = 0; i < end; i++) heap->pause.stored_objects += marker->log[i] != 0;
-    gc__marker_clear_log(heap);
+    if (marker->taken < end) gc__marker_move(heap, marker->taken, gc__marker_piece_end(end - 1));
+    heap->pause.stored_objects += marker->noted;
+    marker->noted = 0;
+    if (end) gc__marker_renew_log(heap);
 }
 
 /* Takes some of what collections have met, and barriers before. */
@@ -360,10 +369,11 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->grey.count = marker->seen.count = marker->waiting.count = 0;
+    marker->grey.count = marker->waiting.count = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     memset(marker->next, 0, sizeof marker->next);
-    gc__marker_clear_log(heap);
+    gc__marker_empty_log(heap);
+    marker->seen.count = 0;
     marker->slots.count = 0;
     marker->unscanned = marker->unasked = false;
     marker->rescans = 0;

@@ -160,6 +160,9 @@ GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
     return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
 }
 
+/* What a collection should take that takes as long as those before it: the same work may take twice as long for once. */
+GC__FN uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
+
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
 #define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
@@ -195,8 +198,8 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
    condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
 GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
-    uint64_t goal = gc__pace_goal_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
-    size_t bytes = (size_t)((goal / 4 * 3 << 20) / each), most = (size_t)((goal / 4 * 5 << 20) / pace->copy_ns_per_mib);
+    uint64_t aim = gc__pace_aim_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
+    size_t bytes = (size_t)((aim << 20) / each), most = (size_t)((aim / 4 * 5 << 20) / pace->copy_ns_per_mib);
     most = gc__min(gc__min(pace->tenures_at_once ? bytes : bytes / 3, most), heap->limit_bytes / GC__NURSERY_PART);
     return gc__max(most, GC__NURSERY_LEAST);
 }
@@ -216,6 +219,8 @@ GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     survived -= gc__min(survived, cycle->large_kept_bytes);
     gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
     gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
+    if (heap->pace->fills_holes && !heap->marking && slots >= GC__SLOTS_MEASURED)
+        heap->pace->filling_slot_ns = gc__max(heap->pace->filling_slot_ns, pause_ns / slots);
 }
 
 /* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
@@ -230,6 +235,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
+        if (pace->fills_holes && !heap->marking) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
     }
     return gc__nursery_in_time(heap);
 }
@@ -387,11 +393,15 @@ GC__FN void gc__pace_room(gc_heap *heap) {
     }
 }
 
-/* From now on survivors are copied into holes. */
+/* From now on survivors are copied into holes: at what that took at most the last time, and if it has not been done before, at
+   more than is likely. While a cycle runs holes may be used up, and copies cost less. */
 GC__FN void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
-    pace->young_ns_per_mib = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
-    pace->slot_ns = gc__max(pace->slot_ns, GC__FILL_SLOT_NS);
+    uint64_t young = pace->filling_young_ns, slot = pace->filling_slot_ns;
+    if (!young) young = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    pace->young_ns_per_mib = gc__max(pace->young_ns_per_mib, young);
+    pace->slot_ns = gc__max(pace->slot_ns, slot ? slot : GC__FILL_SLOT_NS);
+    pace->filling_young_ns = pace->filling_slot_ns = 0;
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
@@ -415,7 +425,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
             heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
         bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
-        if (fills && !heap->pace->fills_holes) gc__pace_fill(heap);
+        if (fills) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
     }

@@ -44,6 +44,7 @@ typedef struct gc__marker {
     size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
     size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
     unsigned open_count, left_count;
+    size_t noted;                 /* words that were taken from the log since the last collection began */
     size_t *left;                 /* the same of pieces that are left to the next collection; behind the log */
     unsigned turns;               /* of the marker's; atomic */
     size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */

@@ -354,7 +354,7 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
-    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, goal - gc__min(goal, takes)), goal / 16));
+    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, goal / 4 * 3 - gc__min(goal / 4 * 3, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
 }
 

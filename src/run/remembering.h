@@ -29,7 +29,7 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
     bool possible = gc__marking_is_on(heap) && gc__stores_are_noted(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     bool fixed = heap->options.nursery_bytes != 0; /* by the host, and no time is measured */
-    remembered->enough = fixed ? SIZE_MAX : gc__pace_goal_ns(heap) / 4 * 3 / heap->pace->slot_ns;
+    remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
     if (heap->options.test_marker_steps) dear = 1;
     if (heap->remembers_slots) {
         remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;

@@ -201,12 +201,37 @@ static void few_holes(void) {
     is(filled, 0, "none of them in a hole");
 }
 
+/* What copies into holes took is what the next ones are expected to take, after a cycle in which others took less. */
+static void filling_again(void) {
+    enum { SLOTS = 2 * GC__SLOTS_MEASURED, SLOT_NS = 500 };
+    gc__pace *pace = heap->pace;
+    pace->young_ns_per_mib = 1000;
+    pace->slot_ns = GC__SLOT_NS;
+    gc__pace_fill(heap);
+    is(pace->slot_ns, GC__FILL_SLOT_NS, "at first slots are expected to take long");
+    ok(pace->young_ns_per_mib >= GC__FILL_NS_PER_MIB, "and so are bytes");
+    pace->fills_holes = true;
+    heap->cycle->condemned_bytes[0] = 1 << 20;
+    heap->cycle->large_bytes = 0;
+    heap->pause.remembered_slots = SLOTS;
+    gc__nursery_for_goal(heap, SLOTS * SLOT_NS);
+    for (int i = 0; i < 40; i++) gc__nursery_for_goal(heap, SLOTS * GC__SLOT_NS);
+    ok(pace->slot_ns < SLOT_NS / 4 && pace->young_ns_per_mib < SLOTS * SLOT_NS / 4, "what is measured is believed");
+    gc__pace_fill(heap);
+    is(pace->slot_ns, SLOT_NS, "the most that a slot has taken is expected when holes are filled again");
+    is(pace->young_ns_per_mib, SLOTS * SLOT_NS, "and the same of bytes");
+    ok(gc__nursery_in_time(heap) <= gc__pace_goal_ns(heap) / 2 * 1024 / (SLOTS * SLOT_NS / 1024),
+       "so that they take half of the goal");
+    heap->cycle->condemned_bytes[0] = heap->pause.remembered_slots = 0;
+}
+
 static void on_time(void) {
     gc_options options = {.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 1 << 20};
     run(lateness, options);
     run(parts, options);
     run(many_slots, options);
     run(touched_regions, options);
+    run(filling_again, options);
     options.heap_bytes_max = 48 * GC_REGION_BYTES + (4 << 20);
     run(no_region, options);
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 4 << 20});

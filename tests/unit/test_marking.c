@@ -198,6 +198,12 @@ static void stored_references(void) {
     }
 }
 
+static size_t filled_entries(void) {
+    size_t count = 0;
+    for (size_t i = 0; i < GC__SHADE_LOG; i++) count += heap->marker->log[i] != 0;
+    return count;
+}
+
 /* A thread has a piece of the log, which the marker has perhaps looked at: later stores are noted there, too, and a collection takes
    what the marker has not come to. */
 static void note_in_a_piece(bool looked_at, bool overwrites, bool collects) {
@@ -218,6 +224,7 @@ static void note_in_a_piece(bool looked_at, bool overwrites, bool collects) {
     holder->right = NULL;
     if (collects) gc_collect(heap, 0, GC_COLLECT_DEFAULT);
     mark_all();
+    if (collects) is(filled_entries(), 0, "the collection, or the marker before it, has emptied the log");
     ok(is_marked(hidden), "and marked, %s", collects ? "after a collection" : "before one");
     finish();
     if (!overwrites) is(((node *)scanned->items[2])->value, 4711, "and survives");
