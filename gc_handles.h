@@ -1436,8 +1436,9 @@ static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that su
 /* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
 
    A handle is settled if it is free, or empty, or refers to an object of generation 2 that is marked and will not move, and so
-   does its dependent. Between the marker's look and the end of the cycle a place can come to refer to another object by a store
-   only, and each store ends that the handles of its clump are settled, after the place was written. */
+   does its dependent. An empty one must have no dependent, since that is dropped, and may be dead. Between the marker's look and
+   the end of the cycle a place can come to refer to another object by a store only, and each store ends that the handles of its
+   clump are settled, after the place was written. */
 
 
 #define GC__SETTLE_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
@@ -1454,10 +1455,9 @@ GC__FN bool gc__is_settled(uintptr_t object) {
 /* Whether the handle is settled. If `shaded` is not NULL, a marked object's dependent is shaded; it tells whether any was. */
 GC__FN bool gc__handle_settles(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
     uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
-    if (gc__place_is_empty(object)) return true;
+    uintptr_t other = dependent ? __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED) : 0;
+    if (gc__place_is_empty(object)) return !other;
     if (!gc__is_settled(object)) return false;
-    if (!dependent) return true;
-    uintptr_t other = __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED);
     if (gc__is_settled(other)) return true;
     if (!shaded) return false;
     if (gc__is_marking(other)) gc__marker_shade(segment->heap, other);

@@ -55,6 +55,7 @@ typedef struct held {
     gc_handle handle;
     gc_handle_kind kind;
     uint32_t object, extra; /* extra of ref-counted ones: whether it is held */
+    uint32_t former;        /* the dependent that one had which is empty now */
 } held;
 static item items[ITEMS];
 static held handles[HANDLES];
@@ -368,13 +369,27 @@ static void op_handle(void) {
     *h = (held){NULL, (gc_handle_kind)below(GC_HANDLE_KINDS), id_of(object), 0};
     if (below(3) == 0) h->kind = GC_HANDLE_DEPENDENT;
     if (h->kind == GC_HANDLE_DEPENDENT) {
-        if (!object) dependent = NULL;
-        h->extra = id_of(dependent);
+        *(object ? &h->extra : &h->former) = id_of(dependent);
         h->handle = gc_handle_create_dependent(heap, object, dependent);
         return;
     }
     h->handle = gc_handle_create(heap, h->kind, object);
     if (h->kind == GC_HANDLE_REF_COUNTED) gc_handle_set_host_word(h->handle, (void *)(uintptr_t)(h->extra = below(2)));
+}
+
+/* An empty dependent handle may have lost its dependent when it gets an object again, or none of the collections since has
+   dropped that. */
+static void handle_now_holds(held *h, void *object) {
+    bool was_empty = !h->object;
+    h->object = id_of(object);
+    if (h->kind != GC_HANDLE_DEPENDENT) return;
+    if (!object) h->former = h->former ? h->former : h->extra;
+    h->extra = object ? h->extra : 0;
+    if (!object || !was_empty) return;
+    void *dependent = gc_handle_dependent(h->handle);
+    if (dependent && id_of(dependent) != h->former) wrong("a handle that was empty has the dependent %u", id_of(dependent));
+    h->extra = id_of(dependent);
+    h->former = 0;
 }
 
 static void op_handle_change(void) {
@@ -383,16 +398,14 @@ static void op_handle_change(void) {
     if (!h->handle) return;
     switch (below(4)) {
     case 0:
-        if (h->kind == GC_HANDLE_DEPENDENT && !object) return; /* then it has no dependent */
         gc_handle_set(h->handle, object);
-        h->object = id_of(object);
+        handle_now_holds(h, object);
         break;
     case 1: {
         void *expected = below(2) ? gc_handle_get(h->handle) : some_object(), *was = gc_handle_get(h->handle);
-        if (h->kind == GC_HANDLE_DEPENDENT && !object) return;
         if (gc_handle_compare_exchange(h->handle, object, expected) != was)
             wrong("gc_handle_compare_exchange returns something else");
-        if (was == expected) h->object = id_of(object);
+        if (was == expected) handle_now_holds(h, object);
         break;
     }
     case 2:

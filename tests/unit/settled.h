@@ -1,5 +1,32 @@
+/* What the marker has settled. For test_marking. */
+
+/* Dependent handles that are emptied, before the marker has looked at them and after: their dependents die. */
+static void emptied_dependents(void) {
+    gc_handle early, late;
+    node *key = NULL;
+    GC_ROOTS(gc, key);
+    scene_open();
+    key = padded(new_node(1));
+    early = gc_handle_create_dependent(heap, key, new_node(2));
+    late = gc_handle_create_dependent(heap, key, new_node(3));
+    full();
+    full();
+    gc_handle_set(early, NULL);
+    begin_marking();
+    mark_and_settle();
+    gc_handle_set(late, NULL);
+    finish(); /* which verifies handles */
+    gc_handle_set(early, key), gc_handle_set(late, key);
+    ok(!gc_handle_dependent(early) && !gc_handle_dependent(late), "an empty handle loses its dependent");
+    gc_handle_set_dependent(early, key);
+    full();
+    is(((node *)gc_handle_dependent(early))->value, key->value, "and may have another one");
+    gc_handle_destroy(heap, early), gc_handle_destroy(heap, late);
+    scene_close();
+}
+
 /* Finalizers that the marker has looked at: the last collection looks only at those of unmarked objects, at those of regions
-   that leave, and at those that became old since. For test_marking. */
+   that leave, and at those that became old since. */
 
 enum { SETTLED = 3000 };
 

@@ -1263,7 +1263,7 @@ int main(void) {
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, settled_finalizers, packed_finalizers, weak_tables, waits_once,
+                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, weak_tables, waits_once,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
@@ -1283,6 +1283,7 @@ int main(void) {
     gc_options leaving = TESTED;
     leaving.test_leaving = true;
     run(regions_leave, leaving);
+    run(emptied_dependents, leaving);
     run(settled_finalizers, leaving);
     leaving.concurrent_trace_functions = true;
     run(strongly_growing_objects, leaving);
