@@ -20,6 +20,7 @@ typedef struct gc__pace {
     uint64_t copy_ns_per_mib;  /* of what survives one, and */
     uint64_t slot_ns;          /* of what it finds in remembered slots; both with all that comes with it */
     uint64_t filling_young_ns, filling_slot_ns; /* the most of both since copies have begun to fill holes; 0: not known */
+    uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */

@@ -8,7 +8,11 @@
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond growth */
+#define GC__GOAL_EXTRA ((size_t)3 << 19) /* for the nursery and regions that are not full, beyond growth: at most so much, or */
+#define GC__GOAL_EXTRA_MOST ((size_t)5 << 19) /* up to that, if it is */
+#define GC__GOAL_EXTRA_PART 5                 /* no more than this part of the growth */
+#define GC__GOAL_UNSEEN 128 /* this part of the goal is left for the huge pages in which tables end, and mark stacks, */
+#define GC__GOAL_SEEN ((size_t)16 << 20) /* beyond this */
 #define GC__TIMED_BYTES ((size_t)1 << 20) /* in generation 2, from which a full collection that was asked for is timed */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
@@ -42,14 +46,15 @@ GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
 /* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
-    if (!nursery) nursery = gc__min(growth, GC__GOAL_EXTRA);
+    size_t extra = gc__max(GC__GOAL_EXTRA, gc__min(growth / GC__GOAL_EXTRA_PART, GC__GOAL_EXTRA_MOST));
+    if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + gc__growth_beside(heap, live_bytes);
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
-    goal -= gc__table_bytes(goal >> GC_REGION_SHIFT, 0);
+    goal -= gc__table_bytes(goal >> GC_REGION_SHIFT, 0) + (goal - gc__min(goal, GC__GOAL_SEEN)) / GC__GOAL_UNSEEN;
     heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
@@ -283,6 +288,17 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
     return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
+#define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each MiB that survives, before it was measured */
+#define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is, if there are so many bytes of them */
+
+/* What a collection took for each byte that survived it. */
+GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
+    size_t survived = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) survived += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
+    uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
+    if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
+}
+
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
    then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
    below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
@@ -290,7 +306,11 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
    last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = now - stopped;
+    uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
+             beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     heap->pause.cpu_ns = pause;
+    heap->pace->crew_cpu_ns = crew_ns;
+    if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + beside);
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
         heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
@@ -301,11 +321,8 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t since = now - heap->pace->resumed_cpu_ns;
-    uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
-             beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
-    heap->pace->crew_cpu_ns = crew_ns;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;

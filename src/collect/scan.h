@@ -50,8 +50,12 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
 GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                               bool many) {
     __builtin_prefetch((const void *)ref, 1);
-    __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
-    if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    if (verdict == GC__MARK) {
+        __builtin_prefetch((const void *)(ref + 24), 1); /* objects straddle cache lines: the first slots may be in another */
+        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    } else {
+        __builtin_prefetch((const void *)(ref + 48), 1); /* and what is copied beside them */
+    }
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];

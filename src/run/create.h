@@ -129,6 +129,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     pace->young_ns_per_mib = GC__YOUNG_NS_FIRST;
     pace->copy_ns_per_mib = GC__COPY_NS_PER_MIB;
     pace->slot_ns = GC__SLOT_NS;
+    pace->trace_ns_per_mib[0] = pace->trace_ns_per_mib[1] = GC__TRACE_NS_FIRST;
     if (!heap->options.nursery_bytes && gc__has_pause_goal(heap))
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
     heap->budget_bytes = pace->nursery_bytes;

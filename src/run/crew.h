@@ -4,6 +4,7 @@
 #include "../collect/parallel.h"
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
+#define GC__CREW_WORTH_NS ((uint64_t)15 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
 #define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
@@ -36,12 +37,16 @@ GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
 }
 
 /* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
-   listed holes. Called before it stops the world, too. */
+   listed holes. Two threads take up to a third more CPU time than one for a trace of a few milliseconds, so by default only
+   longer ones are shared. Called before it stops the world, too. */
 GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
     size_t survivors = 0;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
-    return heap->options.test_collectors || (survivors >= GC__CREW_WORTH && !gc__crew_leaves_holes(heap, generation));
+    if (heap->options.test_collectors) return true;
+    if (survivors < GC__CREW_WORTH || gc__crew_leaves_holes(heap, generation)) return false;
+    bool wanted = heap->options.collector_threads || gc__has_pause_goal(heap);
+    return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__CREW_WORTH_NS;
 }
 
 #if GC_HAS_MODEL

@@ -443,6 +443,41 @@ static unsigned long long crew_stats(unsigned *count) {
     return traces;
 }
 
+/* A tree that takes long to trace, of which three collections suffice to have the next one shared by default. */
+static void slow_trace(void *object, gc_visitor *visitor) {
+    struct timespec now, start;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < 60000000);
+    traced_trace(object, visitor);
+}
+static const gc_type slow_type = GC_TYPE_TRACED(traced, slow_trace);
+
+static traced *slow_tree(int depth) {
+    traced *root = NULL;
+    GC_ROOTS(gc, root);
+    root = gc_new(gc, &slow_type);
+    node *below = tree(depth, 1);
+    gc_store(gc, &root->a, below);
+    for (int i = 0; i < 3; i++) full();
+    return root;
+}
+
+/* By default collections of a few milliseconds are not shared. */
+static void when_it_pays(void) {
+    unsigned count;
+    begin(NULL);
+    {
+        bytes *large = NULL;
+        GC_ROOTS(gc, large);
+        large = new_bytes((size_t)8 << 20);
+        for (int i = 0; i < 4; i++) full();
+        crew_stats(&count);
+        is(count, 1, "by default a heap with much that is traced in no time has no threads");
+    }
+    end();
+}
+
 /* By default there are as many as processors. When some are taken away, fewer threads work. */
 static void as_many_as_processors(void) {
     cpu_set_t all, one;
@@ -454,9 +489,9 @@ static void as_many_as_processors(void) {
     expected = CPU_COUNT(&all) < 16 ? (unsigned)CPU_COUNT(&all) : 16;
     begin(NULL);
     {
-        node *root = NULL;
+        traced *root = NULL;
         GC_ROOTS(gc, root);
-        root = tree(17, 1);
+        root = slow_tree(17);
         full();
         unsigned long long before = crew_stats(&count);
         is(count, expected, "by default there are as many threads as processors");
@@ -474,7 +509,7 @@ static void as_many_as_processors(void) {
         usleep(700000);
         full();
         ok(crew_stats(&count) > before, "and not any more when they are given back");
-        ok(tree_is_whole(root, 17, 1), "which keeps the tree");
+        ok(tree_is_whole(root->a, 17, 1), "which keeps the tree");
     }
     end();
 }
@@ -505,15 +540,15 @@ static void *bound(void *all) {
     sched_setaffinity(0, sizeof one, &one);
     begin(&(gc_options){0});
     {
-        node *root = NULL;
+        traced *root = NULL;
         unsigned count;
         GC_ROOTS(gc, root);
-        root = tree(16, 1);
+        root = slow_tree(16);
         full();
         crew_stats(&count);
         ok(count > 1, "a thread that is bound to one processor starts as many as the process has processors");
         ok(!a_worker_is_bound_to(&one), "which are not bound to that one");
-        ok(tree_is_whole(root, 16, 1), "they trace");
+        ok(tree_is_whole(root->a, 16, 1), "they trace");
     }
     end();
     return NULL;
@@ -697,6 +732,7 @@ int main(void) {
         shapes();
     }
     when_there_are_threads();
+    when_it_pays();
     as_many_as_processors();
     on_any_processor();
     no_thread_starts_while_stopped();
