@@ -664,8 +664,8 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
        processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at
-       most 16. The others are started when a collection can use them, and end with the heap. No more work at a time than there
-       are processors. With a model (GC_MODEL_BYTES) there is only one. */
+       most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 15 ms),
+       and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there is one. */
     unsigned collector_threads;
     bool
         parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
@@ -7164,6 +7164,7 @@ typedef struct gc__pace {
     uint64_t copy_ns_per_mib;  /* of what survives one, and */
     uint64_t slot_ns;          /* of what it finds in remembered slots; both with all that comes with it */
     uint64_t filling_young_ns, filling_slot_ns; /* the most of both since copies have begun to fill holes; 0: not known */
+    uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
@@ -9245,8 +9246,12 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
 GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                               bool many) {
     __builtin_prefetch((const void *)ref, 1);
-    __builtin_prefetch((const void *)(ref + 32), 1); /* objects straddle cache lines */
-    if (verdict == GC__MARK) __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    if (verdict == GC__MARK) {
+        __builtin_prefetch((const void *)(ref + 24), 1); /* objects straddle cache lines: the first slots may be in another */
+        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    } else {
+        __builtin_prefetch((const void *)(ref + 48), 1); /* and what is copied beside them */
+    }
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
@@ -11504,7 +11509,11 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__GOAL_EXTRA ((size_t)3 << 19) /* at most, for the nursery and regions that are not full, beyond growth */
+#define GC__GOAL_EXTRA ((size_t)3 << 19) /* for the nursery and regions that are not full, beyond growth: at most so much, or */
+#define GC__GOAL_EXTRA_MOST ((size_t)5 << 19) /* up to that, if it is */
+#define GC__GOAL_EXTRA_PART 5                 /* no more than this part of the growth */
+#define GC__GOAL_UNSEEN 128 /* this part of the goal is left for the huge pages in which tables end, and mark stacks, */
+#define GC__GOAL_SEEN ((size_t)16 << 20) /* beyond this */
 #define GC__TIMED_BYTES ((size_t)1 << 20) /* in generation 2, from which a full collection that was asked for is timed */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
@@ -11538,14 +11547,15 @@ GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
 /* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
-    if (!nursery) nursery = gc__min(growth, GC__GOAL_EXTRA);
+    size_t extra = gc__max(GC__GOAL_EXTRA, gc__min(growth / GC__GOAL_EXTRA_PART, GC__GOAL_EXTRA_MOST));
+    if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
     heap->pace->full_threshold = live_bytes + gc__growth_beside(heap, live_bytes);
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
-    goal -= gc__table_bytes(goal >> GC_REGION_SHIFT, 0);
+    goal -= gc__table_bytes(goal >> GC_REGION_SHIFT, 0) + (goal - gc__min(goal, GC__GOAL_SEEN)) / GC__GOAL_UNSEEN;
     heap->goal_bytes = gc__max(goal, GC__REGIONS_MIN * GC_REGION_BYTES);
 }
 
@@ -11779,6 +11789,17 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
     return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
+#define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each MiB that survives, before it was measured */
+#define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is, if there are so many bytes of them */
+
+/* What a collection took for each byte that survived it. */
+GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
+    size_t survived = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) survived += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
+    uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
+    if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
+}
+
 /* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
    then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
    below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
@@ -11786,7 +11807,11 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
    last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = now - stopped;
+    uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
+             beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     heap->pause.cpu_ns = pause;
+    heap->pace->crew_cpu_ns = crew_ns;
+    if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + beside);
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
         heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
@@ -11797,11 +11822,8 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     uint64_t since = now - heap->pace->resumed_cpu_ns;
-    uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
-             beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
-    heap->pace->crew_cpu_ns = crew_ns;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
@@ -14659,6 +14681,7 @@ GC__FN void gc__remembering_end(gc_heap *heap) {
 
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
+#define GC__CREW_WORTH_NS ((uint64_t)15 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
 #define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
@@ -14691,12 +14714,16 @@ GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
 }
 
 /* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
-   listed holes. Called before it stops the world, too. */
+   listed holes. Two threads take up to a third more CPU time than one for a trace of a few milliseconds, so by default only
+   longer ones are shared. Called before it stops the world, too. */
 GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
     size_t survivors = 0;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
-    return heap->options.test_collectors || (survivors >= GC__CREW_WORTH && !gc__crew_leaves_holes(heap, generation));
+    if (heap->options.test_collectors) return true;
+    if (survivors < GC__CREW_WORTH || gc__crew_leaves_holes(heap, generation)) return false;
+    bool wanted = heap->options.collector_threads || gc__has_pause_goal(heap);
+    return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__CREW_WORTH_NS;
 }
 
 #if GC_HAS_MODEL
@@ -16784,6 +16811,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
     pace->young_ns_per_mib = GC__YOUNG_NS_FIRST;
     pace->copy_ns_per_mib = GC__COPY_NS_PER_MIB;
     pace->slot_ns = GC__SLOT_NS;
+    pace->trace_ns_per_mib[0] = pace->trace_ns_per_mib[1] = GC__TRACE_NS_FIRST;
     if (!heap->options.nursery_bytes && gc__has_pause_goal(heap))
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
     heap->budget_bytes = pace->nursery_bytes;
