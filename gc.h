@@ -5093,6 +5093,7 @@ struct gc_heap {
     size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
     size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
     size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
+    bool trim_waits;                      /* only what is still free after a while */
     uint64_t trimmed_ns;                  /* when that was decided last */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
     size_t slack_bytes;                   /* what could be spare if it were given back to the system */
@@ -5412,7 +5413,9 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
 
 GC__FN void gc__heap_plan_trim(gc_heap *heap, uint64_t now) {
     size_t kept = gc__max(GC__TRIM_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
-    if (least > kept && least - kept > heap->trim_bytes) heap->trim_bytes = least - kept;
+    size_t unneeded = least - gc__min(least, kept);
+    if (heap->trim_waits || unneeded > heap->trim_bytes) heap->trim_bytes = unneeded;
+    heap->trim_waits = false;
     heap->free_least_bytes = gc__free_bytes(heap);
     heap->trimmed_ns = now;
 }
@@ -5421,6 +5424,7 @@ GC__FN void gc__heap_trim(gc_heap *heap) {
     if (heap->options.keep_memory) return;
     uint64_t now = gc__os_now_ns();
     if (now - heap->trimmed_ns >= GC__TRIM_NS) gc__heap_plan_trim(heap, now);
+    if (heap->trim_waits) return;
     size_t count = heap->trim_bytes / GC__TRIM_PART >> GC_REGION_SHIFT;
     if (count < GC__TRIM_REGIONS_MIN) count = GC__TRIM_REGIONS_MIN;
     if (count > GC__TRIM_REGIONS_MAX) count = GC__TRIM_REGIONS_MAX;
@@ -11873,22 +11877,26 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
-   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it; or where a
-   thread marks beside mutators, it does that when it rests. */
+   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. After a
+   marking beside mutators nothing is returned for a while, since as much as died may be needed while the next one runs; then
+   mutators return what is still free, or the thread that marks when it rests. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
     soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES));
     bool beside = heap->cycle->marking == GC__MARKING_FINISH && heap->marker->has_thread;
-    bool at_once = heap->collection.reason == GC_REASON_INDUCED && !beside;
-    size_t most = at_once ? SIZE_MAX : beside ? GC__TRIM_REGIONS_MIN : GC__TRIM_REGIONS_MAX;
+    size_t most = beside ? 0 : heap->collection.reason == GC_REASON_INDUCED ? SIZE_MAX : GC__TRIM_REGIONS_MAX;
     heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     for (size_t i = 0; heap->trim_bytes && heap->free && i < most; i++) {
         gc__heap_release_free(heap);
         heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     }
-    if (beside) __atomic_store_n(&heap->marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+    heap->trim_waits = beside;
+    if (!beside) return;
+    heap->free_least_bytes = gc__free_bytes(heap);
+    heap->trimmed_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
 }
 
 #define GC__STOPS_FIRST 4
@@ -15139,7 +15147,8 @@ GC__FN void gc__marking_rests(gc_heap *heap) {
     if (!gc__heap_lock_unless_taken(heap)) return;
     if (!heap->marking) {
         gc__heap_trim(heap);
-        __atomic_store_n(&marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+        bool gives = heap->trim_waits || heap->trim_bytes >= GC_REGION_BYTES;
+        __atomic_store_n(&marker->gives_back, gives, __ATOMIC_RELAXED);
     } else if (!marker->is_closing) {
         gc__marking_end_or_ask(heap);
     }

@@ -372,22 +372,26 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
 }
 
 /* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
-   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it; or where a
-   thread marks beside mutators, it does that when it rests. */
+   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. After a
+   marking beside mutators nothing is returned for a while, since as much as died may be needed while the next one runs; then
+   mutators return what is still free, or the thread that marks when it rests. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
     soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES));
     bool beside = heap->cycle->marking == GC__MARKING_FINISH && heap->marker->has_thread;
-    bool at_once = heap->collection.reason == GC_REASON_INDUCED && !beside;
-    size_t most = at_once ? SIZE_MAX : beside ? GC__TRIM_REGIONS_MIN : GC__TRIM_REGIONS_MAX;
+    size_t most = beside ? 0 : heap->collection.reason == GC_REASON_INDUCED ? SIZE_MAX : GC__TRIM_REGIONS_MAX;
     heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     for (size_t i = 0; heap->trim_bytes && heap->free && i < most; i++) {
         gc__heap_release_free(heap);
         heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     }
-    if (beside) __atomic_store_n(&heap->marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+    heap->trim_waits = beside;
+    if (!beside) return;
+    heap->free_least_bytes = gc__free_bytes(heap);
+    heap->trimmed_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
 }
 
 #define GC__STOPS_FIRST 4

@@ -73,6 +73,7 @@ struct gc_heap {
     size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
     size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
     size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
+    bool trim_waits;                      /* only what is still free after a while */
     uint64_t trimmed_ns;                  /* when that was decided last */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
     size_t slack_bytes;                   /* what could be spare if it were given back to the system */
@@ -392,7 +393,9 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
 
 GC__FN void gc__heap_plan_trim(gc_heap *heap, uint64_t now) {
     size_t kept = gc__max(GC__TRIM_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
-    if (least > kept && least - kept > heap->trim_bytes) heap->trim_bytes = least - kept;
+    size_t unneeded = least - gc__min(least, kept);
+    if (heap->trim_waits || unneeded > heap->trim_bytes) heap->trim_bytes = unneeded;
+    heap->trim_waits = false;
     heap->free_least_bytes = gc__free_bytes(heap);
     heap->trimmed_ns = now;
 }
@@ -401,6 +404,7 @@ GC__FN void gc__heap_trim(gc_heap *heap) {
     if (heap->options.keep_memory) return;
     uint64_t now = gc__os_now_ns();
     if (now - heap->trimmed_ns >= GC__TRIM_NS) gc__heap_plan_trim(heap, now);
+    if (heap->trim_waits) return;
     size_t count = heap->trim_bytes / GC__TRIM_PART >> GC_REGION_SHIFT;
     if (count < GC__TRIM_REGIONS_MIN) count = GC__TRIM_REGIONS_MIN;
     if (count > GC__TRIM_REGIONS_MAX) count = GC__TRIM_REGIONS_MAX;

@@ -278,7 +278,8 @@ GC__FN void gc__marking_rests(gc_heap *heap) {
     if (!gc__heap_lock_unless_taken(heap)) return;
     if (!heap->marking) {
         gc__heap_trim(heap);
-        __atomic_store_n(&marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+        bool gives = heap->trim_waits || heap->trim_bytes >= GC_REGION_BYTES;
+        __atomic_store_n(&marker->gives_back, gives, __ATOMIC_RELAXED);
     } else if (!marker->is_closing) {
         gc__marking_end_or_ask(heap);
     }

@@ -225,6 +225,29 @@ static void filling_again(void) {
     heap->cycle->condemned_bytes[0] = heap->pause.remembered_slots = 0;
 }
 
+/* After a marking beside mutators memory is given back only if nobody has needed it for a while. */
+static void given_back_later(void) {
+    enum { FREE = 64 };
+    gc_new_array(gc, &bytes_type, FREE * GC_REGION_BYTES - sizeof(bytes));
+    heap->options.keep_memory = true;
+    full();
+    heap->options.keep_memory = false;
+    size_t before = heap->free_count;
+    heap->cycle->marking = GC__MARKING_FINISH;
+    heap->marker->has_thread = true; /* which would give it back */
+    gc__pace_release(heap, 2);
+    heap->cycle->marking = GC__MARKING_NONE;
+    heap->marker->has_thread = false;
+    size_t excess = heap->trim_bytes >> GC_REGION_SHIFT;
+    ok(before >= FREE && excess > FREE / 2, "%zu regions are free, %zu of them not needed soon", before, excess);
+    gc__heap_trim(heap);
+    is(heap->free_count, before, "but none is given back at once");
+    heap->free_least_bytes = 16 * GC_REGION_BYTES; /* all others were needed meanwhile */
+    heap->trimmed_ns = 0;                          /* a while */
+    for (int i = 0; i < 100; i++) gc__heap_trim(heap);
+    is(before - heap->free_count, 16 - gc__max(GC__TRIM_REGIONS_MIN, heap->free_for_copies), "later, what was free all the time, but for some");
+}
+
 static void on_time(void) {
     gc_options options = {.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 1 << 20};
     run(lateness, options);
@@ -232,6 +255,7 @@ static void on_time(void) {
     run(many_slots, options);
     run(touched_regions, options);
     run(filling_again, options);
+    run(given_back_later, options);
     options.heap_bytes_max = 48 * GC_REGION_BYTES + (4 << 20);
     run(no_region, options);
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 4 << 20});
