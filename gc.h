@@ -3747,6 +3747,7 @@ enum {
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 #define GC__VERDICT_BESIDE 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__cycle_marks */
+#define GC__VERDICT_PACKED (GC__VERDICT_BESIDE | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
    say otherwise. */
@@ -3783,6 +3784,8 @@ typedef struct gc__region {
     bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
+    bool is_packed_into; /* during a collection: objects of packed regions were copied there */
+    uintptr_t *packed;   /* the same: for each 512 bytes, where the first object has gone; NULL: the region is not packed */
 } gc__region;
 
 typedef struct gc__arena {
@@ -4328,6 +4331,11 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
 GC__FN void gc__region_set_beside(gc__region *region) {
     __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__MARK | GC__VERDICT_BESIDE, region->span);
+}
+
+/* The verdict is GC__MOVE, and the objects are elsewhere already. */
+GC__FN void gc__region_set_packed(const gc__region *region) {
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__VERDICT_PACKED, region->span);
 }
 /* Mark bits: one per 8 bytes. */
 
@@ -5166,6 +5174,8 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
+    region->is_packed_into = false;
+    region->packed = NULL;
 }
 
 /* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
@@ -5279,13 +5289,12 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 }
 
 /* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
-   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort that is as little as compaction
-   can go on with. */
+   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort nothing is kept: packing needs no
+   room. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    if (heap->collecting) return 0;
+    if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
-    if (heap->options.concurrent == GC_CONCURRENT_ON) reserve -= reserve / 2;
-    return heap->reserve_open ? gc__min(reserve, gc__limit_regions(heap) / GC__RESERVE + 1) : reserve;
+    return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
@@ -7233,6 +7242,8 @@ typedef struct gc__cycle {
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
     bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
+    bool packs;                         /* it packs regions instead of evacuating some */
+    gc__words places;                   /* where their objects go */
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     size_t fixed_holes_bytes;     /* in regions of objects that never move that will be allocated in again */
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
@@ -8722,6 +8733,140 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
+/* Packing: the last resort of a full heap whose holes are too small for what is wanted, and that has no free region to copy to.
+
+   Regions are copied one after the other to fresh ones, object by object in the order of addresses, before the trace begins.
+   What has been copied goes back to the system 16 KiB at a time, so all of it takes no more memory than before. Nothing is left
+   there, no forwarding words either: an object's new place is found by its old mark bit, which stays as it was, and by where the
+   first object of the same 512 bytes has gone. The objects are those that the last collection left. Those that have died since
+   are copied, too, but not marked; so their memory is a hole after this collection. */
+
+
+#define GC__PACK_BYTES ((size_t)16384) /* given back at a time */
+#define GC__PACK_WORTH 64              /* a heap is packed if at least this part of it is holes */
+
+/* Where a region's objects go: to `next` and on, up to `end`. */
+typedef struct gc__packing {
+    gc_heap *heap;
+    gc__region *into;      /* NULL: none yet */
+    gc__region *spare;     /* the region after that; NULL: not taken yet */
+    uintptr_t next, end;
+    gc__region *condemned; /* the regions that are filled, with those that were condemned before */
+    bool refused;          /* the system keeps the memory that it is given back, or gives no more regions */
+} gc__packing;
+
+/* Where an object of a packed region is. */
+GC__FN uintptr_t gc__packed_place(const gc__region *region, uintptr_t object) {
+    size_t index = gc__mark_index(object);
+    uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
+    uintptr_t at = region->packed[(object - region->base) / 512];
+    for (; below; below &= below - 1) at += gc__object_bytes(at);
+    return at;
+}
+
+/* The memory of an object that the trace has not reached. */
+GC__FN uintptr_t gc__memory_of_dead(uintptr_t object) {
+    const gc__region *region = gc__region_of(object);
+    return region->packed ? gc__packed_place(region, object) : object;
+}
+
+/* The bytes of the objects that begin in these 512. */
+GC__FN size_t gc__pack_bytes(uintptr_t from, uint64_t bits) {
+    size_t bytes = 0;
+    for (; bits; bits &= bits - 1) bytes += gc__object_bytes(from + 8 * (unsigned)__builtin_ctzll(bits));
+    return bytes;
+}
+
+GC__FN void gc__pack_close(gc__packing *packing) {
+    if (packing->into && packing->into->dirty_end < packing->next) packing->into->dirty_end = packing->next;
+}
+
+/* Goes on in the next region. */
+GC__FN void gc__pack_open(gc__packing *packing) {
+    gc__region *region = packing->spare;
+    gc__pack_close(packing);
+    packing->spare = NULL;
+    packing->into = region;
+    packing->next = region->base;
+    packing->end = gc__region_end(region);
+    region->is_packed_into = true;
+    region->target = (uint8_t)gc__oldest(packing->heap);
+    region->condemned = packing->heap->collection.number;
+    gc__region_set_verdict(region, GC__MARK, region->target);
+    region->next = packing->condemned;
+    packing->condemned = region;
+}
+
+/* Copies the objects of 512 bytes; returns the end of the last one. */
+GC__FN uintptr_t gc__pack_copy(gc__packing *packing, uintptr_t from, uint64_t bits) {
+    uintptr_t end = from;
+    for (; bits; bits &= bits - 1) {
+        uintptr_t object = from + 8 * (unsigned)__builtin_ctzll(bits);
+        size_t bytes = gc__object_bytes(object);
+        memcpy((void *)packing->next, (const void *)object, bytes);
+        packing->next += bytes;
+        end = object + bytes;
+    }
+    return end;
+}
+
+/* Copies all objects of a region, for which there is room, and notes where they go. */
+GC__FN void gc__pack_region(gc__packing *packing, gc__region *region, uintptr_t *places) {
+    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    size_t step = gc__max(GC__PACK_BYTES, gc__os_page_bytes());
+    uintptr_t given = region->base, end = gc__region_end(region);
+    for (uintptr_t at = region->base; at < end; at += 512, places++) {
+        uint64_t bits = *marks++;
+        if (!bits) continue;
+        if (gc__pack_bytes(at, bits) > packing->end - packing->next) gc__pack_open(packing);
+        *places = packing->next;
+        uintptr_t until = gc__pack_copy(packing, at, bits) & ~(uintptr_t)(step - 1);
+        if (until <= given || packing->refused) continue;
+        packing->refused = !gc__supply_discard((void *)given, until - given);
+        given = until;
+    }
+    bool clean = !packing->refused && (given == end || gc__supply_discard((void *)given, end - given));
+    packing->refused = !clean;
+    if (clean) region->dirty_end = region->base;
+    if (clean) region->spare = GC_REGION_BYTES;
+}
+
+/* Whether there is a region to go on in when the one that is being filled is full: one suffices for all of another's objects. */
+GC__FN bool gc__pack_has_room(gc__packing *packing) {
+    size_t clean;
+    if (!packing->refused && !packing->spare)
+        packing->spare = gc__heap_take_run(packing->heap, (int)gc__oldest(packing->heap), 1, &clean);
+    packing->refused |= !packing->spare;
+    return !packing->refused;
+}
+
+/* Packs the condemned regions that are to be moved; or leaves them where they are, if the system refuses memory. Returns the list
+   of condemned regions with those that have been filled. */
+GC__FN gc__region *gc__pack(gc_heap *heap, gc__region *condemned) {
+    gc__packing packing = {heap, NULL, NULL, 0, 0, condemned, false};
+    gc__words *places = &heap->cycle->places;
+    size_t count = 0, each = GC_REGION_BYTES / 512;
+    for (const gc__region *region = condemned; region; region = region->next) count += region->verdict == GC__MOVE;
+    packing.refused = !gc__words_reserve(places, count * each);
+    count = 0;
+    for (gc__region *region = condemned; region; region = region->next) {
+        if (region->verdict != GC__MOVE) continue;
+        if (!gc__pack_has_room(&packing)) {
+            gc__region_set_verdict(region, GC__MARK, region->target);
+            continue;
+        }
+        if (!packing.into) gc__pack_open(&packing);
+        region->packed = &places->words[each * count++];
+        gc__pack_region(&packing, region, region->packed);
+        gc__region_set_packed(region);
+    }
+    gc__pack_close(&packing);
+    if (packing.spare) {
+        packing.spare->spare = packing.spare->dirty_end == packing.spare->base ? GC_REGION_BYTES : 0;
+        gc__heap_give(heap, packing.spare);
+    }
+    return packing.condemned;
+}
 /* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
    words of condemned regions, and mark bits of copies.
 
@@ -8794,17 +8939,32 @@ GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool m
 GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
     gc__mark_object_as(worker, object, many, false);
 }
-GC__OUT_OF_LINE void gc__mark_beside(gc__worker *worker, uintptr_t object) {
-    gc__mark_object_as(worker, object, false, true);
+/* Marks the object where it is, in a region that has no mark bits of its own, or was packed. Returns its place. */
+GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
+    if (verdict != GC__VERDICT_PACKED) {
+        gc__mark_object_as(worker, object, many, true);
+        return object;
+    }
+    uintptr_t place = gc__packed_place(gc__region_of(object), object);
+    if (!gc__claim_mark(worker, place, many)) return place;
+    if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+    if (!gc__object_is_leaf(place)) gc__trace_push(worker, place);
+    return place;
 }
-GC__OUT_OF_LINE void gc__mark_beside_many(gc__worker *worker, uintptr_t object) {
-    gc__mark_object_as(worker, object, true, true);
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    return gc__mark_elsewhere_as(worker, object, verdict, false);
+}
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    return gc__mark_elsewhere_as(worker, object, verdict, true);
 }
 
 /* The object is old and stays, in the last collection of a cycle. */
 GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
-    bool beside = GC__VERDICTS[object >> GC_REGION_SHIFT] & GC__VERDICT_BESIDE;
-    beside ? gc__mark_beside(worker, object) : gc__mark_object(worker, object, false);
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    if (verdict & GC__VERDICT_BESIDE)
+        gc__mark_elsewhere(worker, object, verdict);
+    else
+        gc__mark_object(worker, object, false);
 }
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
@@ -8831,10 +8991,17 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
+/* The same of a region that has no mark bits of its own, or was packed. */
+GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
+    if (entry != GC__VERDICT_PACKED) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
+    uintptr_t place = gc__packed_place(gc__region_of(object), object);
+    return gc__mark_get(place) ? place : 0;
+}
+
 /* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
 GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     uint8_t verdict = entry & GC__VERDICT_MASK;
-    if (entry & GC__VERDICT_BESIDE) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
+    if (entry & GC__VERDICT_BESIDE) return gc__reached_elsewhere(object, entry);
     if (verdict != GC__MOVE && gc__mark_get(object)) return object;
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
@@ -9061,10 +9228,8 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
 /* The same for an object that is reached now, in a region that is evacuated or whose mark bits are the marker's. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
-        if (verdict & GC__VERDICT_BESIDE) {
-            many ? gc__mark_beside_many(worker, object) : gc__mark_beside(worker, object);
-            return object;
-        }
+        if (verdict & GC__VERDICT_BESIDE)
+            return many ? gc__mark_elsewhere_many(worker, object, verdict) : gc__mark_elsewhere(worker, object, verdict);
         if (gc__mark_get(object)) {
             if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
             return object;
@@ -11004,6 +11169,16 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
     return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / 8, holes) + GC_REGION_BYTES);
 }
 
+/* Whether packing regions makes room for `bytes`, and not too little for its time. */
+GC__FN bool gc__is_worth_packing(const gc_heap *heap, size_t bytes) {
+    size_t holes = 0, least = gc__max(bytes, gc__bytes_in_use(heap) / GC__PACK_WORTH);
+    bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes;
+    return moves && gives && holes >= least;
+}
+
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
    that makes it grow brings the next ones nearer to a free region, if it has not made one. */
 GC__FN size_t gc__packed_bytes(const gc_heap *heap) {
@@ -11230,6 +11405,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     heap->cycle->studded = gc__is_studded(heap, generation, compacting);
+    if (heap->cycle->packs) return;
     if (generation == 2 && !compacting && gc__is_one_region(heap)) {
         heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
         return;
@@ -11250,10 +11426,19 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
         gc__plan_recycling(heap, &space);
 }
 
+/* Regions with pins stay, and those that are full already. */
+GC__FN uint8_t gc__verdict_for_packing(gc__region *region) {
+    bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__PACK_WORTH;
+    if (region->pinned || region->leaving || full || !gc__is_by_marks(region)) return GC__MARK;
+    gc__region_settle(region);
+    return GC__MOVE;
+}
+
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
+    if (heap->cycle->packs) return gc__verdict_for_packing(region);
     if (gc__is_staying(heap, region)) return GC__MARK;
     int percent = (int)gc__predicted_percent(heap, region);
     bool old = gc__is_survivor(heap, region);
@@ -11479,7 +11664,10 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
-        heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
+        size_t *bytes = condemned->is_packed_into ? heap->cycle->copied_bytes : heap->cycle->marked_bytes;
+        bytes[condemned->target] += condemned->live_bytes;
+        condemned->is_packed_into = false;
+        condemned->packed = NULL;
         if (condemned->generation == 2 && condemned->verdict == GC__MARK)
             heap->cycle->staying_kept_bytes += condemned->live_bytes;
         condemned->leaving = false;
@@ -14112,7 +14300,7 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
     gc__words *all[] = {&cycle->roots,         &cycle->interior,        &cycle->pins,
                         &cycle->stacks,        &cycle->external_moving, &cycle->entries.words,
-                        &cycle->entries.ended, &heap->handles->waiting, &heap->handles->ready,
+                        &cycle->entries.ended, &cycle->places,   &heap->handles->waiting, &heap->handles->ready,
                         &heap->collector->mark_stack, &cycle->reported};
     size_t bytes = gc__crew_lists_bytes(heap->collector->crew, release);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
@@ -14970,6 +15158,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, compacting);
+    if (heap->cycle->packs) condemned = gc__pack(heap, condemned);
     worker->verdicts = GC__VERDICTS;
     worker->beyond = gc__marking_beyond(heap, generation);
     worker->remember_all = generation > 0 || heap->cycle->recycles;
@@ -15454,6 +15643,26 @@ GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
+/* Has all objects that can move lie one after the other. */
+GC__FN void gc__collect_packing(gc_heap *heap) {
+    gc__world_stop(heap);
+    heap->cycle->packs = true;
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    heap->cycle->packs = false;
+    gc__world_resume(heap);
+}
+
+/* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
+GC__FN bool gc__compact_or_pack(gc_heap *heap, size_t bytes, bool *packed) {
+    if (gc__compact_for_room(heap, SIZE_MAX)) return true;
+    gc__world_stop(heap);
+    bool packs = !*packed && gc__is_worth_packing(heap, bytes);
+    if (packs) gc__collect_packing(heap);
+    gc__world_resume(heap);
+    *packed = true;
+    return packs;
+}
+
 /* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
 GC__FN void gc__collect_for_holes(gc_heap *heap) {
     gc__world_stop(heap);
@@ -15474,8 +15683,8 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
 }
 
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
-   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, there
-   are the holes that are left, and then the reserve. */
+   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
+   heap is packed, and then there are the holes that are left, and the reserve. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -15491,11 +15700,13 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     else if (heap->collection.number == before)
         gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc__heap_unlock(heap);
+    bool packed = false;
     size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
-        bool gained = gc__compact_for_room(heap, room_for), strict = room_for == SIZE_MAX;
+        bool strict = room_for == SIZE_MAX;
+        bool gained = strict ? gc__compact_or_pack(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
         if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
@@ -15819,9 +16030,10 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 
 /* Collects at the limit, and compacts for as long as that makes room, as allocations do. */
 GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
+    bool packed = false;
     gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (!gc__external_fits(heap, bytes))
-        if (!gc__compact_for_room(heap, SIZE_MAX)) break;
+        if (!gc__compact_or_pack(heap, bytes, &packed)) break;
     bool fits = gc__external_fits(heap, bytes) || (gc__reserve_give(heap) && gc__external_fits(heap, bytes));
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;
@@ -15946,11 +16158,13 @@ GC__FN bool gc__limit_is_least(size_t bytes) {
     return false;
 }
 
-/* Collects, and compacts for as long as that makes room, until the heap needs no more than `bytes`. The world is stopped. */
+/* Collects, compacts for as long as that makes room, and packs, until the heap needs no more than `bytes`. The world is
+   stopped. */
 GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+    bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_for_room(heap, SIZE_MAX)) break;
+        if (!gc__compact_or_pack(heap, 0, &packed)) break;
     gc__large_trim_all(heap);
     return gc__bytes_charged(heap) <= bytes;
 }
@@ -17026,7 +17240,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
                           &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported};
+                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
+                          &heap->cycle->places};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);

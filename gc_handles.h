@@ -1123,7 +1123,7 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
 GC__FN bool gc__finalizer_follow(gc__finalizers *all, uintptr_t *pair) {
     uintptr_t object = pair[0], finalizer = pair[1];
     pair[0] = gc__address_after_trace(object);
-    if (!pair[0] && !gc__is_suppressed(object, finalizer))
+    if (!pair[0] && !gc__is_suppressed(gc__memory_of_dead(object), finalizer))
         gc__pair_push(&gc__due_of(all, finalizer)->pairs, object, finalizer);
     return pair[0] != 0;
 }

@@ -90,6 +90,7 @@
 #include "collect/crew.h"       /* several workers */
 #include "collect/remember.h"   /* slots that are remembered instead of cards */
 #include "collect/shade.h"      /* what the marking beside mutators is told */
+#include "collect/pack.h"       /* regions that are copied before the trace */
 #include "collect/claim.h"      /* marks and forwarding words */
 #include "collect/copy.h"       /* copying survivors */
 #include "collect/scan.h"       /* the trace's loop */

@@ -16,6 +16,7 @@
 #include "../heap/bits.h"
 #include "../heap/object.h"
 #include "crew.h"
+#include "pack.h"
 #include "worker.h"
 
 /* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
@@ -75,17 +76,32 @@ GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool m
 GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
     gc__mark_object_as(worker, object, many, false);
 }
-GC__OUT_OF_LINE void gc__mark_beside(gc__worker *worker, uintptr_t object) {
-    gc__mark_object_as(worker, object, false, true);
+/* Marks the object where it is, in a region that has no mark bits of its own, or was packed. Returns its place. */
+GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
+    if (verdict != GC__VERDICT_PACKED) {
+        gc__mark_object_as(worker, object, many, true);
+        return object;
+    }
+    uintptr_t place = gc__packed_place(gc__region_of(object), object);
+    if (!gc__claim_mark(worker, place, many)) return place;
+    if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+    if (!gc__object_is_leaf(place)) gc__trace_push(worker, place);
+    return place;
 }
-GC__OUT_OF_LINE void gc__mark_beside_many(gc__worker *worker, uintptr_t object) {
-    gc__mark_object_as(worker, object, true, true);
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    return gc__mark_elsewhere_as(worker, object, verdict, false);
+}
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    return gc__mark_elsewhere_as(worker, object, verdict, true);
 }
 
 /* The object is old and stays, in the last collection of a cycle. */
 GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
-    bool beside = GC__VERDICTS[object >> GC_REGION_SHIFT] & GC__VERDICT_BESIDE;
-    beside ? gc__mark_beside(worker, object) : gc__mark_object(worker, object, false);
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    if (verdict & GC__VERDICT_BESIDE)
+        gc__mark_elsewhere(worker, object, verdict);
+    else
+        gc__mark_object(worker, object, false);
 }
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
@@ -112,10 +128,17 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
+/* The same of a region that has no mark bits of its own, or was packed. */
+GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
+    if (entry != GC__VERDICT_PACKED) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
+    uintptr_t place = gc__packed_place(gc__region_of(object), object);
+    return gc__mark_get(place) ? place : 0;
+}
+
 /* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
 GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     uint8_t verdict = entry & GC__VERDICT_MASK;
-    if (entry & GC__VERDICT_BESIDE) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
+    if (entry & GC__VERDICT_BESIDE) return gc__reached_elsewhere(object, entry);
     if (verdict != GC__MOVE && gc__mark_get(object)) return object;
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);

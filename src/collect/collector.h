@@ -85,6 +85,8 @@ typedef struct gc__cycle {
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
     size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
     bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
+    bool packs;                         /* it packs regions instead of evacuating some */
+    gc__words places;                   /* where their objects go */
     int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
     size_t fixed_holes_bytes;     /* in regions of objects that never move that will be allocated in again */
     bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */

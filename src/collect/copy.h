@@ -218,10 +218,8 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
 /* The same for an object that is reached now, in a region that is evacuated or whose mark bits are the marker's. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
-        if (verdict & GC__VERDICT_BESIDE) {
-            many ? gc__mark_beside_many(worker, object) : gc__mark_beside(worker, object);
-            return object;
-        }
+        if (verdict & GC__VERDICT_BESIDE)
+            return many ? gc__mark_elsewhere_many(worker, object, verdict) : gc__mark_elsewhere(worker, object, verdict);
         if (gc__mark_get(object)) {
             if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
             return object;

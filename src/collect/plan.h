@@ -7,6 +7,7 @@
 #include "../heap/window.h"
 #include "collector.h"
 #include "leaving.h"
+#include "pack.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
 #define GC__SURVIVAL_FULL 90   /* and from which full regions are, where survivors become old at once */
@@ -99,6 +100,16 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
     size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
     return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / 8, holes) + GC_REGION_BYTES);
+}
+
+/* Whether packing regions makes room for `bytes`, and not too little for its time. */
+GC__FN bool gc__is_worth_packing(const gc_heap *heap, size_t bytes) {
+    size_t holes = 0, least = gc__max(bytes, gc__bytes_in_use(heap) / GC__PACK_WORTH);
+    bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes;
+    return moves && gives && holes >= least;
 }
 
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
@@ -327,6 +338,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     heap->cycle->studded = gc__is_studded(heap, generation, compacting);
+    if (heap->cycle->packs) return;
     if (generation == 2 && !compacting && gc__is_one_region(heap)) {
         heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
         return;
@@ -347,10 +359,19 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
         gc__plan_recycling(heap, &space);
 }
 
+/* Regions with pins stay, and those that are full already. */
+GC__FN uint8_t gc__verdict_for_packing(gc__region *region) {
+    bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__PACK_WORTH;
+    if (region->pinned || region->leaving || full || !gc__is_by_marks(region)) return GC__MARK;
+    gc__region_settle(region);
+    return GC__MOVE;
+}
+
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
+    if (heap->cycle->packs) return gc__verdict_for_packing(region);
     if (gc__is_staying(heap, region)) return GC__MARK;
     int percent = (int)gc__predicted_percent(heap, region);
     bool old = gc__is_survivor(heap, region);

@@ -68,7 +68,10 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
-        heap->cycle->marked_bytes[condemned->target] += condemned->live_bytes;
+        size_t *bytes = condemned->is_packed_into ? heap->cycle->copied_bytes : heap->cycle->marked_bytes;
+        bytes[condemned->target] += condemned->live_bytes;
+        condemned->is_packed_into = false;
+        condemned->packed = NULL;
         if (condemned->generation == 2 && condemned->verdict == GC__MARK)
             heap->cycle->staying_kept_bytes += condemned->live_bytes;
         condemned->leaving = false;

@@ -146,6 +146,8 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
+    region->is_packed_into = false;
+    region->packed = NULL;
 }
 
 /* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
@@ -259,13 +261,12 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 }
 
 /* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
-   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort that is as little as compaction
-   can go on with. */
+   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort nothing is kept: packing needs no
+   room. */
 GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
-    if (heap->collecting) return 0;
+    if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
-    if (heap->options.concurrent == GC_CONCURRENT_ON) reserve -= reserve / 2;
-    return heap->reserve_open ? gc__min(reserve, gc__limit_regions(heap) / GC__RESERVE + 1) : reserve;
+    return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {

@@ -64,3 +64,8 @@ GC__FN void gc__region_set_beside(gc__region *region) {
     __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
     memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__MARK | GC__VERDICT_BESIDE, region->span);
 }
+
+/* The verdict is GC__MOVE, and the objects are elsewhere already. */
+GC__FN void gc__region_set_packed(const gc__region *region) {
+    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__VERDICT_PACKED, region->span);
+}

@@ -22,6 +22,7 @@ enum {
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 #define GC__VERDICT_BESIDE 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__cycle_marks */
+#define GC__VERDICT_PACKED (GC__VERDICT_BESIDE | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
    say otherwise. */
@@ -58,6 +59,8 @@ typedef struct gc__region {
     bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
+    bool is_packed_into; /* during a collection: objects of packed regions were copied there */
+    uintptr_t *packed;   /* the same: for each 512 bytes, where the first object has gone; NULL: the region is not packed */
 } gc__region;
 
 typedef struct gc__arena {

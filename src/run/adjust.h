@@ -13,11 +13,13 @@ GC__FN bool gc__limit_is_least(size_t bytes) {
     return false;
 }
 
-/* Collects, and compacts for as long as that makes room, until the heap needs no more than `bytes`. The world is stopped. */
+/* Collects, compacts for as long as that makes room, and packs, until the heap needs no more than `bytes`. The world is
+   stopped. */
 GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+    bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_for_room(heap, SIZE_MAX)) break;
+        if (!gc__compact_or_pack(heap, 0, &packed)) break;
     gc__large_trim_all(heap);
     return gc__bytes_charged(heap) <= bytes;
 }

@@ -163,6 +163,26 @@ GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
+/* Has all objects that can move lie one after the other. */
+GC__FN void gc__collect_packing(gc_heap *heap) {
+    gc__world_stop(heap);
+    heap->cycle->packs = true;
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    heap->cycle->packs = false;
+    gc__world_resume(heap);
+}
+
+/* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
+GC__FN bool gc__compact_or_pack(gc_heap *heap, size_t bytes, bool *packed) {
+    if (gc__compact_for_room(heap, SIZE_MAX)) return true;
+    gc__world_stop(heap);
+    bool packs = !*packed && gc__is_worth_packing(heap, bytes);
+    if (packs) gc__collect_packing(heap);
+    gc__world_resume(heap);
+    *packed = true;
+    return packs;
+}
+
 /* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
 GC__FN void gc__collect_for_holes(gc_heap *heap) {
     gc__world_stop(heap);
@@ -183,8 +203,8 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
 }
 
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
-   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, there
-   are the holes that are left, and then the reserve. */
+   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
+   heap is packed, and then there are the holes that are left, and the reserve. */
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -200,11 +220,13 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     else if (heap->collection.number == before)
         gc__collect(heap, 2, GC_REASON_LIMIT, false);
     gc__heap_unlock(heap);
+    bool packed = false;
     size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
-        bool gained = gc__compact_for_room(heap, room_for), strict = room_for == SIZE_MAX;
+        bool strict = room_for == SIZE_MAX;
+        bool gained = strict ? gc__compact_or_pack(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
         if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
@@ -528,9 +550,10 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 
 /* Collects at the limit, and compacts for as long as that makes room, as allocations do. */
 GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
+    bool packed = false;
     gc__collect(heap, 2, GC_REASON_LIMIT, false);
     while (!gc__external_fits(heap, bytes))
-        if (!gc__compact_for_room(heap, SIZE_MAX)) break;
+        if (!gc__compact_or_pack(heap, bytes, &packed)) break;
     bool fits = gc__external_fits(heap, bytes) || (gc__reserve_give(heap) && gc__external_fits(heap, bytes));
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;

@@ -335,7 +335,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
                           &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported};
+                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
+                          &heap->cycle->places};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);

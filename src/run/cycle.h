@@ -101,6 +101,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     /* The roots are in their lists: nothing below asks the host for them again. */
     gc__marking_step(heap, generation);
     gc__region *condemned = gc__condemn(heap, compacting);
+    if (heap->cycle->packs) condemned = gc__pack(heap, condemned);
     worker->verdicts = GC__VERDICTS;
     worker->beyond = gc__marking_beyond(heap, generation);
     worker->remember_all = generation > 0 || heap->cycle->recycles;

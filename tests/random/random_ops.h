@@ -166,7 +166,7 @@ static size_t least_charge(world *w) {
 
 /* What cannot be of use, at most: a region for each pinned object, and for each kind of window, and what is being filled. */
 static size_t most_waste(const world *w) {
-    size_t regions = 5;
+    size_t regions = 3;
     for (const root *r = w->roots; r < w->roots + ROOTS; r++) regions += root_in_use(r) && root_is_pinning(r) && r->index;
     return regions * GC_REGION_BYTES;
 }
@@ -540,9 +540,23 @@ static size_t collect(world *w, int generation, unsigned mode) {
     return w->collections - before;
 }
 
+/* The collection that a heap falls back on whose holes are too small for its objects. */
+static void op_pack(world *w) {
+    run.doing = "packing";
+    w->asked_generation = 2;
+    w->asked_compacting = GC_COLLECT_COMPACTING;
+    gc__collect_packing(w->heap);
+    check(w, true);
+}
+
 static void op_collect(world *w) {
     static const unsigned modes[] = {GC_COLLECT_DEFAULT, GC_COLLECT_BLOCKING, GC_COLLECT_NON_BLOCKING, GC_COLLECT_OPTIMIZED,
                                      GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING, GC_COLLECT_COMPACTING};
+    bool packs = !w->options.non_moving && !w->options.stress && one_in(&w->random, 8);
+    if (packs) {
+        op_pack(w);
+        return;
+    }
     int generation = (int)below(&w->random, GC_GENERATIONS);
     unsigned mode = modes[below(&w->random, sizeof modes / sizeof *modes)];
     size_t ran = collect(w, generation, mode);

@@ -154,7 +154,7 @@ static void options_mark_stack(world *w, gc_options *o) {
     o->non_generational = one_in(&w->random, 5);
 }
 static void options_limit(world *w, gc_options *o) {
-    o->heap_bytes_max = GC_REGION_BYTES * (8 + below(&w->random, 24));
+    o->heap_bytes_max = GC_REGION_BYTES * (4 + below(&w->random, 28));
     o->nursery_bytes = skewed(&w->random, 16 << 10, o->heap_bytes_max / 4);
     o->non_moving = one_in(&w->random, 4);
     o->non_generational = one_in(&w->random, 6);
