@@ -1367,7 +1367,7 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
    fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
-    *(gc_word *)slot = value;
+    __atomic_store_n((gc_word *)slot, value, __ATOMIC_RELAXED); /* the marker may be reading it */
     if (GC_VALUE_IS_REF(value))
         GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
@@ -4349,9 +4349,10 @@ GC__FN void gc__mark_check(uintptr_t address) {
     (void)address;
 }
 
+/* Other threads may be setting bits beside this one. */
 GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
-    return marks[index >> 6] >> (index & 63) & 1;
+    return __atomic_load_n(&marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
 }
 
 GC__FN bool gc__mark_get(uintptr_t address) {
@@ -5355,7 +5356,8 @@ GC__FN void gc__tables_touch(const gc__region *region) {
     size_t word = gc__mark_index(region->base) >> 6;
     __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
     __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
-    if (gc__cycle_marks) __atomic_fetch_or(&gc__cycle_marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+    uint64_t *beside = __atomic_load_n(&gc__cycle_marks, __ATOMIC_ACQUIRE); /* another heap may be opening it */
+    if (beside) __atomic_fetch_or(&beside[word], (uint64_t)0, __ATOMIC_RELAXED);
 }
 
 /* A region for a mutator whose memory may not be there yet, in a heap whose free regions are no more than the next collection's
@@ -10481,7 +10483,8 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__cycle_marks) {
         char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);
-        if (side) gc__cycle_marks = (uint64_t *)(void *)(side - (gc__the_arena.base >> 6));
+        uint64_t *marks = side ? (uint64_t *)(void *)(side - (gc__the_arena.base >> 6)) : NULL;
+        __atomic_store_n(&gc__cycle_marks, marks, __ATOMIC_RELEASE);
     }
     bool opened = marker->log && gc__cycle_marks;
     gc__lock_release(&gc__the_arena.lock);
@@ -12759,10 +12762,11 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
 
 /* The bounds of barriers, and the headers of the region's objects. */
 GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
+    const gc_barrier_tables *tables = &gc__tables; /* other heaps may be widening the bounds */
     uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
-    if (region->base < gc__tables.lowest || end > gc__tables.highest ||
-        (young && (region->base < gc__tables.low || end > gc__tables.high))) {
+    if (region->base < gc__barrier_bound(&tables->lowest) || end > gc__barrier_bound(&tables->highest) ||
+        (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high)))) {
         if (gc__verify_notes(verifier)) return;
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
@@ -14447,8 +14451,9 @@ GC__FN bool gc__marking_is_on(const gc_heap *heap) {
     return !gc__marking_obstacle(&heap->options);
 }
 
-/* What barriers call. Arena's lock held. */
+/* What barriers call, which those of other heaps may be doing. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
+    if (gc__tables.note_store) return;
     gc__tables.note_store = gc__store_noted;
     gc__tables.note_store_call = gc__store_noted_call;
 }

@@ -72,7 +72,7 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
    fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
-    *(gc_word *)slot = value;
+    __atomic_store_n((gc_word *)slot, value, __ATOMIC_RELAXED); /* the marker may be reading it */
     if (GC_VALUE_IS_REF(value))
         GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);

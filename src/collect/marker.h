@@ -330,7 +330,8 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__cycle_marks) {
         char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);
-        if (side) gc__cycle_marks = (uint64_t *)(void *)(side - (gc__the_arena.base >> 6));
+        uint64_t *marks = side ? (uint64_t *)(void *)(side - (gc__the_arena.base >> 6)) : NULL;
+        __atomic_store_n(&gc__cycle_marks, marks, __ATOMIC_RELEASE);
     }
     bool opened = marker->log && gc__cycle_marks;
     gc__lock_release(&gc__the_arena.lock);

@@ -280,10 +280,11 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
 
 /* The bounds of barriers, and the headers of the region's objects. */
 GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
+    const gc_barrier_tables *tables = &gc__tables; /* other heaps may be widening the bounds */
     uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
-    if (region->base < gc__tables.lowest || end > gc__tables.highest ||
-        (young && (region->base < gc__tables.low || end > gc__tables.high))) {
+    if (region->base < gc__barrier_bound(&tables->lowest) || end > gc__barrier_bound(&tables->highest) ||
+        (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high)))) {
         if (gc__verify_notes(verifier)) return;
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "

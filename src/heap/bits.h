@@ -12,9 +12,10 @@ GC__FN void gc__mark_check(uintptr_t address) {
     (void)address;
 }
 
+/* Other threads may be setting bits beside this one. */
 GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
-    return marks[index >> 6] >> (index & 63) & 1;
+    return __atomic_load_n(&marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
 }
 
 GC__FN bool gc__mark_get(uintptr_t address) {

@@ -327,7 +327,8 @@ GC__FN void gc__tables_touch(const gc__region *region) {
     size_t word = gc__mark_index(region->base) >> 6;
     __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
     __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
-    if (gc__cycle_marks) __atomic_fetch_or(&gc__cycle_marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+    uint64_t *beside = __atomic_load_n(&gc__cycle_marks, __ATOMIC_ACQUIRE); /* another heap may be opening it */
+    if (beside) __atomic_fetch_or(&beside[word], (uint64_t)0, __ATOMIC_RELAXED);
 }
 
 /* A region for a mutator whose memory may not be there yet, in a heap whose free regions are no more than the next collection's

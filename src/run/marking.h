@@ -43,8 +43,9 @@ GC__FN bool gc__marking_is_on(const gc_heap *heap) {
     return !gc__marking_obstacle(&heap->options);
 }
 
-/* What barriers call. Arena's lock held. */
+/* What barriers call, which those of other heaps may be doing. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
+    if (gc__tables.note_store) return;
     gc__tables.note_store = gc__store_noted;
     gc__tables.note_store_call = gc__store_noted_call;
 }
