@@ -7257,6 +7257,8 @@ typedef struct gc__cycle {
     bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
+    bool ages_at_once; /* all survivors of the full collection become generation 2, since young collections do not pay */
+    size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
     size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
@@ -11203,6 +11205,7 @@ GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
+    if (heap->cycle->ages_at_once) return 2;
     if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
@@ -11395,6 +11398,16 @@ GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
            !heap->collection.compacting;
 }
 
+/* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
+   ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
+   its regions that stay. */
+GC__FN bool gc__plan_ages_at_once(const gc_heap *heap, int generation) {
+    const gc_options *options = &heap->options;
+    bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
+    return generation == 2 && stays && heap->collection.reason == GC_REASON_GROWTH && !options->non_moving &&
+           !options->non_generational && options->concurrent != GC_CONCURRENT_ON;
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
@@ -11490,6 +11503,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
+    if (region->generation == 0 && verdict == GC__MARK) heap->cycle->young_staying_bytes += gc__used_bytes(region);
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
@@ -11513,6 +11527,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     int generation = gc__condemned_first(heap);
+    heap->cycle->ages_at_once = gc__plan_ages_at_once(heap, generation);
     gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
@@ -11673,6 +11688,8 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         condemned->packed = NULL;
         if (condemned->generation == 2 && condemned->verdict == GC__MARK)
             heap->cycle->staying_kept_bytes += condemned->live_bytes;
+        if (condemned->generation == 0 && condemned->verdict == GC__MARK)
+            heap->cycle->young_kept_bytes += condemned->live_bytes;
         condemned->leaving = false;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);
@@ -11953,9 +11970,19 @@ GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
 }
 
+/* How much of generation 0 has survived where all survivors became generation 2: as much as in regions that stayed. */
+GC__FN size_t gc__young_percent(const gc_heap *heap) {
+    size_t staying = heap->cycle->young_staying_bytes;
+    return staying ? gc__min(100, heap->cycle->young_kept_bytes / (staying / 100 + 1)) : heap->pace->survival[0];
+}
+
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
+    if (heap->cycle->ages_at_once) {
+        survivors[0] = heap->cycle->condemned_bytes[0] / 100 * gc__young_percent(heap);
+        survivors[2] -= gc__min(survivors[2], survivors[0]);
+    }
     for (int g = 0; g <= generation; g++) {
         if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
         size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
@@ -12062,6 +12089,7 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
+    if (heap->cycle->ages_at_once) percent = gc__young_percent(heap);
     bool grows = percent >= GC__SURVIVAL_HIGH;
     if (generation == 2) grows = heap->pace->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
@@ -15096,6 +15124,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
     heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
+    heap->cycle->young_staying_bytes = heap->cycle->young_kept_bytes = 0;
     gc__heap_flush_for_callbacks(heap);
     gc__log_flush();
     GC__HOST_SCOPE;
@@ -15166,7 +15195,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     if (heap->cycle->packs) condemned = gc__pack(heap, condemned);
     worker->verdicts = GC__VERDICTS;
     worker->beyond = gc__marking_beyond(heap, generation);
-    worker->remember_all = generation > 0 || heap->cycle->recycles;
+    worker->remember_all = (generation > 0 && !heap->cycle->ages_at_once) || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__each_condemned(worker, condemned, gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */

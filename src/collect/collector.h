@@ -98,6 +98,8 @@ typedef struct gc__cycle {
     bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
+    bool ages_at_once; /* all survivors of the full collection become generation 2, since young collections do not pay */
+    size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
     size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */

@@ -257,9 +257,19 @@ GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
 }
 
+/* How much of generation 0 has survived where all survivors became generation 2: as much as in regions that stayed. */
+GC__FN size_t gc__young_percent(const gc_heap *heap) {
+    size_t staying = heap->cycle->young_staying_bytes;
+    return staying ? gc__min(100, heap->cycle->young_kept_bytes / (staying / 100 + 1)) : heap->pace->survival[0];
+}
+
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
+    if (heap->cycle->ages_at_once) {
+        survivors[0] = heap->cycle->condemned_bytes[0] / 100 * gc__young_percent(heap);
+        survivors[2] -= gc__min(survivors[2], survivors[0]);
+    }
     for (int g = 0; g <= generation; g++) {
         if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
         size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
@@ -366,6 +376,7 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
+    if (heap->cycle->ages_at_once) percent = gc__young_percent(heap);
     bool grows = percent >= GC__SURVIVAL_HIGH;
     if (generation == 2) grows = heap->pace->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;

@@ -133,6 +133,7 @@ GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
+    if (heap->cycle->ages_at_once) return 2;
     if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
@@ -325,6 +326,16 @@ GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
            !heap->collection.compacting;
 }
 
+/* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
+   ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
+   its regions that stay. */
+GC__FN bool gc__plan_ages_at_once(const gc_heap *heap, int generation) {
+    const gc_options *options = &heap->options;
+    bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
+    return generation == 2 && stays && heap->collection.reason == GC_REASON_GROWTH && !options->non_moving &&
+           !options->non_generational && options->concurrent != GC_CONCURRENT_ON;
+}
+
 /* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
 GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
     gc__predict_survival(heap, generation);
@@ -420,6 +431,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
+    if (region->generation == 0 && verdict == GC__MARK) heap->cycle->young_staying_bytes += gc__used_bytes(region);
     heap->cycle->recycles |= region->target == 0;
     region->condemned = heap->collection.number;
     region->overflowed = false;
@@ -443,6 +455,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     int generation = gc__condemned_first(heap);
+    heap->cycle->ages_at_once = gc__plan_ages_at_once(heap, generation);
     gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;

@@ -74,6 +74,8 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
         condemned->packed = NULL;
         if (condemned->generation == 2 && condemned->verdict == GC__MARK)
             heap->cycle->staying_kept_bytes += condemned->live_bytes;
+        if (condemned->generation == 0 && condemned->verdict == GC__MARK)
+            heap->cycle->young_kept_bytes += condemned->live_bytes;
         condemned->leaving = false;
         if (condemned->kind == GC__LARGE)
             gc__sweep_large(heap, condemned);

@@ -34,6 +34,7 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
     heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
     heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
+    heap->cycle->young_staying_bytes = heap->cycle->young_kept_bytes = 0;
     gc__heap_flush_for_callbacks(heap);
     gc__log_flush();
     GC__HOST_SCOPE;
@@ -104,7 +105,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     if (heap->cycle->packs) condemned = gc__pack(heap, condemned);
     worker->verdicts = GC__VERDICTS;
     worker->beyond = gc__marking_beyond(heap, generation);
-    worker->remember_all = generation > 0 || heap->cycle->recycles;
+    worker->remember_all = (generation > 0 && !heap->cycle->ages_at_once) || heap->cycle->recycles;
     gc__crew_join(worker, generation);
     gc__each_condemned(worker, condemned, gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */

@@ -254,6 +254,40 @@ static void small_heaps_have_generations(void) {
     end();
 }
 
+/* Replaces objects of a table until a full collection has run that growth has called for.
+   Returns how many of its objects are not in generation 2 after that. */
+static size_t young_after_full(vector *table, size_t count) {
+    GC_ROOTS(gc, table);
+    size_t young = 0;
+    for (uint64_t before = stats().collections[2]; stats().collections[2] == before;) {
+        vector *made = new_vector(1 + draw(6));
+        gc_store(gc, &table->items[draw(count)], made);
+    }
+    for (size_t i = 0; i < count; i++) young += table->items[i] && gc_object_generation(table->items[i]) < 2;
+    return young;
+}
+
+/* While most of a nursery survives, full collections leave one generation; when objects die young again, they do not. */
+static void one_generation(void) {
+    const size_t count = 40000;
+    begin_verified((gc_options){0});
+    {
+        vector *table = new_vector(count);
+        GC_ROOTS(gc, table);
+        size_t most = count;
+        for (int i = 0; i < 12; i++) {
+            size_t young = young_after_full(table, count);
+            if (young < most) most = young;
+        }
+        ok(most <= 1, "where most of a nursery survives all that a full collection leaves is old (%zu objects are not)", most);
+        uint64_t before = stats().collections[0];
+        for (int i = 0; i < 600000; i++) new_vector(4);
+        ok(stats().collections[0] > before + 2, "when objects die young, young collections come again: %llu",
+           (unsigned long long)(stats().collections[0] - before));
+    }
+    end();
+}
+
 /* Copies have their part of the goal, even where most of the young generation dies later than was expected. */
 static void copies_keep_to_the_goal(void) {
     size_t live = (size_t)24 << 20;
@@ -673,6 +707,7 @@ int main(void) {
     small_holes();
     grows_as_said();
     small_heaps_have_generations();
+    one_generation();
     copies_keep_to_the_goal();
     young_collections_suffice();
     dense_regions_stay();
