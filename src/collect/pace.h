@@ -209,11 +209,11 @@ GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
     return gc__max(most, GC__NURSERY_LEAST);
 }
 
-/* A cost that is measured anew if there were `enough` units, and falls until then. Now and then the system takes milliseconds
-   for something else. */
+/* A cost that is measured anew if there were `enough` units, and falls until then, slowly: what is in cache for once is not the
+   next time. Now and then the system takes milliseconds for something else. */
 GC__FN void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
     uint64_t each = units >= enough ? gc__min(ns / units, GC__COST_GROWTH * *cost) : *cost / 4 * 3;
-    *cost = gc__max(gc__max(each, (3 * *cost + each) / 4), least);
+    *cost = gc__max(gc__max(each, (7 * *cost + each) / 8), least);
 }
 
 /* What a young collection took for survivors, and for remembered slots with what they lead to. */
