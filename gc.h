@@ -14270,11 +14270,24 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
     gc__store_shadow(destination, count);
 }
 
+/* memmove, in whole words where the marker may be reading them. */
+GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
+    bool up = (uintptr_t)to - (uintptr_t)from >= count * 8;
+    if (!gc__is_marking((uintptr_t)to)) {
+        memmove(to, from, count * 8);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t at = up ? i : count - 1 - i;
+        __atomic_store_n(&to[at], from[at], __ATOMIC_RELAXED);
+    }
+}
+
 GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
     if (!count) return;
     gc__stored_before(destination, count);
-    memmove(destination, source, count * 8);
+    gc__values_move((gc_word *)destination, (const gc_word *)source, count);
     gc__stored(destination, count, true);
 }
 

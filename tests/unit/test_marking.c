@@ -651,6 +651,29 @@ static void finalizers_and_dependents(void) {
     scene_close();
 }
 
+/* Values that are moved within an array which is being marked. */
+static void moved_values(void) {
+    enum { MOVED = 30 };
+    vector *all = NULL;
+    node *one = NULL;
+    size_t right = 0;
+    GC_ROOTS(gc, all, one);
+    scene_open();
+    all = new_vector(MOVED + 1);
+    for (size_t i = 0; i < MOVED; i++) gc_store(gc, &all->items[i], one = new_node(i));
+    full();
+    full();
+    begin_marking();
+    ok(gc__is_marking((uintptr_t)all), "an array is being marked");
+    gc_copy_values(gc, &all->items[1], &all->items[0], MOVED);
+    for (size_t i = 0; i < MOVED; i++) right += ((node *)all->items[i + 1])->value == i;
+    gc_copy_values(gc, &all->items[0], &all->items[1], MOVED);
+    for (size_t i = 0; i < MOVED; i++) right += ((node *)all->items[i])->value == i;
+    is(right, 2 * MOVED, "its values move up and down");
+    finish();
+    scene_close();
+}
+
 /* Handles that the marker has looked at are not looked at by the last collection, unless they were set since. */
 enum { SETTLING = 256 };
 
@@ -1263,7 +1286,7 @@ int main(void) {
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, weak_tables, waits_once,
+                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, weak_tables, waits_once,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
