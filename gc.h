@@ -652,8 +652,8 @@ typedef struct gc_memory {
 /* Options of a heap. All zero is the default; each field says what 0 means. */
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. From 8 on a
-                                   region and a 256th of it is kept for evacuation, unless non_moving; a 32nd, while that
-                                   helps, if `concurrent`. 0: three quarters of what the container (control group) lets
+                                   region and a 256th of it is kept for evacuation while that helps, unless non_moving;
+                                   a 32nd if `concurrent`. 0: three quarters of what the container (control group) lets
                                    the process have, if any; SIZE_MAX: no limit */
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
