@@ -11722,10 +11722,10 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
 #define GC__GOAL_EXTRA ((size_t)3 << 19) /* for the nursery and regions that are not full, beyond growth: at most so much, or */
-#define GC__GOAL_EXTRA_MOST ((size_t)5 << 19) /* up to that, if it is */
+#define GC__GOAL_EXTRA_MOST ((size_t)9 << 18) /* up to that, if it is */
 #define GC__GOAL_EXTRA_PART 5                 /* no more than this part of the growth */
-#define GC__GOAL_UNSEEN 128 /* this part of the goal is left for the huge pages in which tables end, and mark stacks, */
-#define GC__GOAL_SEEN ((size_t)16 << 20) /* beyond this */
+#define GC__GOAL_UNSEEN 48 /* this part of the goal is left for the huge pages in which tables end, and mark stacks, */
+#define GC__GOAL_SEEN ((size_t)32 << 20) /* beyond this */
 #define GC__TIMED_BYTES ((size_t)1 << 20) /* in generation 2, from which a full collection that was asked for is timed */
 #define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
 #define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
