@@ -395,13 +395,14 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     gc__marker_forget(heap);
 }
 
-/* Drops from `seen` what is no object of those that the cycle began with. */
+/* Drops from `seen` what is no object of those that the cycle began with, and what is marked already, as most of it is. */
 GC__FN void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
         if (i + GC__FIFO < seen->count) gc__marker_await(seen->words[i + GC__FIFO]);
-        if (gc__shade_is_object(seen->words[i])) seen->words[kept++] = seen->words[i];
+        uintptr_t word = seen->words[i];
+        if (!gc__shade_bit(gc__cycle_marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
     }
     seen->count = kept;
 }
