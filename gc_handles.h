@@ -1410,29 +1410,6 @@ GC__FN bool gc__notes_checkmark(gc_heap *heap, gc_visitor *visitor,
     }
     return any;
 }
-
-#if !GC_HAS_MODEL
-GC__FN void gc__trace_elements(void *object, gc_visitor *visitor, gc_weak_kind kind, size_t value_at) {
-    gc_weak_entries entries;
-    memset(&entries, 0, sizeof entries);
-    entries.keys = (char *)object + gc__object_type((uintptr_t)object)->bytes;
-    entries.values = (char *)entries.keys + value_at;
-    entries.count = gc__object_length((uintptr_t)object);
-    entries.entry_bytes = gc__object_type((uintptr_t)object)->element_bytes;
-    entries.kind = kind;
-    gc_visit_weak(visitor, &entries);
-}
-
-GC_API void gc_trace_weak(void *object, gc_visitor *visitor) { gc__trace_elements(object, visitor, GC_WEAK_REFS, 0); }
-GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
-    gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
-}
-
-/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
-static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
-#else
-static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
-#endif
 /* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
 
    A handle is settled if it is free, or empty, or refers to an object of generation 2 that is marked and will not move, and so
@@ -1486,7 +1463,7 @@ GC__FN void gc__handles_unsettle(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->settled, 0, sizeof segment->settled);
     marker->settling = NULL;
-    marker->settle_passes = GC__SETTLE_PASSES;
+    marker->settle_passes = marker->table_passes = GC__SETTLE_PASSES;
     marker->stored = SIZE_MAX;
 }
 
@@ -1570,6 +1547,123 @@ GC__FN bool gc__finalizers_pack_next(gc_heap *heap) {
     gc__lock_release(&all->lock);
     return more;
 }
+/* What the last collection of a cycle need not look at in weak tables: the marker finds that out beside mutators.
+
+   A piece of a table is settled if all that its entries refer to, weakly or not, is of generation 2, marked, and will not move:
+   none of them is cleared then, and none changes. The strong parts of entries are shaded on the way, as far as the keys of
+   ephemerons are marked. Only tables whose entries lie in an object are looked at so, since then a store to an entry comes to a
+   barrier: what it stores is marked by the end of the cycle, or has its card or slot looked at by collections. */
+
+
+#if !GC_HAS_MODEL
+#define GC__TABLE_STRETCH (32 * GC__TABLE_PIECE) /* for which the trace function is called once */
+#define GC__TABLE_AGAIN 32                       /* pieces that are looked at again while the marker's lock is held */
+
+typedef struct gc__settler {
+    gc__part_visitor part; /* its worker is NULL */
+    gc_heap *heap;
+    uint32_t left; /* bit n: the n-th piece of the part is not settled */
+} gc__settler;
+
+/* Whether what the slot holds is settled. `strong`: it is shaded. */
+GC__FN bool gc__entry_part_settles(gc__settler *settler, gc_word *slot, bool value, bool strong) {
+    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (gc__is_settled(object)) return true;
+    if (!strong || !gc__is_marking(object) || gc__is_leaving(object)) return false;
+    gc__marker_shade(settler->heap, object);
+    settler->heap->marker->table_again = true;
+    return gc__is_settled(object);
+}
+
+GC__FN void gc__table_settle_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__settler *settler = (gc__settler *)visitor;
+    const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+    bool value = GC_HAS_VALUES && (flags & GC__SLOT_ENTRIES) && (entries->flags & GC_SLOT_VALUE);
+    size_t first;
+    if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
+    count = gc__part_clip(&settler->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
+                          entries->count, &first);
+    for (size_t i = first; i < first + count; i++) {
+        bool lives = gc__entry_part_settles(settler, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
+        bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
+        if (entries->kind != GC_WEAK_REFS) lives &= gc__entry_part_settles(settler, gc__entry_value(entries, i), value, strong);
+        uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
+        if (!lives) settler->left |= UINT32_C(1) << (gc__max(at, settler->part.from) - settler->part.from) / GC__TABLE_PIECE;
+    }
+}
+
+/* Which pieces of that part of the table are not settled. */
+GC__FN uint32_t gc__table_settle_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
+    gc__settler settler = {{{gc__table_settle_entries}, NULL, from, from + bytes}, heap, 0};
+    gc__object_trace(table, &settler.part.visitor);
+    return settler.left;
+}
+
+/* Looks at the next part of the tables that the marker has found. */
+GC__FN void gc__tables_settle_found(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    uintptr_t table = marker->tables.words[marker->table_next], from = table + marker->table_from;
+    uint32_t left = gc__table_settle_part(heap, table, from, GC__TABLE_STRETCH);
+    for (; left; left &= left - 1)
+        gc__shade_piece(heap, table, from + (unsigned)__builtin_ctz(left) * GC__TABLE_PIECE);
+    marker->table_from += GC__TABLE_STRETCH;
+    if (marker->table_from < gc__object_bytes(table)) return;
+    marker->table_next++;
+    marker->table_from = 0;
+}
+
+/* Looks again at some of the pieces that were not settled. Collections may have met pieces of dead tables. */
+GC__FN void gc__tables_settle_again(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__words *pieces = &marker->pieces;
+    for (unsigned i = 0; i < GC__TABLE_AGAIN && marker->piece_next < pieces->count; i++) {
+        uintptr_t table = pieces->words[marker->piece_next++], from = pieces->words[marker->piece_next++];
+        if (gc__is_settled(table) && !gc__table_settle_part(heap, table, from, GC__TABLE_PIECE)) continue;
+        pieces->words[marker->piece_kept++] = table;
+        pieces->words[marker->piece_kept++] = from;
+    }
+    if (marker->piece_next < pieces->count) return;
+    pieces->count = marker->piece_kept;
+    marker->piece_next = marker->piece_kept = 0;
+}
+
+/* Looks at a part of the weak tables. The marker's lock is held. False: all were looked at. */
+GC__FN bool gc__tables_settle(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (marker->piece_next) {
+        gc__tables_settle_again(heap);
+    } else if (marker->table_next < marker->tables.count) {
+        gc__tables_settle_found(heap);
+    } else if (marker->table_again && marker->table_passes && marker->pieces.count) {
+        marker->table_again = false;
+        marker->table_passes--;
+        gc__tables_settle_again(heap);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Whether the last collection looks at the whole table anyway; of many such objects only the first ones are known. */
+GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
+    size_t count = gc__min(marker->waiting.count, GC__FIFO);
+    for (size_t i = 0; i < count; i++)
+        if (marker->waiting.words[i] == table) return true;
+    return false;
+}
+
+/* The last collection looks at the tables and pieces that are left. */
+GC__FN void gc__tables_hand_over(gc__worker *worker) {
+    const gc__marker *marker = worker->heap->marker;
+    for (size_t i = marker->table_next; i < marker->tables.count; i++)
+        if (!gc__marker_leaves(marker->tables.words[i])) gc__trace_push(worker, marker->tables.words[i]);
+    for (size_t i = 0; i < marker->pieces.count; i += 2) {
+        uintptr_t table = marker->pieces.words[i], from = marker->pieces.words[i + 1];
+        if (!gc__table_waits(marker, table) && !gc__marker_leaves(table) && gc__address_after_trace(table))
+            gc__object_trace_part(worker, table, from, from + GC__TABLE_PIECE);
+    }
+}
+#endif
 /* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
    Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached
    objects are traced, to a fixpoint; short weak handles are cleared; objects with finalizers that were not reached are queued,

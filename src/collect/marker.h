@@ -21,7 +21,8 @@
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots);
+           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
+           gc__words_bytes(&marker->pieces);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -79,18 +80,30 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
-/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers; but weak entries and
-   what lies elsewhere are for the last pause. */
+/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers, so that weak entries
+   there can be settled when all else is marked; what lies elsewhere is for the last pause. */
 typedef struct gc__marker_visitor {
     gc_visitor visitor;
     gc_heap *heap;
-    bool waits;
+    bool waits, has_entries;
 } gc__marker_visitor;
+
+/* Whether the slots of all entries are in the object that is traced. */
+GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
+    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
+    return low >= own && low < own + bytes && high > low && high <= own + bytes;
+}
 
 GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__marker_visitor *beside = (gc__marker_visitor *)visitor;
     uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (flags & GC__SLOT_ENTRIES) {
+        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+        if (entries->count) *(gc__entries_are_own(entries) ? &beside->has_entries : &beside->waits) = true;
+        return;
+    }
     if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
         beside->waits |= count != 0;
         return;
@@ -100,10 +113,13 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
 
 /* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
 GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
-    bool may = heap->options.concurrent_trace_functions;
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may};
+    bool may = gc__shade_may_trace(heap, object);
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may, false};
     if (may) gc__object_trace(object, &beside.visitor);
-    if (beside.waits) gc__shade_wait(heap, object);
+    if (beside.waits)
+        gc__shade_wait(heap, object);
+    else if (beside.has_entries)
+        gc__shade_ask(heap, &heap->marker->tables, object, 0);
     return may;
 }
 
@@ -371,6 +387,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->waiting.count = 0;
+    marker->tables.count = marker->pieces.count = 0;
+    marker->table_next = marker->table_from = marker->piece_next = marker->piece_kept = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     memset(marker->next, 0, sizeof marker->next);
     gc__marker_empty_log(heap);

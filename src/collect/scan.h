@@ -125,11 +125,21 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
-/* A table that holds an object that leaves is needed once more, wherever its entries are. */
+/* A table that holds an object that leaves is needed once more, wherever its entries are: if they are in it, and its other pieces
+   may be settled, only that piece is. */
 GC__OUT_OF_LINE void gc__leaving_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
-    gc__leaving_meet(worker, 0, gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value));
-    if (entries->kind == GC_WEAK_REFS) return;
-    gc__leaving_meet(worker, 0, gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value));
+    uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
+    bool pairs = entries->kind != GC_WEAK_REFS;
+    if (!gc__is_leaving(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
+        !(pairs && gc__is_leaving(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
+        return;
+    if (!gc__is_marking(table)) return;
+    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
+        gc__shade_piece(worker->heap, table, table + (low - table) / GC__TABLE_PIECE * GC__TABLE_PIECE);
+    else
+        gc__shade_wait(worker->heap, table);
+    if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 
 /* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
@@ -364,7 +374,7 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    if (worker->heap->options.concurrent_trace_functions)
+    if (gc__shade_may_trace(worker->heap, object))
         gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
     else
         gc__shade_wait(worker->heap, object);

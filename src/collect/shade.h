@@ -14,6 +14,7 @@
 
 #include "../heap/bits.h"
 #include "../heap/rank.h"
+#include "../heap/slots.h"
 #include "remember.h"
 #include "worker.h"
 #include "crew.h"
@@ -26,6 +27,8 @@
 #define GC__SHADE_BYTES ((GC__SHADE_LOG + GC__SHADE_PIECES) * sizeof(uintptr_t))
 #define GC__SHADE_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
 #define GC__NEXT 8                      /* a power of two */
+#define GC__TABLE_PIECE ((size_t)128)    /* bytes of a weak table */
+#define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -57,6 +60,11 @@ typedef struct gc__marker {
     size_t settle_from, settle_passes; /* how many more such passes there may be */
     size_t stored, stored_before;      /* clumps that this pass, and the last one, has found stored to */
     bool settle_again;            /* this one has shaded an object, so another one may find more */
+    gc__words tables, pieces;     /* objects with weak entries; what is not settled of them: an object, and an address in it */
+    size_t table_next, table_from; /* what is looked at next: an index there, and an offset in that object */
+    size_t piece_next, piece_kept; /* of those that are looked at again */
+    unsigned table_passes;        /* how many more such passes there may be */
+    bool table_again;             /* the last one has shaded an object */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
@@ -238,6 +246,26 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uint
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
     if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
+}
+
+#if !GC_HAS_MODEL
+/* Whether the marker may call the object's trace function: the host says so, or the function is gc.h's own. */
+GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
+    return heap->options.concurrent_trace_functions || gc__trace_is_own(gc__object_type(object)->trace);
+}
+#endif
+
+/* The same for a piece of a weak table whose entries lie in the object. The same piece comes for each of its entries. */
+GC__FN void gc__shade_piece(gc_heap *heap, uintptr_t table, uintptr_t from) {
+    gc__words *pieces = &heap->marker->pieces;
+    size_t count = pieces->count;
+    if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
+    if (count < GC__TABLE_WORDS && gc__shade_room(heap, pieces, 2)) {
+        gc__words_push(pieces, table);
+        gc__words_push(pieces, from);
+    } else {
+        gc__shade_wait(heap, table);
+    }
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../platform/platform.h"
-#include "../handles/entries.h"
+#include "../handles/table.h"
 #include "../handles/finalizers.h"
 #include "../collect/collector.h"
 #include "../api/dac_vars.h"

@@ -201,26 +201,3 @@ GC__FN bool gc__notes_checkmark(gc_heap *heap, gc_visitor *visitor,
     }
     return any;
 }
-
-#if !GC_HAS_MODEL
-GC__FN void gc__trace_elements(void *object, gc_visitor *visitor, gc_weak_kind kind, size_t value_at) {
-    gc_weak_entries entries;
-    memset(&entries, 0, sizeof entries);
-    entries.keys = (char *)object + gc__object_type((uintptr_t)object)->bytes;
-    entries.values = (char *)entries.keys + value_at;
-    entries.count = gc__object_length((uintptr_t)object);
-    entries.entry_bytes = gc__object_type((uintptr_t)object)->element_bytes;
-    entries.kind = kind;
-    gc_visit_weak(visitor, &entries);
-}
-
-GC_API void gc_trace_weak(void *object, gc_visitor *visitor) { gc__trace_elements(object, visitor, GC_WEAK_REFS, 0); }
-GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
-    gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
-}
-
-/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
-static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
-#else
-static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
-#endif

@@ -55,7 +55,7 @@ GC__FN void gc__handles_unsettle(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->settled, 0, sizeof segment->settled);
     marker->settling = NULL;
-    marker->settle_passes = GC__SETTLE_PASSES;
+    marker->settle_passes = marker->table_passes = GC__SETTLE_PASSES;
     marker->stored = SIZE_MAX;
 }
 

@@ -78,6 +78,34 @@ GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entrie
     }
 }
 
+#if !GC_HAS_MODEL
+GC__FN void gc__trace_elements(void *object, gc_visitor *visitor, gc_weak_kind kind, size_t value_at) {
+    gc_weak_entries entries;
+    memset(&entries, 0, sizeof entries);
+    entries.keys = (char *)object + gc__object_type((uintptr_t)object)->bytes;
+    entries.values = (char *)entries.keys + value_at;
+    entries.count = gc__object_length((uintptr_t)object);
+    entries.entry_bytes = gc__object_type((uintptr_t)object)->element_bytes;
+    entries.kind = kind;
+    gc_visit_weak(visitor, &entries);
+}
+
+GC_API void gc_trace_weak(void *object, gc_visitor *visitor) { gc__trace_elements(object, visitor, GC_WEAK_REFS, 0); }
+GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
+    gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
+}
+
+/* Whether the function is one of these, which may run beside mutators. */
+GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
+    return trace == gc_trace_weak || trace == gc_trace_ephemerons;
+}
+
+/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+#else
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
+#endif
+
 /* Stacks of values as walks see them. */
 
 GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) { return stack->entry_bytes ? stack->entry_bytes : 8; }

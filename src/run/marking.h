@@ -1,7 +1,7 @@
 /* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
 #pragma once
 
-#include "../handles/settle.h"
+#include "../handles/tables.h"
 #include "../heap/profiler.h"
 #include "../collect/marker.h"
 #include "../collect/parallel.h"
@@ -115,7 +115,8 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap);
+    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
+                gc__tables_settle(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
@@ -214,6 +215,8 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
+    gc__words_free(&marker->tables);
+    gc__words_free(&marker->pieces);
 }
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */
@@ -296,6 +299,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     }
     gc__each_condemned(worker, condemned, gc__marker_hand_bits_over);
     worker->beyond = 0;
+    gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
     gc__trace_held(worker, condemned);
     return condemned;

@@ -761,6 +761,7 @@ static void settled_handles(void) {
 }
 
 #include "settled.h"
+#include "tables.h"
 
 /* A weak table with a buffer of its own. */
 typedef struct table {
@@ -1287,6 +1288,7 @@ int main(void) {
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, weak_tables, waits_once,
+                                          settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], tested);
@@ -1297,7 +1299,7 @@ int main(void) {
     gc_options beside = TESTED;
     beside.concurrent_trace_functions = true;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
-        run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside);
+        run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside), run(settled_kinds, beside);
     on_time();
     starts(&tested);
     starts(&crew);
@@ -1308,6 +1310,10 @@ int main(void) {
     run(regions_leave, leaving);
     run(emptied_dependents, leaving);
     run(settled_finalizers, leaving);
+    run(met_when_settled, leaving);
+    run(settled_references, leaving);
+    run(settled_ephemerons, leaving);
+    run(random_tables, leaving);
     leaving.concurrent_trace_functions = true;
     run(strongly_growing_objects, leaving);
     run(weakly_growing_objects, leaving);
@@ -1325,6 +1331,9 @@ int main(void) {
     leaving.collector_threads = 3, leaving.test_collectors = 7;
     run(regions_leave, leaving);
     run(settled_finalizers, leaving);
+    run(settled_references, leaving);
+    run(settled_ephemerons, leaving);
+    run(random_tables, leaving);
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();

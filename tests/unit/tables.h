@@ -1,0 +1,271 @@
+/* Weak tables whose entries lie in objects: the marker settles most of their pieces, so that the last collection looks at few
+   entries. For test_marking. */
+
+enum { ENTRIES = 6000, PIECE_ENTRIES = 16 };
+
+typedef struct pair {
+    void *key, *value;
+} pair;
+typedef struct pairs {
+    gc_array header;
+    pair items[];
+} pairs;
+
+/* Pairs as hosts of their own kinds report them. */
+static gc_weak_kind pairs_kind;
+static void trace_pairs(void *object, gc_visitor *visitor) {
+    pairs *table = object;
+    gc_weak_entries entries = {
+        .kind = pairs_kind, .keys = &table->items[0].key, .values = &table->items[0].value, .count = table->header.length};
+    gc_visit_weak(visitor, &entries);
+}
+static const gc_type weak_type = GC_TYPE_ARRAY_TRACED(vector, items, gc_trace_weak);
+static const gc_type ephemerons_type = GC_TYPE_ARRAY_TRACED(pairs, items, gc_trace_ephemerons);
+static const gc_type pairs_type = GC_TYPE_ARRAY_TRACED(pairs, items, trace_pairs);
+
+/* How many entries the last collection has looked at. */
+static size_t looked_at(void) {
+    const gc__notes *notes = &heap->cycle->entries;
+    size_t sum = 0;
+    for (size_t at = 0; at < notes->words.count; at += GC__NOTE_WORDS) {
+        gc_weak_entries entries;
+        memcpy(&entries, notes->words.words + at, sizeof entries);
+        sum += entries.count;
+    }
+    return sum;
+}
+
+/* Entries of sparse regions would be looked at again. */
+static void begin_marking_in_place(void) {
+    begin_marking();
+    for (gc__region *region = heap->regions[2]; region && !heap->options.test_leaving; region = region->next) {
+        region->leaving = false;
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
+    }
+}
+
+/* `many` keeps the weak parts, `others` the other ones where those are weak, too. */
+static void settled_pairs(const gc_type *type, gc_weak_kind kind) {
+    vector *many = NULL, *others = NULL;
+    pairs *table = NULL;
+    node *key = NULL, *value = NULL;
+    GC_ROOTS(gc, many, others, table, key, value);
+    scene_open();
+    pairs_kind = kind;
+    many = new_vector(ENTRIES);
+    others = new_vector(ENTRIES);
+    table = gc_new_array(gc, type, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        key = new_node(i), value = new_node(i + ENTRIES);
+        gc_store(gc, &table->items[i].key, key);
+        gc_store(gc, &table->items[i].value, value);
+        gc_store(gc, &many->items[i], kind == GC_WEAK_VALUES ? value : key);
+        if (kind == GC_WEAK_PAIRS) gc_store(gc, &others->items[i], value);
+    }
+    key = value = NULL;
+    full();
+    full();
+    gc_store(gc, &many->items[10], NULL);
+    gc_store(gc, &many->items[2000], NULL);
+    begin_marking_in_place();
+    mark_and_settle_all();
+    gc_store(gc, &table->items[100].key, key = new_node(100)); /* stays, but where values keep their keys, not for its own sake */
+    if (kind != GC_WEAK_VALUES) gc_store(gc, &many->items[100], key);
+    gc_store(gc, &table->items[4000].value, value = new_node(4000 + ENTRIES));
+    if (kind == GC_WEAK_VALUES) gc_store(gc, &many->items[4000], value);
+    if (kind == GC_WEAK_PAIRS) gc_store(gc, &others->items[4000], value);
+    key = value = NULL;
+    if (kind != GC_WEAK_VALUES) gc_store(gc, &table->items[5000].key, new_node(1)); /* dies */
+    finish();
+    size_t looked = looked_at(), wrong = 0;
+    if (!heap->options.test_scarce_memory && !heap->options.test_leaving)
+        ok(looked <= 12 * PIECE_ENTRIES, "kind %d: %zu entries are looked at in the last pause", (int)kind, looked);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        bool gone = i == 10 || i == 2000 || (i == 5000 && kind != GC_WEAK_VALUES);
+        key = table->items[i].key, value = table->items[i].value;
+        wrong += gone ? key || value : !key || key->value != i || !value || value->value != i + ENTRIES;
+    }
+    is(wrong, 0, "kind %d: what is dead was cleared, and nothing else", (int)kind);
+    table = NULL;
+    full();
+    scene_close();
+}
+
+static void settled_ephemerons(void) { settled_pairs(&ephemerons_type, GC_WEAK_EPHEMERONS); }
+static void settled_kinds(void) {
+    for (int kind = GC_WEAK_KEYS; kind <= GC_WEAK_EPHEMERONS; kind++) settled_pairs(&pairs_type, (gc_weak_kind)kind);
+}
+
+/* Ephemerons whose keys are the values of others: some passes settle the first of them, the last pause does the rest. */
+static void chained_ephemerons(void) {
+    enum { CHAIN = 300 };
+    pairs *table = NULL;
+    node *first = NULL, *next = NULL;
+    GC_ROOTS(gc, table, first, next);
+    scene_open();
+    for (int backwards = 0; backwards < 2; backwards++) {
+        table = gc_new_array(gc, &ephemerons_type, CHAIN);
+        next = first = new_node(0);
+        for (size_t i = 0; i < CHAIN; i++) {
+            pair *at = &table->items[backwards ? CHAIN - 1 - i : i];
+            gc_store(gc, &at->key, next);
+            next = new_node(i + 1);
+            gc_store(gc, &table->items[backwards ? CHAIN - 1 - i : i].value, next);
+        }
+        next = NULL;
+        full();
+        full();
+        begin_marking();
+        mark_and_settle_all();
+        finish();
+        size_t length = 0;
+        for (; length < CHAIN; length++) {
+            const pair *at = &table->items[backwards ? CHAIN - 1 - length : length];
+            const node *key = at->key, *value = at->value;
+            if (!key || key->value != length || !value || value->value != length + 1) break;
+        }
+        is(length, CHAIN, "a chain of ephemerons is whole");
+        first = NULL;
+        full();
+        is(table->items[0].key || table->items[CHAIN - 1].value, false, "and gone when its first key is dead");
+    }
+    table = NULL;
+    scene_close();
+}
+
+/* Random stores, young collections and cycles. What is in `many` lives; an entry for it is never cleared. */
+static void random_tables(void) {
+    enum { COUNT = 500, ROUNDS = 40 };
+    vector *many = NULL, *weak = NULL;
+    pairs *table = NULL;
+    node *key = NULL, *value = NULL;
+    uint64_t random = 88172645463325252u;
+    size_t wrong = 0, kept = 0;
+    GC_ROOTS(gc, many, weak, table, key, value);
+    scene_open();
+    many = new_vector(COUNT);
+    for (size_t i = 0; i < COUNT; i++) gc_store(gc, &many->items[i], key = new_node(i));
+    weak = gc_new_array(gc, &weak_type, COUNT);
+    table = gc_new_array(gc, &ephemerons_type, COUNT);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round % 4 == 0) begin_marking();
+        for (int op = 0; op < 60; op++) {
+            random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+            size_t i = random % COUNT, j = (random >> 20) % COUNT;
+            switch (random >> 40 & 7) {
+            case 0: gc_store(gc, &many->items[i], key = new_node(i)); break;
+            case 1: gc_store(gc, &many->items[i], random >> 50 & 1 ? NULL : many->items[i]); break;
+            case 2:
+            case 3: gc_store(gc, &weak->items[j], many->items[i]); break;
+            case 4:
+                if (!many->items[i]) break;
+                value = new_node(((node *)many->items[i])->value + COUNT);
+                gc_store(gc, &table->items[j].key, many->items[i]);
+                gc_store(gc, &table->items[j].value, value);
+                break;
+            case 5: /* lives again, perhaps */
+                key = gc_load_weak(gc, &weak->items[j]);
+                if (key) gc_store(gc, &many->items[key->value], key);
+                break;
+            default:
+                if (heap->marking) gc__marker_turn(heap, 1 + random % 50);
+            }
+        }
+        key = value = NULL;
+        if (round % 8 == 7 && heap->marking) mark_and_settle_all(); /* other cycles end before the tables are settled */
+        if (round % 4 == 3)
+            finish();
+        else
+            gc_collect(heap, round & 1, 0);
+        for (size_t i = 0; i < COUNT; i++) {
+            const node *held = weak->items[i], *of = table->items[i].key, *with = table->items[i].value;
+            wrong += held && held->value >= COUNT;
+            wrong += !of != !with || (of && with->value != of->value + COUNT);
+            kept += of && held;
+        }
+    }
+    is(wrong, 0, "entries refer to what they did");
+    ok(kept > ROUNDS * COUNT / 20, "and many live");
+    full();
+    for (size_t i = 0; i < COUNT; i++) {
+        bool held = !weak->items[i];
+        for (size_t k = 0; k < COUNT && !held; k++) held = many->items[k] == weak->items[i];
+        wrong += !held;
+    }
+    is(wrong, 0, "what is dead is in no table after a full collection");
+    scene_close();
+}
+
+/* A reference to a leaving object is stored into a piece that is settled, and a young collection cleans its card. */
+static void met_when_settled(void) {
+    vector *many = NULL, *weak = NULL;
+    GC_ROOTS(gc, many, weak);
+    scene_open();
+    many = new_vector(ENTRIES);
+    weak = gc_new_array(gc, &weak_type, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++) gc_store(gc, &many->items[i], new_vector(0));
+    full();
+    full();
+    begin_marking();
+    mark_and_settle_all();
+    size_t leaves = 0;
+    while (leaves + 1 < ENTRIES && !gc__is_leaving((uintptr_t)many->items[leaves])) leaves++;
+    const void *before = many->items[leaves];
+    ok(gc__is_leaving((uintptr_t)before) && !heap->marker->pieces.count, "an object leaves, and all of a table is settled");
+    gc_store(gc, &weak->items[77], many->items[leaves]);
+    gc_collect(heap, 0, 0);
+    gc_collect(heap, 1, 0);
+    finish();
+    ok(many->items[leaves] != before && weak->items[77] == many->items[leaves], "a weak reference follows the object that has left");
+    weak = NULL;
+    full();
+    scene_close();
+}
+
+/* settled: how many parts of the table are, when the cycle ends. */
+static void settled_references_of(size_t settled) {
+    vector *many = NULL, *weak = NULL;
+    node *young = NULL;
+    GC_ROOTS(gc, many, weak, young);
+    scene_open();
+    many = new_vector(ENTRIES);
+    weak = gc_new_array(gc, &weak_type, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        gc_store(gc, &many->items[i], young = new_node(i));
+        gc_store(gc, &weak->items[i], young);
+    }
+    young = NULL;
+    full();
+    full();
+    for (size_t i = 0; i < 3; i++) gc_store(gc, &many->items[1000 * i], NULL);
+    begin_marking_in_place();
+    if (settled == SIZE_MAX) mark_and_settle_all();
+    mark_all();
+    for (size_t i = 0; settled < SIZE_MAX && i < settled; i++) gc__tables_settle(heap);
+    gc_store(gc, &many->items[5], gc_load_weak(gc, &weak->items[1000])); /* lives again: not even its entry changes */
+    gc_store(gc, &weak->items[7], young = new_node(7));
+    gc_store(gc, &many->items[7], young);
+    gc_store(gc, &weak->items[2500], young = new_node(2500));
+    young = NULL;
+    gc_collect(heap, 0, 0);
+    gc_collect(heap, 1, 0);
+    finish();
+    size_t looked = looked_at(), wrong = 0;
+    if (settled == SIZE_MAX && !heap->options.test_scarce_memory && !heap->options.test_leaving)
+        ok(looked <= 8 * PIECE_ENTRIES, "%zu weak references are looked at in the last pause", looked);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        const node *held = gc_load_weak(gc, &weak->items[i]);
+        bool gone = i == 0 || i == 2000 || i == 2500;
+        wrong += i == 1000 ? held != many->items[5] : gone ? held != NULL : held != many->items[i] && i != 5;
+    }
+    is(wrong, 0, "what is dead was cleared, and nothing else");
+    weak = NULL;
+    full();
+    scene_close();
+}
+
+static void settled_references(void) {
+    settled_references_of(SIZE_MAX);
+    settled_references_of(0);
+    settled_references_of(1);
+}
