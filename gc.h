@@ -4680,6 +4680,34 @@ GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entrie
     }
 }
 
+#if !GC_HAS_MODEL
+GC__FN void gc__trace_elements(void *object, gc_visitor *visitor, gc_weak_kind kind, size_t value_at) {
+    gc_weak_entries entries;
+    memset(&entries, 0, sizeof entries);
+    entries.keys = (char *)object + gc__object_type((uintptr_t)object)->bytes;
+    entries.values = (char *)entries.keys + value_at;
+    entries.count = gc__object_length((uintptr_t)object);
+    entries.entry_bytes = gc__object_type((uintptr_t)object)->element_bytes;
+    entries.kind = kind;
+    gc_visit_weak(visitor, &entries);
+}
+
+GC_API void gc_trace_weak(void *object, gc_visitor *visitor) { gc__trace_elements(object, visitor, GC_WEAK_REFS, 0); }
+GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
+    gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
+}
+
+/* Whether the function is one of these, which may run beside mutators. */
+GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
+    return trace == gc_trace_weak || trace == gc_trace_ephemerons;
+}
+
+/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+#else
+static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
+#endif
+
 /* Stacks of values as walks see them. */
 
 GC__FN size_t gc__stack_entry_bytes(const gc_value_stack *stack) { return stack->entry_bytes ? stack->entry_bytes : 8; }
@@ -8510,6 +8538,8 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__SHADE_BYTES ((GC__SHADE_LOG + GC__SHADE_PIECES) * sizeof(uintptr_t))
 #define GC__SHADE_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
 #define GC__NEXT 8                      /* a power of two */
+#define GC__TABLE_PIECE ((size_t)128)    /* bytes of a weak table */
+#define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
@@ -8541,6 +8571,11 @@ typedef struct gc__marker {
     size_t settle_from, settle_passes; /* how many more such passes there may be */
     size_t stored, stored_before;      /* clumps that this pass, and the last one, has found stored to */
     bool settle_again;            /* this one has shaded an object, so another one may find more */
+    gc__words tables, pieces;     /* objects with weak entries; what is not settled of them: an object, and an address in it */
+    size_t table_next, table_from; /* what is looked at next: an index there, and an offset in that object */
+    size_t piece_next, piece_kept; /* of those that are looked at again */
+    unsigned table_passes;        /* how many more such passes there may be */
+    bool table_again;             /* the last one has shaded an object */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
@@ -8722,6 +8757,26 @@ GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uint
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
     if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
+}
+
+#if !GC_HAS_MODEL
+/* Whether the marker may call the object's trace function: the host says so, or the function is gc.h's own. */
+GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
+    return heap->options.concurrent_trace_functions || gc__trace_is_own(gc__object_type(object)->trace);
+}
+#endif
+
+/* The same for a piece of a weak table whose entries lie in the object. The same piece comes for each of its entries. */
+GC__FN void gc__shade_piece(gc_heap *heap, uintptr_t table, uintptr_t from) {
+    gc__words *pieces = &heap->marker->pieces;
+    size_t count = pieces->count;
+    if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
+    if (count < GC__TABLE_WORDS && gc__shade_room(heap, pieces, 2)) {
+        gc__words_push(pieces, table);
+        gc__words_push(pieces, from);
+    } else {
+        gc__shade_wait(heap, table);
+    }
 }
 
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
@@ -9494,11 +9549,21 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
-/* A table that holds an object that leaves is needed once more, wherever its entries are. */
+/* A table that holds an object that leaves is needed once more, wherever its entries are: if they are in it, and its other pieces
+   may be settled, only that piece is. */
 GC__OUT_OF_LINE void gc__leaving_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
-    gc__leaving_meet(worker, 0, gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value));
-    if (entries->kind == GC_WEAK_REFS) return;
-    gc__leaving_meet(worker, 0, gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value));
+    uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
+    bool pairs = entries->kind != GC_WEAK_REFS;
+    if (!gc__is_leaving(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
+        !(pairs && gc__is_leaving(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
+        return;
+    if (!gc__is_marking(table)) return;
+    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
+        gc__shade_piece(worker->heap, table, table + (low - table) / GC__TABLE_PIECE * GC__TABLE_PIECE);
+    else
+        gc__shade_wait(worker->heap, table);
+    if (worker->crew) gc__lock_release(&worker->crew->space);
 }
 
 /* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
@@ -9733,7 +9798,7 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
     if (worker->crew) gc__lock_take(&worker->crew->space);
-    if (worker->heap->options.concurrent_trace_functions)
+    if (gc__shade_may_trace(worker->heap, object))
         gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
     else
         gc__shade_wait(worker->heap, object);
@@ -10176,7 +10241,8 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots);
+           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
+           gc__words_bytes(&marker->pieces);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -10234,18 +10300,30 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
-/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers; but weak entries and
-   what lies elsewhere are for the last pause. */
+/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers, so that weak entries
+   there can be settled when all else is marked; what lies elsewhere is for the last pause. */
 typedef struct gc__marker_visitor {
     gc_visitor visitor;
     gc_heap *heap;
-    bool waits;
+    bool waits, has_entries;
 } gc__marker_visitor;
+
+/* Whether the slots of all entries are in the object that is traced. */
+GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
+    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
+    return low >= own && low < own + bytes && high > low && high <= own + bytes;
+}
 
 GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__marker_visitor *beside = (gc__marker_visitor *)visitor;
     uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (flags & GC__SLOT_ENTRIES) {
+        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+        if (entries->count) *(gc__entries_are_own(entries) ? &beside->has_entries : &beside->waits) = true;
+        return;
+    }
     if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
         beside->waits |= count != 0;
         return;
@@ -10255,10 +10333,13 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
 
 /* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
 GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
-    bool may = heap->options.concurrent_trace_functions;
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may};
+    bool may = gc__shade_may_trace(heap, object);
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may, false};
     if (may) gc__object_trace(object, &beside.visitor);
-    if (beside.waits) gc__shade_wait(heap, object);
+    if (beside.waits)
+        gc__shade_wait(heap, object);
+    else if (beside.has_entries)
+        gc__shade_ask(heap, &heap->marker->tables, object, 0);
     return may;
 }
 
@@ -10526,6 +10607,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->waiting.count = 0;
+    marker->tables.count = marker->pieces.count = 0;
+    marker->table_next = marker->table_from = marker->piece_next = marker->piece_kept = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     memset(marker->next, 0, sizeof marker->next);
     gc__marker_empty_log(heap);
@@ -14565,7 +14648,8 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap);
+    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
+                gc__tables_settle(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
@@ -14664,6 +14748,8 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
+    gc__words_free(&marker->tables);
+    gc__words_free(&marker->pieces);
 }
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */
@@ -14746,6 +14832,7 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     }
     gc__each_condemned(worker, condemned, gc__marker_hand_bits_over);
     worker->beyond = 0;
+    gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
     gc__trace_held(worker, condemned);
     return condemned;
