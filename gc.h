@@ -6681,6 +6681,7 @@ GC__FN void gc__unpark(gc_thread *thread) {
        warning, fatal: what their callers hold of these. */
 
 
+#define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: further away is another stack, of a hook's */
 #define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
 
 /* Takes the lock. To sleep and be woken takes longer than many collections, so the thread polls first, unless another
@@ -6715,7 +6716,8 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
 /* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
 GC__COLD bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap)) return false;
-    if (heap->frame && (uintptr_t)__builtin_frame_address(0) >= heap->frame) gc__collection_was_left(heap);
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
              "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
              "longjmp or an exception: have it set a flag and return, and make the call afterwards",
@@ -8759,12 +8761,15 @@ GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
 }
 
-#if !GC_HAS_MODEL
 /* Whether the marker may call the object's trace function: the host says so, or the function is gc.h's own. */
 GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
+#if GC_HAS_MODEL
+    (void)object;
+    return heap->options.concurrent_trace_functions;
+#else
     return heap->options.concurrent_trace_functions || gc__trace_is_own(gc__object_type(object)->trace);
-}
 #endif
+}
 
 /* The same for a piece of a weak table whose entries lie in the object. The same piece comes for each of its entries. */
 GC__FN void gc__shade_piece(gc_heap *heap, uintptr_t table, uintptr_t from) {

@@ -248,12 +248,15 @@ GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
 }
 
-#if !GC_HAS_MODEL
 /* Whether the marker may call the object's trace function: the host says so, or the function is gc.h's own. */
 GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
+#if GC_HAS_MODEL
+    (void)object;
+    return heap->options.concurrent_trace_functions;
+#else
     return heap->options.concurrent_trace_functions || gc__trace_is_own(gc__object_type(object)->trace);
-}
 #endif
+}
 
 /* The same for a piece of a weak table whose entries lie in the object. The same piece comes for each of its entries. */
 GC__FN void gc__shade_piece(gc_heap *heap, uintptr_t table, uintptr_t from) {

@@ -26,6 +26,7 @@
 
 #include "mode.h"
 
+#define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: further away is another stack, of a hook's */
 #define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
 
 /* Takes the lock. To sleep and be woken takes longer than many collections, so the thread polls first, unless another
@@ -60,7 +61,8 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
 /* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
 GC__COLD bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap)) return false;
-    if (heap->frame && (uintptr_t)__builtin_frame_address(0) >= heap->frame) gc__collection_was_left(heap);
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
              "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
              "longjmp or an exception: have it set a flag and return, and make the call afterwards",
