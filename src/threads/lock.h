@@ -26,7 +26,7 @@
 
 #include "mode.h"
 
-#define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: further away is another stack, of a hook's */
+#define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: what is further away is another stack */
 #define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
 
 /* Takes the lock. To sleep and be woken takes longer than many collections, so the thread polls first, unless another
