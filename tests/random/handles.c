@@ -366,7 +366,7 @@ static void op_handle(void) {
         h->handle = gc_handle_duplicate(heap, from->handle);
         return;
     }
-    *h = (held){NULL, (gc_handle_kind)below(GC_HANDLE_KINDS), id_of(object), 0};
+    *h = (held){NULL, (gc_handle_kind)below(GC_HANDLE_KINDS), id_of(object), 0, 0};
     if (below(3) == 0) h->kind = GC_HANDLE_DEPENDENT;
     if (h->kind == GC_HANDLE_DEPENDENT) {
         *(object ? &h->extra : &h->former) = id_of(dependent);
