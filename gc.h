@@ -9541,6 +9541,17 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
         gc__object_name(object), count, slot, (void *)object, bytes);
 }
 
+/* An object reports slots outside of itself, which it may not have had when the marker called its trace function. Raw stores
+   there have only dirtied its card, so it waits for the last pause. One that is not marked yet was not scanned either. */
+GC__OUT_OF_LINE void gc__owner_waits(const gc__worker *worker) {
+    uintptr_t owner = gc__traced;
+    if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
+    if (!gc__is_marking(owner) || !gc__shade_bit(gc__cycle_marks, owner)) return;
+    if (worker->crew) gc__lock_take(&worker->crew->space);
+    gc__shade_wait(worker->heap, owner);
+    if (worker->crew) gc__lock_release(&worker->crew->space);
+}
+
 /* Dirties the card of a slot of the object that is traced if that will be needed, before it is known where the referent will
    be: its rank is at most too high until then. Slots that an object owns have no cards: the card of the object's first word
    stands for all of them. */
@@ -9549,8 +9560,9 @@ GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
     gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
 }
 
-GC__OUT_OF_LINE void gc__owner_remember(const gc_word *slots, size_t count, bool value) {
+GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word *slots, size_t count, bool value) {
     if (gc__in_arena((uintptr_t)slots)) return;
+    if (count && worker->beyond & GC__BEYOND_LEAVING) gc__owner_waits(worker);
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
@@ -9584,6 +9596,7 @@ GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries 
     bool strong_keys = !noted || entries->kind == GC_WEAK_VALUES;
     bool strong_values = pairs && (!noted || entries->kind == GC_WEAK_KEYS);
     const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
         if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__leaving_meet_entry(worker, entries, i, value);
@@ -9610,6 +9623,7 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
     uintptr_t from = gc__stack_begin(stack, gc__roots_generation(worker->heap)), top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
+    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__owner_waits(worker);
     if (many) gc__lock_take(&worker->crew->space);
     gc__stack_settle(stack, from, part->frame);
     if (many) gc__lock_release(&worker->crew->space);
@@ -9643,7 +9657,7 @@ GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t coun
             return;
         }
         gc__traced_check(worker->heap, slot, count, flags);
-        if (flags & GC_SLOT_OWNED) gc__owner_remember(slots, count, value);
+        if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
     for (size_t i = 0; i < count; i++) GC__SLOT_ENQUEUE(many)(worker, &slots[i], value);
 }

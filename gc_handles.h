@@ -1581,6 +1581,10 @@ GC__FN void gc__table_settle_entries(gc_visitor *visitor, void *slot, size_t cou
     bool value = GC_HAS_VALUES && (flags & GC__SLOT_ENTRIES) && (entries->flags & GC_SLOT_VALUE);
     size_t first;
     if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
+    if (entries->count && !gc__entries_are_own(entries)) { /* any more */
+        gc__shade_wait(settler->heap, gc__traced);
+        return;
+    }
     count = gc__part_clip(&settler->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
                           entries->count, &first);
     for (size_t i = first; i < first + count; i++) {

@@ -269,3 +269,74 @@ static void settled_references(void) {
     settled_references_of(0);
     settled_references_of(1);
 }
+
+/* A table and an object that have slots in memory of their own only after the marker has called their trace functions: raw stores
+   follow gc_remember, and a young collection cleans the cards. */
+enum { OWNED = 64, OWNED_LIVE = 20, OWNED_AGAIN = 50 };
+
+typedef struct owner {
+    gc_object header;
+    void *own[OWNED], **buffer;
+    size_t count; /* in the buffer; 0: there is none */
+    bool strong;
+} owner;
+
+static void trace_owner(void *object, gc_visitor *visitor) {
+    const owner *o = object;
+    size_t count = __atomic_load_n(&o->count, __ATOMIC_ACQUIRE);
+    gc_weak_entries entries = {.keys = count ? o->buffer : (void **)&o->own, .count = count ? count : OWNED, .flags = count ? GC_SLOT_OWNED : 0};
+    if (o->strong)
+        gc_visit(visitor, o->buffer, count, GC_SLOT_OWNED);
+    else
+        gc_visit_weak(visitor, &entries);
+}
+static const gc_type owner_type = {.name = "owner", .bytes = sizeof(owner), .trace = trace_owner};
+
+static void own_later(owner *object, void **buffer, size_t count) {
+    object->buffer = buffer;
+    __atomic_store_n(&object->count, count, __ATOMIC_RELEASE);
+}
+
+static void owned_later_than(void (*mark)(void)) {
+    void *buffer[OWNED], *again[1];
+    owner *weak = NULL, *strong = NULL;
+    vector *many = NULL;
+    GC_ROOTS(gc, weak, strong, many);
+    scene_open();
+    weak = gc_new(gc, &owner_type), strong = gc_new(gc, &owner_type), many = new_vector(OWNED);
+    strong->strong = true;
+    for (size_t i = 0; i < OWNED; i++) {
+        gc_store(gc, &many->items[i], new_node(i));
+        gc_store(gc, &weak->own[i], many->items[i]);
+    }
+    gc_handle handle = gc_handle_create(heap, GC_HANDLE_WEAK, many->items[OWNED_AGAIN]);
+    full();
+    full();
+    for (size_t i = OWNED_LIVE; i < OWNED; i++) gc_store(gc, &many->items[i], NULL);
+    begin_marking_in_place();
+    mark();
+    gc_remember(gc, weak);
+    memcpy(buffer, weak->own, sizeof buffer);
+    own_later(weak, buffer, OWNED);
+    gc_remember(gc, strong);
+    again[0] = gc_handle_get(handle);
+    own_later(strong, again, 1);
+    mark_and_settle_all();
+    gc_collect(heap, 0, 0);
+    mark_and_settle_all();
+    finish();
+    size_t held = 0;
+    for (size_t i = 0; i < OWNED; i++) held += buffer[i] != NULL;
+    is(held, OWNED_LIVE + 1, "entries of dead objects are cleared where they are by now");
+    ok(again[0] && gc_handle_get(handle) == again[0], "and what a buffer keeps lives");
+    ok(gc_heap_verify(heap), "all is in order");
+    weak = strong = NULL;
+    gc_handle_destroy(heap, handle);
+    full();
+    scene_close();
+}
+
+static void owned_later(void) {
+    owned_later_than(mark_and_settle_all);
+    owned_later_than(mark_all);
+}
