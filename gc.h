@@ -5141,7 +5141,7 @@ struct gc_heap {
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
-    uintptr_t frame; /* of the function that collects; 0: none does */
+    uintptr_t frame; /* below it are the frames of a collection's callbacks; 0: none runs */
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
@@ -6705,6 +6705,9 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+/* Below this address are the frames of what the caller calls. */
+GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
+
 /* A callback of the collection did not return, so its thread has the locks for ever. */
 GC__FN void gc__collection_was_left(const gc_heap *heap) {
     gc__fatal(&heap->options,
@@ -6713,17 +6716,20 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
               (unsigned long long)heap->collection.number);
 }
 
-/* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
-GC__COLD bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
-    if (!gc__heap_is_locked(heap)) return false;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
+/* Refuses what was called in that frame, while this thread has stopped the program. */
+GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+    if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
              "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
              "longjmp or an exception: have it set a flag and return, and make the call afterwards",
              function);
     GC_ASSERT(false, "%s", gc__last_message);
     return true;
+}
+
+/* Whether `function`, which needs the program to run and inlines this, is called while this thread has stopped it. */
+GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
 }
 
 /* Takes the lock; its owner may take it again. Not for signal handlers. */
@@ -13653,7 +13659,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes_peak = heap->held_peak_bytes;
     stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
     stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
-    stats->heap_bytes_max = heap->options.heap_bytes_max;
+    stats->heap_bytes_max = heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
     stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
     gc__pauses_settle(heap->pauses);
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
@@ -14084,8 +14090,8 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_line(file, "tables", m.tables, all, "mark bits, cards, regions");
     gc__memory_line(file, "beside", m.beside, all, "handles, finalizers, the collector's lists");
     gc__memory_line(file, "off-heap", m.external, all, "gc_external_add, gc_heap_external_add");
-    gc__memory_line(file, "all", all, all, limit ? "" : "no limit");
-    if (limit) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
+    gc__memory_line(file, "all", all, all, limit && limit < SIZE_MAX ? "" : "no limit");
+    if (limit && limit < SIZE_MAX) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
     fprintf(file, "regions of %zu KiB: . free, n nursery, L large, 0 to 9 tenths that live\n", GC_REGION_BYTES >> 10);
     for (size_t i = 0; i < gc__min(regions, GC__MAP_CELLS); i += GC__MAP_WIDTH)
         fprintf(file, "%.*s\n", (int)gc__min(regions - i, GC__MAP_WIDTH), map + i);
@@ -14179,6 +14185,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 GC_API size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
     if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
+    if (heap->handles->is_kept && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;
     gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -15388,7 +15395,7 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 /* What gc__collect_stopped does while the marker rests. */
 GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
-    heap->frame = (uintptr_t)__builtin_frame_address(0);
+    heap->frame = gc__stack_below();
     gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
     gc__marking_decide(heap);
@@ -15554,7 +15561,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 /* Whether `function` must not be called now. */
-GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
+GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
     if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
     gc__fail(GC_ERROR_MISUSE,

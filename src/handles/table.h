@@ -199,9 +199,11 @@ GC__FN void gc__handles_release(gc_heap *heap) {
     gc__lock_release(&heap->handles->lock);
 }
 
+GC__COLD bool gc__handles_refuse(const gc_heap *heap, const char *function) { return gc__is_called_by_hook(heap, function); }
+
 /* Whether `function`, which makes or ends a handle, is called by a callback of a collection or of gc_handle_walk. */
 GC__FN bool gc__handles_are_kept(const gc_heap *heap, const char *function) {
-    return gc__heap_is_locked(heap) && (heap->collecting || heap->handles->is_kept) && gc__is_called_by_hook(heap, function);
+    return gc__heap_is_locked(heap) && (heap->collecting || heap->handles->is_kept) && gc__handles_refuse(heap, function);
 }
 
 /* The calling thread's caches, if it may use them. */

@@ -84,7 +84,7 @@ struct gc_heap {
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
-    uintptr_t frame; /* of the function that collects; 0: none does */
+    uintptr_t frame; /* below it are the frames of a collection's callbacks; 0: none runs */
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */

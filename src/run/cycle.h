@@ -178,7 +178,7 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 /* What gc__collect_stopped does while the marker rests. */
 GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
-    heap->frame = (uintptr_t)__builtin_frame_address(0);
+    heap->frame = gc__stack_below();
     gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
     gc__marking_decide(heap);
@@ -344,7 +344,7 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
 }
 
 /* Whether `function` must not be called now. */
-GC__FN bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
+GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
     if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
     gc__fail(GC_ERROR_MISUSE,

@@ -50,6 +50,9 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
+/* Below this address are the frames of what the caller calls. */
+GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
+
 /* A callback of the collection did not return, so its thread has the locks for ever. */
 GC__FN void gc__collection_was_left(const gc_heap *heap) {
     gc__fatal(&heap->options,
@@ -58,17 +61,20 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
               (unsigned long long)heap->collection.number);
 }
 
-/* Whether `function`, which needs the program to run, is called while this thread has stopped it. */
-GC__COLD bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
-    if (!gc__heap_is_locked(heap)) return false;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
+/* Refuses what was called in that frame, while this thread has stopped the program. */
+GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
+    if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
              "%s: called by a hook or callback of a collection, by a callback of a walk, or after one of them was left by "
              "longjmp or an exception: have it set a flag and return, and make the call afterwards",
              function);
     GC_ASSERT(false, "%s", gc__last_message);
     return true;
+}
+
+/* Whether `function`, which needs the program to run and inlines this, is called while this thread has stopped it. */
+GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
 }
 
 /* Takes the lock; its owner may take it again. Not for signal handlers. */

@@ -1,6 +1,8 @@
 /* The public API where no other test looks: its version, brackets of raw stores, NULL, questions about objects and handles. */
 #include "../fixture.h"
 
+#include <setjmp.h>
+
 /* No call has failed yet. */
 static void no_heap(void) {
     ok(!gc_thread_attach(NULL), "no thread is attached to no heap");
@@ -305,6 +307,39 @@ static void looking(void) {
     }
 }
 
+/* A callback of a collection that is left by longjmp: whatever is called next, by the function that caught it, says so. */
+
+static jmp_buf left;
+static void leave_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host, (void)thread, (void)visitor;
+    longjmp(left, 1);
+}
+static void leave_traced(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    longjmp(left, 1);
+}
+
+static void leave_and_go_on(void *which) {
+    int how = *(int *)which;
+    begin(&(gc_options){.scan_roots = how % 2 ? leave_roots : NULL, .collection_traced = how % 2 ? NULL : leave_traced});
+    if (!setjmp(left)) gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+    switch (how / 2) {
+    case 0: gc_collect(heap, 0, GC_COLLECT_DEFAULT); break;
+    case 1: gc_thread_detach(gc); break;
+    case 2: gc_handle_create(heap, GC_HANDLE_WEAK, NULL); break;
+    default: gc_heap_destroy(heap);
+    }
+    exit(1);
+}
+
+static void leaving(void) {
+    for (int i = 0; i < 8; i++) {
+        int status = tap_child(leave_and_go_on, &i, report, sizeof report);
+        is(status, 256 + 6, "a collection that was left, %d, ends the program", i);
+        if (GC_DEBUG < 1) has(report, "collection 1 was left by", "and is named"); /* or the call is, and where it was made */
+    }
+}
+
 /* Questions about objects. */
 
 typedef struct seen {
@@ -404,6 +439,7 @@ int main(void) {
     nulls();
     collecting();
     looking();
+    leaving();
     objects();
     raw();
     handles();
