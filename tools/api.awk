@@ -106,6 +106,7 @@ function members(line,    kind, name, text, about, declaration, above, rows, at,
         }
         declaration = trim(declaration " " trim(line))
         if (declaration ~ /\{$/) declaration = nested(declaration)
+        if (declaration ~ /=$/) continue
         if (kind == "struct" ? declaration !~ /;$/ : line !~ /,/ && text == "" && declaration == "") continue
         if (text == "") text = above
         above = ""

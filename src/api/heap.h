@@ -141,7 +141,8 @@ typedef struct gc_options {
     const gc_memory *memory;
 
     /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
-       program with a message, at once or when the heap is next used. */
+       program with a message, at once or when it next calls gc_collect or ends a thread or the heap; until then nothing can
+       be allocated. A thread that has left out_of_memory so can never allocate again. */
     /* All callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So they must not
        wait for a lock that another thread may hold while it calls gc.h, in whichever mode. */
 
