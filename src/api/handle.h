@@ -21,10 +21,10 @@ typedef struct gc__handle *gc_handle;
 
 /* A handle belongs to a heap, and ends by gc_handle_destroy or with that heap. A call that takes or returns an object
    needs an attached thread in cooperative mode; any thread in any mode may destroy handles, and create handles of NULL.
-   None of these functions collects. Finalizers may call them; a callback of a collection before collection_end may
-   not: what makes, ends or lists handles fails there with GC_ERROR_MISUSE. A handle that was destroyed, or is of another heap or kind than
-   the call is for, aborts the program if GC_DEBUG >= 1; otherwise the call fails with GC_ERROR_HANDLE and changes nothing.
-   NULL likewise, with GC_ERROR_ARGUMENT. */
+   None of these functions collects. Finalizers may call them; a callback of a collection before collection_end may not:
+   what makes, ends or lists handles fails there with GC_ERROR_MISUSE. A handle that was destroyed, or is of another heap
+   or kind than the call is for, aborts the program if GC_DEBUG >= 1; otherwise the call fails with GC_ERROR_HANDLE and
+   changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is
    exhausted (GC_ERROR_MEMORY). [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_MEMORY,
