@@ -88,11 +88,13 @@ typedef struct gc__marker_visitor {
     bool waits, has_entries;
 } gc__marker_visitor;
 
-/* Whether the slots of all entries are in the object that is traced. */
+/* Whether the slots of all entries are in the object that is traced, those of each close together: a part of the object would
+   have most entries of two long arrays. */
 GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
     uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
-    return low >= own && low < own + bytes && high > low && high <= own + bytes;
+    bool close = gc__entry_high(entries) - low <= GC__TABLE_PIECE;
+    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
 }
 
 GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {

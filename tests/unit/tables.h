@@ -223,6 +223,42 @@ static void met_when_settled(void) {
 }
 
 /* settled: how many parts of the table are, when the cycle ends. */
+/* Keys and values in two arrays of one object. */
+static void trace_apart(void *object, gc_visitor *visitor) {
+    vector *table = object;
+    size_t count = table->header.length / 2;
+    gc_weak_entries entries = {.kind = GC_WEAK_EPHEMERONS, .keys = table->items, .values = table->items + count, .count = count, .entry_bytes = 8};
+    gc_visit_weak(visitor, &entries);
+}
+static const gc_type apart_type = GC_TYPE_ARRAY_TRACED(vector, items, trace_apart);
+
+static void arrays_apart(void) {
+    vector *many = NULL, *table = NULL;
+    node *made = NULL;
+    size_t wrong = 0;
+    GC_ROOTS(gc, many, table, made);
+    scene_open();
+    many = new_vector(500);
+    table = gc_new_array(gc, &apart_type, 1000);
+    for (size_t i = 0; i < 500; i++) {
+        gc_store(gc, &many->items[i], made = new_node(i));
+        gc_store(gc, &table->items[i], made);
+        gc_store(gc, &table->items[500 + i], made = new_node(i));
+    }
+    made = NULL;
+    full();
+    full();
+    gc_store(gc, &many->items[3], NULL);
+    begin_marking();
+    mark_and_settle_all();
+    is(heap->marker->tables.count, 0, "two arrays are not looked at in pieces");
+    gc_store(gc, &many->items[4], NULL);
+    finish();
+    for (size_t i = 0; i < 500; i++) wrong += !table->items[i] != (i == 3) || !table->items[i] != !table->items[500 + i];
+    is(wrong - (wrong && !table->items[4]), 0, "what is dead was cleared, and nothing else");
+    scene_close();
+}
+
 static void settled_references_of(size_t settled) {
     vector *many = NULL, *weak = NULL;
     node *young = NULL;

@@ -1299,7 +1299,7 @@ int main(void) {
     gc_options beside = TESTED;
     beside.concurrent_trace_functions = true;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
-        run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside), run(settled_kinds, beside),
+        run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside), run(settled_kinds, beside), run(arrays_apart, beside),
             run(owned_later, beside);
     on_time();
     starts(&tested);
