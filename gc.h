@@ -5327,6 +5327,11 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
 }
 
+/* The limit as programs are told it; 0: none. */
+GC__FN size_t gc__limit_told(const gc_heap *heap) {
+    return heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
+}
+
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
              "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
@@ -7300,6 +7305,13 @@ typedef struct gc__cycle {
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
+
+/* What the collection has copied, or left where it was, in all generations. */
+GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    return bytes;
+}
 
 typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
@@ -12015,10 +12027,9 @@ GC__FN size_t gc__condemned_small(const gc_heap *heap) {
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
-    size_t condemned = gc__condemned_small(heap), survived = 0;
+    size_t condemned = gc__condemned_small(heap);
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
-    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
-    size_t percent = (survived - cycle->large_kept_bytes) / (condemned / 100 + 1);
+    size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
@@ -12044,8 +12055,7 @@ GC__FN void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enou
 /* What a young collection took for survivors, and for remembered slots with what they lead to. */
 GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     const gc__cycle *cycle = heap->cycle;
-    size_t survived = 0, slots = heap->pause.remembered_slots;
-    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    size_t survived = gc__survived_bytes(cycle), slots = heap->pause.remembered_slots;
     survived -= gc__min(survived, cycle->large_kept_bytes);
     gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
     gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
@@ -12128,8 +12138,7 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
 
 /* What a collection took for each byte that survived it. */
 GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
-    size_t survived = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) survived += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
+    size_t survived = gc__survived_bytes(heap->cycle);
     uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
     if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
 }
@@ -13662,7 +13671,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes_peak = heap->held_peak_bytes;
     stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
     stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
-    stats->heap_bytes_max = heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
+    stats->heap_bytes_max = gc__limit_told(heap);
     stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
     gc__pauses_settle(heap->pauses);
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
@@ -14081,7 +14090,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__memory_sum(heap, &m);
-    size_t regions = gc__memory_map(heap, map), limit = heap->options.heap_bytes_max;
+    size_t regions = gc__memory_map(heap, map), limit = gc__limit_told(heap);
     gc__world_resume(heap);
     size_t all = m.held + m.tables + m.beside + m.external;
     gc__memory_line(file, "live", m.live, all, "objects that the last collections left, large ones included");
@@ -14093,8 +14102,8 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_line(file, "tables", m.tables, all, "mark bits, cards, regions");
     gc__memory_line(file, "beside", m.beside, all, "handles, finalizers, the collector's lists");
     gc__memory_line(file, "off-heap", m.external, all, "gc_external_add, gc_heap_external_add");
-    gc__memory_line(file, "all", all, all, limit && limit < SIZE_MAX ? "" : "no limit");
-    if (limit && limit < SIZE_MAX) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
+    gc__memory_line(file, "all", all, all, limit ? "" : "no limit");
+    if (limit) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
     fprintf(file, "regions of %zu KiB: . free, n nursery, L large, 0 to 9 tenths that live\n", GC_REGION_BYTES >> 10);
     for (size_t i = 0; i < gc__min(regions, GC__MAP_CELLS); i += GC__MAP_WIDTH)
         fprintf(file, "%.*s\n", (int)gc__min(regions - i, GC__MAP_WIDTH), map + i);
@@ -14188,7 +14197,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 GC_API size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
     if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
-    if (heap->handles->is_kept && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;
+    if (gc__handles_are_mine(heap) && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;
     gc__faults_watch();
     gc__world_stop(heap);
     gc__heap_flush(heap);
@@ -14456,10 +14465,10 @@ GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
 /* Those of all such lists of the collector. */
 GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
-    gc__words *all[] = {&cycle->roots,         &cycle->interior,        &cycle->pins,
-                        &cycle->stacks,        &cycle->external_moving, &cycle->entries.words,
-                        &cycle->entries.ended, &cycle->places,   &heap->handles->waiting, &heap->handles->ready,
-                        &heap->collector->mark_stack, &cycle->reported};
+    gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
+                        &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
+                        &cycle->entries.ended,   &cycle->places,          &cycle->reported,
+                        &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
     size_t bytes = gc__crew_lists_bytes(heap->collector->crew, release);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
     return bytes;
@@ -14918,10 +14927,10 @@ GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
 
 /* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
 GC__FN void gc__marking_await_before(gc_heap *heap) {
-    uint64_t goal = gc__pace_goal_ns(heap), most = goal / 8 * gc__marking_lateness(heap);
+    uint64_t goal = gc__pace_goal_ns(heap), together = goal / 4 * 3, most = goal / 8 * gc__marking_lateness(heap);
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
-    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, goal / 4 * 3 - gc__min(goal / 4 * 3, takes)), goal / 16));
+    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
 }
 
@@ -15264,9 +15273,9 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
 GC__FN void gc__cycle_statistics(gc_heap *heap) {
     gc_stats *stats = &heap->stats;
     gc_collection *collection = &heap->collection;
-    stats->survived_bytes = stats->condemned_bytes = 0;
+    stats->survived_bytes = gc__survived_bytes(heap->cycle);
+    stats->condemned_bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        stats->survived_bytes += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         stats->condemned_bytes += heap->cycle->condemned_bytes[g];
         collection->moved_bytes += heap->cycle->copied_bytes[g];
     }
@@ -15410,14 +15419,14 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
     gc__phase_begin(heap, GC_DAC_GATHER);
-    gc__handles_open(heap);
+    gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
     bool exact = generation == 2 && heap->cycle->marking != GC__MARKING_FINISH;
     if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
     if (gathered) gc__beside_count(heap);
-    gc__handles_close(heap);
+    gc__handles_release(heap);
     if (gathered)
         gc__cycle_done(heap, generation);
     else
@@ -15807,14 +15816,17 @@ GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
-/* Has all objects that can move lie one after the other. */
-GC__FN void gc__collect_packing(gc_heap *heap) {
+/* A full collection in a way of its own, by that flag of the cycle. */
+GC__FN void gc__collect_so(gc_heap *heap, bool *way, bool compacting) {
     gc__world_stop(heap);
-    heap->cycle->packs = true;
-    gc__collect(heap, 2, GC_REASON_LIMIT, true);
-    heap->cycle->packs = false;
+    *way = true;
+    gc__collect(heap, 2, GC_REASON_LIMIT, compacting);
+    *way = false;
     gc__world_resume(heap);
 }
+
+/* Has all objects that can move lie one after the other. */
+GC__FN void gc__collect_packing(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->packs, true); }
 
 /* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
 GC__FN bool gc__compact_or_pack(gc_heap *heap, size_t bytes, bool *packed) {
@@ -15828,13 +15840,7 @@ GC__FN bool gc__compact_or_pack(gc_heap *heap, size_t bytes, bool *packed) {
 }
 
 /* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
-GC__FN void gc__collect_for_holes(gc_heap *heap) {
-    gc__world_stop(heap);
-    heap->cycle->all_holes = true;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    heap->cycle->all_holes = false;
-    gc__world_resume(heap);
-}
+GC__FN void gc__collect_for_holes(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->all_holes, false); }
 
 /* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
 GC__FN bool gc__reserve_give(gc_heap *heap) {

@@ -475,9 +475,12 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
     return cache->count || gc__handle_block_take(heap, kind, cache);
 }
 
-/* What takes the lock of the handles once more where this thread keeps it: a callback that only reads may call. */
+/* Whether this thread has kept the lock of the handles, so that a callback calls. */
+GC__FN bool gc__handles_are_mine(const gc_heap *heap) { return gc__heap_is_locked(heap) && heap->handles->is_kept; }
+
+/* Takes the lock of the handles, unless this thread keeps it: a callback that only reads may call. */
 GC__FN bool gc__handles_lock(gc_heap *heap) {
-    if (gc__heap_is_locked(heap) && heap->handles->is_kept) return false;
+    if (gc__handles_are_mine(heap)) return false;
     gc__lock_take(&heap->handles->lock);
     return true;
 }
@@ -495,6 +498,7 @@ GC__FN void gc__handles_release(gc_heap *heap) {
     gc__lock_release(&heap->handles->lock);
 }
 
+/* Not inlined, so that functions that make handles need no frame pointer. */
 GC__COLD bool gc__handles_refuse(const gc_heap *heap, const char *function) { return gc__is_called_by_hook(heap, function); }
 
 /* Whether `function`, which makes or ends a handle, is called by a callback of a collection or of gc_handle_walk. */
@@ -1580,9 +1584,9 @@ GC__FN bool gc__entry_part_settles(gc__settler *settler, gc_word *slot, bool val
 GC__FN void gc__table_settle_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__settler *settler = (gc__settler *)visitor;
     const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-    bool value = GC_HAS_VALUES && (flags & GC__SLOT_ENTRIES) && (entries->flags & GC_SLOT_VALUE);
-    size_t first;
     if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
+    size_t first;
     if (entries->count && !gc__entries_are_own(entries)) { /* any more */
         gc__shade_wait(settler->heap, gc__traced);
         return;
@@ -1878,9 +1882,6 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
     for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next)
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
-
-GC__FN void gc__handles_open(gc_heap *heap) { gc__handles_keep(heap); }
-GC__FN void gc__handles_close(gc_heap *heap) { gc__handles_release(heap); }
 
 /* The clumps that were looked at have their youth. */
 GC__FN void gc__handles_age_segments(gc__handles *handles) {

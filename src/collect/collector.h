@@ -105,6 +105,13 @@ typedef struct gc__cycle {
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
 
+/* What the collection has copied, or left where it was, in all generations. */
+GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    return bytes;
+}
+
 typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */

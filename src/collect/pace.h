@@ -190,10 +190,9 @@ GC__FN size_t gc__condemned_small(const gc_heap *heap) {
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
-    size_t condemned = gc__condemned_small(heap), survived = 0;
+    size_t condemned = gc__condemned_small(heap);
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
-    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
-    size_t percent = (survived - cycle->large_kept_bytes) / (condemned / 100 + 1);
+    size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
@@ -219,8 +218,7 @@ GC__FN void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enou
 /* What a young collection took for survivors, and for remembered slots with what they lead to. */
 GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     const gc__cycle *cycle = heap->cycle;
-    size_t survived = 0, slots = heap->pause.remembered_slots;
-    for (int g = 0; g < GC_GENERATIONS; g++) survived += cycle->copied_bytes[g] + cycle->marked_bytes[g];
+    size_t survived = gc__survived_bytes(cycle), slots = heap->pause.remembered_slots;
     survived -= gc__min(survived, cycle->large_kept_bytes);
     gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
     gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
@@ -303,8 +301,7 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
 
 /* What a collection took for each byte that survived it. */
 GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
-    size_t survived = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) survived += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
+    size_t survived = gc__survived_bytes(heap->cycle);
     uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
     if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
 }

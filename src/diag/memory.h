@@ -77,7 +77,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__world_stop(heap);
     gc__heap_flush(heap);
     gc__memory_sum(heap, &m);
-    size_t regions = gc__memory_map(heap, map), limit = heap->options.heap_bytes_max;
+    size_t regions = gc__memory_map(heap, map), limit = gc__limit_told(heap);
     gc__world_resume(heap);
     size_t all = m.held + m.tables + m.beside + m.external;
     gc__memory_line(file, "live", m.live, all, "objects that the last collections left, large ones included");
@@ -89,8 +89,8 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_line(file, "tables", m.tables, all, "mark bits, cards, regions");
     gc__memory_line(file, "beside", m.beside, all, "handles, finalizers, the collector's lists");
     gc__memory_line(file, "off-heap", m.external, all, "gc_external_add, gc_heap_external_add");
-    gc__memory_line(file, "all", all, all, limit && limit < SIZE_MAX ? "" : "no limit");
-    if (limit && limit < SIZE_MAX) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
+    gc__memory_line(file, "all", all, all, limit ? "" : "no limit");
+    if (limit) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
     fprintf(file, "regions of %zu KiB: . free, n nursery, L large, 0 to 9 tenths that live\n", GC_REGION_BYTES >> 10);
     for (size_t i = 0; i < gc__min(regions, GC__MAP_CELLS); i += GC__MAP_WIDTH)
         fprintf(file, "%.*s\n", (int)gc__min(regions - i, GC__MAP_WIDTH), map + i);

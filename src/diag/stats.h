@@ -39,7 +39,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes_peak = heap->held_peak_bytes;
     stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
     stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
-    stats->heap_bytes_max = heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
+    stats->heap_bytes_max = gc__limit_told(heap);
     stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
     gc__pauses_settle(heap->pauses);
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);

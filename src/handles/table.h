@@ -179,9 +179,12 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
     return cache->count || gc__handle_block_take(heap, kind, cache);
 }
 
-/* What takes the lock of the handles once more where this thread keeps it: a callback that only reads may call. */
+/* Whether this thread has kept the lock of the handles, so that a callback calls. */
+GC__FN bool gc__handles_are_mine(const gc_heap *heap) { return gc__heap_is_locked(heap) && heap->handles->is_kept; }
+
+/* Takes the lock of the handles, unless this thread keeps it: a callback that only reads may call. */
 GC__FN bool gc__handles_lock(gc_heap *heap) {
-    if (gc__heap_is_locked(heap) && heap->handles->is_kept) return false;
+    if (gc__handles_are_mine(heap)) return false;
     gc__lock_take(&heap->handles->lock);
     return true;
 }
@@ -199,6 +202,7 @@ GC__FN void gc__handles_release(gc_heap *heap) {
     gc__lock_release(&heap->handles->lock);
 }
 
+/* Not inlined, so that functions that make handles need no frame pointer. */
 GC__COLD bool gc__handles_refuse(const gc_heap *heap, const char *function) { return gc__is_called_by_hook(heap, function); }
 
 /* Whether `function`, which makes or ends a handle, is called by a callback of a collection or of gc_handle_walk. */

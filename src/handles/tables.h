@@ -33,9 +33,9 @@ GC__FN bool gc__entry_part_settles(gc__settler *settler, gc_word *slot, bool val
 GC__FN void gc__table_settle_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__settler *settler = (gc__settler *)visitor;
     const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-    bool value = GC_HAS_VALUES && (flags & GC__SLOT_ENTRIES) && (entries->flags & GC_SLOT_VALUE);
-    size_t first;
     if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
+    size_t first;
     if (entries->count && !gc__entries_are_own(entries)) { /* any more */
         gc__shade_wait(settler->heap, gc__traced);
         return;

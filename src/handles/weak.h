@@ -213,9 +213,6 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-GC__FN void gc__handles_open(gc_heap *heap) { gc__handles_keep(heap); }
-GC__FN void gc__handles_close(gc_heap *heap) { gc__handles_release(heap); }
-
 /* The clumps that were looked at have their youth. */
 GC__FN void gc__handles_age_segments(gc__handles *handles) {
     static const uint8_t none[GC__HANDLE_CLUMPS] = {0};

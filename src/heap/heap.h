@@ -269,6 +269,11 @@ GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
 }
 
+/* The limit as programs are told it; 0: none. */
+GC__FN size_t gc__limit_told(const gc_heap *heap) {
+    return heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
+}
+
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
              "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "

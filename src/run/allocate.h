@@ -163,14 +163,17 @@ GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
-/* Has all objects that can move lie one after the other. */
-GC__FN void gc__collect_packing(gc_heap *heap) {
+/* A full collection in a way of its own, by that flag of the cycle. */
+GC__FN void gc__collect_so(gc_heap *heap, bool *way, bool compacting) {
     gc__world_stop(heap);
-    heap->cycle->packs = true;
-    gc__collect(heap, 2, GC_REASON_LIMIT, true);
-    heap->cycle->packs = false;
+    *way = true;
+    gc__collect(heap, 2, GC_REASON_LIMIT, compacting);
+    *way = false;
     gc__world_resume(heap);
 }
+
+/* Has all objects that can move lie one after the other. */
+GC__FN void gc__collect_packing(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->packs, true); }
 
 /* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
 GC__FN bool gc__compact_or_pack(gc_heap *heap, size_t bytes, bool *packed) {
@@ -184,13 +187,7 @@ GC__FN bool gc__compact_or_pack(gc_heap *heap, size_t bytes, bool *packed) {
 }
 
 /* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
-GC__FN void gc__collect_for_holes(gc_heap *heap) {
-    gc__world_stop(heap);
-    heap->cycle->all_holes = true;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    heap->cycle->all_holes = false;
-    gc__world_resume(heap);
-}
+GC__FN void gc__collect_for_holes(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->all_holes, false); }
 
 /* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
 GC__FN bool gc__reserve_give(gc_heap *heap) {

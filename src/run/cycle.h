@@ -44,9 +44,9 @@ GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool
 GC__FN void gc__cycle_statistics(gc_heap *heap) {
     gc_stats *stats = &heap->stats;
     gc_collection *collection = &heap->collection;
-    stats->survived_bytes = stats->condemned_bytes = 0;
+    stats->survived_bytes = gc__survived_bytes(heap->cycle);
+    stats->condemned_bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) {
-        stats->survived_bytes += heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         stats->condemned_bytes += heap->cycle->condemned_bytes[g];
         collection->moved_bytes += heap->cycle->copied_bytes[g];
     }
@@ -190,14 +190,14 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
     gc__phase_begin(heap, GC_DAC_GATHER);
-    gc__handles_open(heap);
+    gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap, generation, compacting);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
     bool exact = generation == 2 && heap->cycle->marking != GC__MARKING_FINISH;
     if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
     if (gathered) gc__beside_count(heap);
-    gc__handles_close(heap);
+    gc__handles_release(heap);
     if (gathered)
         gc__cycle_done(heap, generation);
     else

@@ -30,10 +30,10 @@ GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
 /* Those of all such lists of the collector. */
 GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
-    gc__words *all[] = {&cycle->roots,         &cycle->interior,        &cycle->pins,
-                        &cycle->stacks,        &cycle->external_moving, &cycle->entries.words,
-                        &cycle->entries.ended, &cycle->places,   &heap->handles->waiting, &heap->handles->ready,
-                        &heap->collector->mark_stack, &cycle->reported};
+    gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
+                        &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
+                        &cycle->entries.ended,   &cycle->places,          &cycle->reported,
+                        &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
     size_t bytes = gc__crew_lists_bytes(heap->collector->crew, release);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
     return bytes;
