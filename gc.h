@@ -240,7 +240,7 @@ GC_API const char *gc_version(void);
 /* What can fail, and the texts. */
 
 
-/* One table makes the enum and the texts. */
+/* Why a call failed. X(NAME, text). */
 #define GC_RESULTS(X)                                                 \
     X(GC_OK, "success")                                               \
     X(GC_ERROR_OPTION, "an option is out of range")                   \
@@ -1028,7 +1028,11 @@ static inline uintptr_t gc_load_weak_value(gc_thread *thread, const void *slot) 
 
 #include <string.h>
 
-typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
+/* Whether a thread may touch objects. */
+typedef enum gc_mode {
+    GC_MODE_COOPERATIVE, /* it may: collections wait for its next safe point */
+    GC_MODE_PREEMPTIVE   /* it may not: collections go on without it */
+} gc_mode;
 
 #define GC__SAVED_REGISTERS 12
 

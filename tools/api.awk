@@ -116,9 +116,34 @@ function members(line,    kind, name, text, about, declaration, above, rows, at,
         declaration = ""
     }
     comment = ""
+    if (kind == "enum" && list != "") {
+        rows = list rows
+        about = list_about
+        list = ""
+    }
     if (rows == "") return
     if (!headed) head()
     tables = tables "\n" (name == "" ? "Constants" : "`" name "`") (about == "" ? "" : ": " about) "\n\n| | |\n|---|---|\n" rows
+}
+
+# The constants that a list X(NAME, ..., "text") makes, whose first line this is, each with its text and the comment behind it:
+# for the enum that comes next.
+function listed(line,    prefix, text, piece) {
+    list_about = effect(trim(comment))
+    match(line, /GC_[A-Z_]+/)
+    prefix = substr(line, RSTART, RLENGTH)
+    sub(/[A-Z]+$/, "", prefix)
+    list = ""
+    while (line ~ /\\$/ && (getline line < file) > 0) {
+        line_number++
+        if (!match(line, /X\([A-Z_0-9]+,.*"[^"]*"/)) continue
+        split(substr(line, RSTART + 2), piece, ",")
+        text = line
+        sub(/^[^"]*".*, "|^[^"]*"/, "", text)
+        sub(/"\).*/, "", text)
+        if (match(line, /\/\*.*\*\//)) text = text ": " trim(substr(line, RSTART + 2, RLENGTH - 4))
+        list = list "| `" (piece[1] ~ /^GC_/ ? "" : prefix) piece[1] "` | " cell(text) " |\n"
+    }
 }
 
 # Takes a comment, whose first line this is.
@@ -141,6 +166,7 @@ function read_part(path,    line, declaration) {
     part = path
     sub(/^src\//, "", part)
     headed = line_number = 0
+    list = ""
     tables = ""
     comment = introduction = ""
     while ((getline line < file) > 0) {
@@ -155,7 +181,11 @@ function read_part(path,    line, declaration) {
             sub(/^#define /, "", declaration)
             match(declaration, /^[A-Z_0-9]+(\([^)]*\))?/)
             declaration = substr(declaration, 1, RLENGTH)
-            if (declaration ~ /\(/ && declaration !~ /\(X\)$/ && comment != "") entry(declaration, "macro", declaration)
+            if (declaration ~ /\(X\)$/) {
+                listed(line)
+                continue
+            }
+            if (declaration ~ /\(/ && comment != "") entry(declaration, "macro", declaration)
             while (line ~ /\\$/ && (getline line < file) > 0) line_number++
         } else if (line ~ /^(typedef )?(struct gc_[a-z]|enum)[a-z_ 0-9]*\{/ && line !~ /gc__/) {
             members(line)

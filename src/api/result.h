@@ -3,7 +3,7 @@
 
 #include "config.h"
 
-/* One table makes the enum and the texts. */
+/* Why a call failed. X(NAME, text). */
 #define GC_RESULTS(X)                                                 \
     X(GC_OK, "success")                                               \
     X(GC_ERROR_OPTION, "an option is out of range")                   \

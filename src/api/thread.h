@@ -25,7 +25,11 @@
 
 #include <string.h>
 
-typedef enum gc_mode { GC_MODE_COOPERATIVE, GC_MODE_PREEMPTIVE } gc_mode;
+/* Whether a thread may touch objects. */
+typedef enum gc_mode {
+    GC_MODE_COOPERATIVE, /* it may: collections wait for its next safe point */
+    GC_MODE_PREEMPTIVE   /* it may not: collections go on without it */
+} gc_mode;
 
 #define GC__SAVED_REGISTERS 12
 

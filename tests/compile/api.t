@@ -49,4 +49,12 @@ GC_API void *gc_new_two(int a, int (*call)(void),
                         int b);' >> src/api/version.h
 matches "$(page)" '^. `void gc_new_one\(void\)` . Does it well\. . any thread . no . NULL: no more .$' "a row of the page"
 matches "$(page)" '^. `void \*gc_new_two\(int a, int \(\*call\)\(void\), int b\)` . Does it well\. . any thread . no . NULL: no more .$' "which the next declaration shares"
+printf '\n%s\n' '/* Kinds. X(NAME, text). */
+#define GC_NEW_KINDS(X) \
+    X(GC_NEW_A, "one, (a)") /* more */ \
+    X(GC_NEW_B, "two")
+typedef enum gc_new_kind {
+    GC_NEW_KINDS(GC__NEW_NAME)
+} gc_new_kind;' >> src/api/version.h
+matches "$(page | sed -n '/gc_new_kind/,/NEW_B/p' | tr '\n' '^')" '.gc_new_kind.: Kinds\.\^\^[^a-z]*\^. .GC_NEW_A. . one, \(a\): more .\^. .GC_NEW_B. . two .\^' "the constants of an enum that a list makes"
 finish
