@@ -16,6 +16,9 @@
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
+/* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
+   until the next one has ended. */
+#define GC__STOCK_TURNS 256
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
@@ -130,15 +133,16 @@ GC__FN void gc__marker_thread(void *context) {
     gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
-        bool more = true;
+        bool more = true, marks = false;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
             more = gc__marker_turn(heap, GC__MARKING_STEPS);
+            marks = more && heap->marking;
             gc__lock_release(&marker->lock);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
-        looks = gc__stock_up(heap) ? GC__STOCK_LOOKS : looks;
+        if (!marks || marker->turns % GC__STOCK_TURNS == 0) looks = gc__stock_up(heap) ? GC__STOCK_LOOKS : looks;
         if (!more || marker->turns % GC__MARKING_TIMED == 0)
             __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         if (more) continue;
