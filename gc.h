@@ -689,9 +689,9 @@ typedef struct gc_options {
        the system. */
     const gc_memory *memory;
 
-    /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
-       program with a message, at once or when it next calls gc_collect or ends a thread or the heap; until then nothing can
-       be allocated. A thread that has left out_of_memory so can never allocate again. */
+    /* Callbacks of a collection, and trace functions, must return: an exception or longjmp that leaves one ends the program
+       with a message, at once or when it next calls gc_collect or ends a thread or the heap; until then nothing can be
+       allocated. */
     /* All callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So they must not
        wait for a lock that another thread may hold while it calls gc.h, in whichever mode. */
 
@@ -711,7 +711,9 @@ typedef struct gc_options {
        became of an object. For tables of the host's own whose entries go with their objects. Must not allocate; 0: none. */
     void (*collection_traced)(void *host, const gc_collection *collection);
     /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
-       after the hook has dropped references, say. Must not allocate from this heap. 0: none. */
+       after the hook has dropped references, say. It may also be left by longjmp or an exception: the allocation has not been
+       then, and nothing is lost; gc_frames_restore drops the frames of GC_ROOTS that longjmp skips. Must not allocate from this
+       heap, nor end it. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
     /* For hosts that compile their own write barriers: called when what barriers read has changed (gc_barrier_change), and
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit
@@ -1501,7 +1503,8 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
 /* Frees the memory; the stack is empty then. [any thread; never collects; cannot fail] */
 GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack);
 /* Allocation. All of these functions may collect, so every live reference must be in a root. When memory is exhausted they
-   call the out_of_memory hook, and then return NULL (gc_last_message says which limit was met); nothing is lost.
+   call the out_of_memory hook, and then return NULL (gc_last_message says which limit was met); nothing is lost. That holds if
+   the hook is left by longjmp or an exception, too.
    The owning thread calls them, in cooperative mode. */
 
 
@@ -3602,16 +3605,26 @@ typedef struct gc__words {
     size_t count, capacity;
 } gc__words;
 
-GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
-    if (list->capacity >= count) return true;
+/* What the list's memory is to be for so many words: doubled, or, if `close`, about a 16th more. */
+GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
+    size_t bytes = list->capacity ? list->capacity * sizeof(uintptr_t) : GC__WORDS_FIRST_BYTES, least = count * sizeof(uintptr_t);
+    if (close && least > bytes) return (least + least / 16 + GC__WORDS_FIRST_BYTES) & ~(GC__WORDS_FIRST_BYTES - 1);
+    while (bytes < least) bytes *= 2;
+    return bytes;
+}
+
+GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    size_t bytes = old_bytes ? old_bytes : GC__WORDS_FIRST_BYTES;
-    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
+    if (bytes <= old_bytes) return true;
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
     list->words = (uintptr_t *)words;
     list->capacity = bytes / sizeof(uintptr_t);
     return true;
+}
+
+GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
+    return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
 GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
@@ -3620,11 +3633,11 @@ GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
     return true;
 }
 
-/* The memory that the list takes: its first piece is hardly touched, as a rule. */
-GC__FN size_t gc__words_bytes(const gc__words *list) {
-    size_t bytes = list->capacity * sizeof(uintptr_t);
-    return bytes > GC__WORDS_FIRST_BYTES ? bytes : bytes / 16;
-}
+/* What so many bytes of a list count for: its first piece is hardly touched, as a rule. */
+GC__FN size_t gc__words_charged(size_t bytes) { return bytes > GC__WORDS_FIRST_BYTES ? bytes : bytes / 16; }
+
+/* The memory that the list takes. */
+GC__FN size_t gc__words_bytes(const gc__words *list) { return gc__words_charged(list->capacity * sizeof(uintptr_t)); }
 
 GC__FN void gc__words_free(gc__words *list) {
     if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
@@ -5336,15 +5349,23 @@ GC__FN size_t gc__limit_told(const gc_heap *heap) {
     return heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
 }
 
+GC__FN const char *gc__limit_name(const gc_heap *heap) {
+    return heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max";
+}
+
+#define GC__BESIDE_MUCH 8 /* this part of the limit is worth a word */
+
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
              "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
              "raise %s, "
              "or drop references",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10,
-             heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
              gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
              heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
+    size_t beside = gc__counted(&heap->beside_bytes);
+    if (beside > heap->limit_bytes / GC__BESIDE_MUCH)
+        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", beside >> 10);
 }
 
 /* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
@@ -5447,8 +5468,8 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
 
 /* Something was taken: keeps what is free under the limit, too, with its tables. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
-    while (heap->free && gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) >
-                             heap->limit_bytes + gc__external_bytes(heap))
+    while (heap->free &&
+           gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) > heap->limit_bytes)
         gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }
@@ -6526,7 +6547,10 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
-    bool asking;                /* it is in out_of_memory */
+    unsigned asking;            /* calls of out_of_memory, each within the one before, as far as is known: see gc__asking_look */
+    uintptr_t asking_frame;     /* below it are the frames of the innermost one */
+    const gc_stack *asking_stack;
+    bool promised;              /* room for the finalizer of the object that is being allocated */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
@@ -6717,6 +6741,27 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
 
 /* Below this address are the frames of what the caller calls. */
 GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
+
+/* Called by the thread in a function of gc.h with that frame: if the calls of out_of_memory that are noted are not on the stack
+   above it, they were left by longjmp or an exception, and end. */
+GC__FN void gc__asking_look(gc_thread *thread, uintptr_t frame) {
+    gc__thread_record *record = gc__record(thread);
+    if (!record->asking || (record->asking_stack == thread->stack && frame < record->asking_frame)) return;
+    record->asking = 0;
+    __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Whether `function`, which ends the thread's attachment or its heap, is called by out_of_memory, whose caller needs both. */
+GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uintptr_t frame) {
+    if (!thread || !gc__record(thread)->asking) return false;
+    gc__asking_look(thread, frame);
+    if (!gc__record(thread)->asking) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an exception, first",
+             function);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
 
 /* A callback of the collection did not return, so its thread has the locks for ever. */
 GC__FN void gc__collection_was_left(const gc_heap *heap) {
@@ -7200,6 +7245,8 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
+    GC_ASSERT(!gc__heap_is_locked(thread->heap),
+              "gc_thread_set_mode: called by a hook or callback of a collection or a walk, which runs in its caller's mode");
     if (mode == GC_MODE_PREEMPTIVE) {
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__thread_stop(thread);
@@ -14487,7 +14534,7 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
                    gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
-    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES;
+    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and
@@ -15665,6 +15712,69 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     GC__API_SCOPE("gc_safepoint");
     gc__safepoint_run(thread);
 }
+/* Asking the host for room, by its out_of_memory hook. */
+
+
+/* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
+GC__FN void gc__explain_full(gc_heap *heap) {
+    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
+    if (finalizers)
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
+                      "call gc_finalizers_run more often, or gc_finalizer_thread_start",
+                      finalizers);
+}
+
+#define GC__ASKING_MAX 64
+
+/* Whether the hook allocates, and calls itself by that, without end. One that was left by longjmp deeper and deeper in the
+   stack looks like it, but not so often. */
+GC__FN bool gc__asks_itself(const gc__thread_record *record) {
+    if (record->asking < GC__ASKING_MAX) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
+             "times by that",
+             GC__ASKING_MAX);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
+/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and what is noted of the call can be found
+   to be over: gc.h is called from above its frame then. */
+GC__FN bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
+    const gc_options *options = &thread->heap->options;
+    gc__thread_record *record = gc__record(thread);
+    uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
+    const gc_stack *outer_stack = record->asking_stack;
+    unsigned outer = record->asking;
+    if (!outer) __atomic_fetch_add(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    record->asking = outer + 1;
+    record->asking_frame = frame;
+    record->asking_stack = thread->stack;
+    GC__HOST_SCOPE;
+    bool again = options->out_of_memory(options->host, bytes, message);
+    record->asking = outer;
+    record->asking_frame = outer_frame;
+    record->asking_stack = outer_stack;
+    if (!outer) __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    return again;
+}
+
+GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
+    gc_heap *heap = thread->heap;
+    gc__thread_record *record = gc__record(thread);
+    if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
+    gc__asking_look(thread, gc__stack_below());
+    if (gc__asks_itself(record)) return false;
+    gc_result result = gc__last_result;
+    char message[GC__MESSAGE_BYTES];
+    memcpy(message, gc__last_message, sizeof message);
+    bool promised = record->promised;
+    if (promised) gc__finalizer_withdraw(thread);
+    bool again = gc__call_out_of_memory(thread, bytes, message);
+    if (again && promised) return gc__finalizer_promise(thread);
+    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
+    return again;
+}
 /* Allocation's slow paths. */
 
 
@@ -15863,6 +15973,18 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
     return given;
 }
 
+/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room, as
+   allocations do. */
+GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
+    bool packed = false;
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    while (!gc__heap_has_room(heap, bytes))
+        if (!gc__compact_or_pack(heap, bytes, &packed)) break;
+    bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
+    if (!fits && heap->collection.left_out) gc__fail_left_out();
+    return fits;
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
    heap is packed, and then there are the holes that are left, and the reserve. */
@@ -15898,33 +16020,6 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     }
 }
 
-/* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
-GC__FN void gc__explain_full(gc_heap *heap) {
-    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
-    if (finalizers)
-        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
-                      "call gc_finalizers_run more often, or gc_finalizer_thread_start",
-                      finalizers);
-}
-
-GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
-    gc_heap *heap = thread->heap;
-    const gc_options *options = &heap->options;
-    uint32_t *asking = &heap->threads->asking;
-    GC__HOST_SCOPE;
-    if (!options->out_of_memory) return false;
-    gc_result result = gc__last_result;
-    char message[GC__MESSAGE_BYTES];
-    memcpy(message, gc__last_message, sizeof message);
-    __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
-    gc__record(thread)->asking = true;
-    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, message);
-    gc__record(thread)->asking = false;
-    __atomic_fetch_sub(asking, 1, __ATOMIC_SEQ_CST);
-    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
-    return again;
-}
-
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = gc__allocate_collecting(thread, bytes, kind);
@@ -15934,6 +16029,22 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned 
     object = gc__allocate_collecting(thread, bytes, kind);
     if (!object) gc__explain_full(thread->heap);
     return object;
+}
+
+/* gc__finalizer_promise by an allocation, which collects and asks the host before it fails. */
+GC__FN bool gc__finalizer_promise_collecting(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (gc__finalizer_promise(thread)) return true;
+    for (int again = 0; gc__last_result == GC_ERROR_HEAP_FULL && !gc__heap_is_locked(heap); again++) {
+        size_t bytes = gc__finalizer_bytes_needed(heap);
+        gc__heap_lock(heap);
+        gc__room_make(heap, bytes);
+        gc__heap_unlock(heap);
+        if (gc__finalizer_promise(thread)) return true;
+        if (again || !gc__ask_host(thread, bytes)) return false;
+        if (gc__finalizer_promise(thread)) return true;
+    }
+    return false;
 }
 
 GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
@@ -15952,13 +16063,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
-    if (GC__UNLIKELY(
-            gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
-        gc__fail(GC_ERROR_MISUSE, "an allocation in the out_of_memory hook, which must not allocate from this heap, or "
-                                  "after the hook was left by longjmp or an exception instead of returning");
-        GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
-    }
+    if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
@@ -16054,11 +16159,11 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
         return NULL;
     }
     bool ends = type->finalizer && type->finalizer->finalize;
-    if (ends && !gc__finalizer_promise(thread->heap)) return NULL;
+    if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
     if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
     void *object = gc__allocate_any(thread, bytes, kind);
     GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
-    if (ends) gc__finalizer_add(thread->heap, object, type->finalizer);
+    if (ends) gc__finalizer_add(thread, object, type->finalizer);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     GC__WRITTEN();
@@ -16209,17 +16314,6 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 }
 #endif
 
-/* Collects at the limit, and compacts for as long as that makes room, as allocations do. */
-GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
-    bool packed = false;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    while (!gc__external_fits(heap, bytes))
-        if (!gc__compact_or_pack(heap, bytes, &packed)) break;
-    bool fits = gc__external_fits(heap, bytes) || (gc__reserve_give(heap) && gc__external_fits(heap, bytes));
-    if (!fits && heap->collection.left_out) gc__fail_left_out();
-    return fits;
-}
-
 /* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
@@ -16231,7 +16325,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     if (fits)
         gc__collect_for_budget(heap);
     else
-        fits = gc__external_collect(heap, bytes);
+        fits = gc__room_make(heap, bytes);
     gc_roots_remove(heap, object);
     return fits ? GC_OK : gc__last_result;
 }
@@ -16250,6 +16344,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     gc__external_own(heap, (size_t)bytes);
+    gc__heap_note_held(heap);
     return GC_OK;
 }
 
@@ -16435,6 +16530,7 @@ GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
 GC__FN void gc__thread_leave(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__finalizing_forget(thread);
+    gc__asking_look(thread, UINTPTR_MAX);
     gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &gc__record(*link)->next;
@@ -16592,6 +16688,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
+    if (gc__is_called_by_asked(thread, "gc_thread_detach", (uintptr_t)__builtin_frame_address(0))) return;
     gc__thread_leave(thread);
 }
 
@@ -17388,6 +17485,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
+    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", (uintptr_t)__builtin_frame_address(0))) return;
     gc__marking_close(heap);
     bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
     if (ended) gc__announce_pauses(heap);

@@ -27,8 +27,9 @@
 
 
 /* Has `finalizer` run when `object` is found dead, in addition to those that are registered for it, even the same one: to
-   replace one, call gc_finalizer_suppress first. Fails with GC_ERROR_MEMORY, and then nothing has changed. Source:
-   GC.ReRegisterForFinalize. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+   replace one, call gc_finalizer_suppress first. On failure nothing has changed: with GC_ERROR_HEAP_FULL the lists have no
+   room under heap_bytes_max, though gc_collect may make some. Source: GC.ReRegisterForFinalize. [cooperative; never collects;
+   GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc_finalizer *finalizer);
 /* Takes back the object's finalizer, the last one registered, even if it is queued already. Returns false if there was
    none; NULL is allowed. Searches from the youngest object: the time grows with the number of younger objects that have
@@ -79,14 +80,15 @@ typedef struct gc__handle *gc_handle;
    or kind than the call is for, aborts the program if GC_DEBUG >= 1; otherwise the call fails with GC_ERROR_HANDLE and
    changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
 
-/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is
-   exhausted (GC_ERROR_MEMORY). [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_MEMORY,
+/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Handles count towards heap_bytes_max:
+   where they have no room left, free regions are given back, and then it fails with GC_ERROR_HEAP_FULL, even if gc_collect
+   would make room. [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY,
    GC_ERROR_OPTION] */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
-/* A dependent handle. Source: DependentHandle. [cooperative; never collects; NULL: GC_ERROR_MEMORY] */
+/* A dependent handle. Source: DependentHandle. [cooperative; never collects; NULL, as gc_handle_create] */
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
 /* Another handle of the same kind, object, and dependent or host word. [cooperative; never collects; NULL:
-   GC_ERROR_MEMORY, GC_ERROR_HANDLE] */
+   GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_HANDLE] */
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
 /* Ends the handle; NULL is allowed. [any thread; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle);
@@ -299,6 +301,44 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #endif
 
 #ifdef GC_IMPLEMENTATION
+/* The room that handles and lists of finalizers have under the heap's limit. What makes them never collects, and never waits for
+   the heap's lock, since its callers hold references in no root. So they may pass the limit a little, as far as a collection may
+   free that much: the next allocation that needs memory collects. */
+
+
+#define GC__BESIDE_PART 64                 /* of the limit, */
+#define GC__BESIDE_MORE ((size_t)1 << 17)  /* and two segments of handles: so much they may pass it by */
+
+/* Bytes of objects that the last full collection did not leave, and the next one may free. */
+GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
+    return bytes - gc__min(bytes, heap->full_bytes);
+}
+
+GC__COLD void gc__beside_fail(const gc_heap *heap) {
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "the heap holds %zu KiB of at most %zu (%s), of which handles, lists of finalizers and the collector's take "
+             "%zu: raise it, end handles that nobody needs, or drop references and call gc_collect, since what makes "
+             "handles does not collect",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
+             gc__counted(&heap->beside_bytes) >> 10);
+}
+
+/* Counts bytes that are about to be taken beside the regions, and gives back free regions for them. False with gc__fail: there is
+   no room. Never waits: if another thread has the lock, only the next ones are looked at. */
+GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes) {
+    bool locked = gc__heap_lock_unless_taken(heap), fits = true;
+    if (locked && heap->options.heap_bytes_max) {
+        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__BESIDE_PART + GC__BESIDE_MORE);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more;
+        if (!fits) gc__beside_fail(heap);
+    }
+    if (fits) gc__count(&heap->beside_bytes, bytes);
+    if (locked && fits) gc__heap_note_held(heap);
+    if (locked) gc__heap_unlock(heap);
+    return fits;
+}
 /* The handle table: segments of blocks of 64 handles of one kind.
 
    A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per
@@ -321,6 +361,7 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
 #define GC__HANDLE_BLOCKS 96
 #define GC__HANDLE_BLOCK 64
+#define GC__HANDLE_EXTRA_BYTES (GC__HANDLE_BLOCK * sizeof(gc_word))
 #define GC__HANDLE_CLUMP 16
 #define GC__BLOCK_CLUMPS (GC__HANDLE_BLOCK / GC__HANDLE_CLUMP)
 #define GC__HANDLE_CLUMPS (GC__HANDLE_BLOCKS * GC__BLOCK_CLUMPS)
@@ -360,6 +401,7 @@ typedef struct gc__handles {
     gc__handle_cache free_blocks;           /* the first places of free blocks */
     uintptr_t *chosen;                      /* has room for all pieces: see gc__clumps_choose */
     size_t chosen_count, segment_count;
+    size_t extra_count; /* blocks with extra words */
     unsigned least; /* the least youth of clumps that are looked at */
     bool skips;     /* settled handles are not */
     gc__words waiting, ready;               /* during a collection: what waits for keys, and what need not any more */
@@ -399,7 +441,24 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
 }
 
+/* Whether an object of the heap begins at the address, as far as that is cheap to know: in a linear region another word may
+   look like a type. */
+GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
+    gc__region *region = gc__in_arena(address) ? gc__region_of(address) : NULL;
+    if (!region || !gc__region_is_of(region, heap)) return true;
+    if (region->kind == GC__LARGE) return address == region->base;
+    if (region->kind != GC__SMALL || address % sizeof(gc_word)) return false;
+    gc_word word = GC__WORD(address);
+    if (region->linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
+    gc__region_settle(region);
+    return gc__mark_get(address);
+}
+
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
+    GC_ASSERT(gc__seems_object(segment->heap, ref),
+              "%p was given to a handle, but no object begins there: it is an address within an object, or one that a collection "
+              "has made stale",
+              (void *)ref);
     uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
     if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) {
         __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
@@ -433,14 +492,23 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
         gc__handle_cache_push(cache, &segment->places[block * GC__HANDLE_BLOCK + i]);
 }
 
+/* Memory for handles, that counts, was refused. */
+GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
+    gc__count(&heap->beside_bytes, 0 - bytes);
+    gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
+    return false;
+}
+
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     size_t pieces = (handles->segment_count + 1) * GC__HANDLE_PIECES;
+    if (!gc__beside_grow(heap, GC__HANDLE_SEGMENT_BYTES)) return false;
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
-    if (!memory) return false;
+    if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
     /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow directly. */
-    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
+    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0)
+        return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
     memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
@@ -448,17 +516,28 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     segment->next = handles->segments;
     handles->segments = segment;
     handles->segment_count++;
-    __atomic_fetch_add(&heap->beside_bytes, GC__HANDLE_SEGMENT_BYTES, __ATOMIC_RELAXED);
     for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
         gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
     return true;
 }
 
+/* The extra words of a block. Handles lock held. */
+GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
+    if (!gc__beside_grow(heap, GC__HANDLE_EXTRA_BYTES)) return NULL;
+    gc_word *extra = (gc_word *)calloc(1, GC__HANDLE_EXTRA_BYTES);
+    if (extra)
+        heap->handles->extra_count++;
+    else
+        gc__handle_no_memory(heap, GC__HANDLE_EXTRA_BYTES);
+    return extra;
+}
+
+/* With gc__fail, if there is no memory, or no room. */
 GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handles *handles = heap->handles;
     gc_word *extra = NULL;
     if (!handles->free_blocks.count && !gc__handle_segment_add(handles, heap)) return false;
-    if (gc__handle_has_extra(kind) && !(extra = (gc_word *)calloc(GC__HANDLE_BLOCK, sizeof *extra))) return false;
+    if (gc__handle_has_extra(kind) && !(extra = gc__handle_extra_new(heap))) return false;
     uintptr_t first = (uintptr_t)gc__handle_cache_pop(&handles->free_blocks);
     gc__handle_segment *segment = gc__handle_segment_of(first);
     size_t block = gc__handle_index(segment, first) / GC__HANDLE_BLOCK;
@@ -468,7 +547,7 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
     return true;
 }
 
-/* Gives a cache some free places. Handles lock held. */
+/* Gives a cache some free places, or fails with gc__fail. Handles lock held. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
@@ -512,8 +591,8 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
-/* Takes a free place. `mine`: the calling thread's caches, if it may use them; otherwise the place is cleared here, under
-   the lock. */
+/* Takes a free place; NULL with gc__fail. `mine`: the calling thread's caches, if it may use them; otherwise the place is
+   cleared here, under the lock. */
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
     gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
@@ -538,10 +617,7 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
               "collection may move or free meanwhile: attach the thread, and bracket the call by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     gc_word *place = gc__handle_take(heap, kind, mine);
-    if (!place) {
-        gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
-        return NULL;
-    }
+    if (!place) return NULL;
     gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
     size_t index = gc__handle_index(segment, (uintptr_t)place);
     if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELAXED);
@@ -896,16 +972,36 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
     list->words[list->count++] = finalizer;
 }
 
-GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
-    size_t words = all->registered.count + 2 * (all->promised + more);
-    bool ok = gc__words_reserve(&all->registered, words);
-    words -= all->empty;
-    ok = ok && gc__words_reserve(&all->moving, words);
-    for (int i = 0; ok && i < 2; i++) {
-        /* Includes the pairs that were taken from the front: to compact at each registration would be slow. */
-        ok = gc__words_reserve(&all->due[i].pairs, words + all->due[i].pairs.count);
+/* What the lists' memory is to be for all pairs that are promised, and one more: sums[0] what it is now, sums[1] what it is to
+   be, as they count. If `does`, makes it so. */
+GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
+    size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
+    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    /* Those of due ones include pairs that were taken from the front: to compact at each registration would be slow. */
+    size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
+    bool ok = true;
+    sums[0] = sums[1] = 0;
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = gc__words_room(lists[i], counts[i], close);
+        sums[0] += gc__words_bytes(lists[i]);
+        sums[1] += gc__words_charged(bytes);
+        if (does) ok = ok && gc__words_resize(lists[i], bytes);
     }
     return ok;
+}
+
+/* Has the lists grow for one more pair, by as much as they like or, near the limit, by little. With gc__fail. */
+GC__FN bool gc__finalizers_grow(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    size_t sums[2];
+    for (int close = 0; close < 2; close++) {
+        gc__finalizers_size(all, close, false, sums);
+        if (sums[1] > sums[0] && !gc__beside_grow(heap, sums[1] - sums[0])) continue;
+        if (gc__finalizers_size(all, close, true, sums)) return true;
+        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
+        return false;
+    }
+    return false;
 }
 
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
@@ -922,27 +1018,37 @@ GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
     return count;
 }
 
-/* Promises room for one more pair. */
-GC__FN bool gc__finalizer_promise(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
+GC__FN size_t gc__finalizer_bytes_needed(gc_heap *heap) {
+    size_t sums[2];
+    gc__lock_take(&heap->finalizers->lock);
+    gc__finalizers_size(heap->finalizers, true, false, sums);
+    gc__lock_release(&heap->finalizers->lock);
+    return sums[1] - gc__min(sums[0], sums[1]);
+}
+
+/* Promises the thread room for one more pair; false with gc__fail. */
+GC__FN bool gc__finalizer_promise(gc_thread *thread) {
+    gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
-    size_t before = gc__finalizers_bytes(all);
-    bool ok = gc__finalizers_reserve(all, 1);
+    bool ok = gc__finalizers_grow(thread->heap);
     all->promised += ok;
-    __atomic_fetch_add(&heap->beside_bytes, gc__finalizers_bytes(all) - before, __ATOMIC_RELAXED);
     gc__lock_release(&all->lock);
-    if (!ok) gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
+    gc__record(thread)->promised = ok;
     return ok;
 }
 
-/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise. */
-GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
-    gc__finalizers *all = heap->finalizers;
+/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise, if there still is one. */
+GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    gc__finalizers *all = thread->heap->finalizers;
+    if (!gc__record(thread)->promised) return;
+    gc__record(thread)->promised = false;
     gc__lock_take(&all->lock);
     all->promised--;
     if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
     gc__lock_release(&all->lock);
 }
+
+GC__FN void gc__finalizer_withdraw(gc_thread *thread) { gc__finalizer_add(thread, NULL, NULL); }
 
 /* The index of the object's last pair in words[from, count), or SIZE_MAX. */
 GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
@@ -1086,8 +1192,8 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
         GC_ASSERT(false, "%s", gc__last_message);
         return GC_ERROR_MISUSE;
     }
-    if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc__finalizer_add(heap, object, finalizer);
+    if (!gc__finalizer_promise(thread)) return gc__last_result;
+    gc__finalizer_add(thread, object, finalizer);
     return GC_OK;
 }
 
@@ -1863,6 +1969,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
     for (size_t i = 0; i < GC__HANDLE_BLOCK; i++) count += places[i] & GC__HANDLE_FREE;
     if (kind == GC_HANDLE_KINDS || count == GC__HANDLE_BLOCK) {
         segment->kinds[block] = GC_HANDLE_KINDS;
+        handles->extra_count -= segment->extras[block] != NULL;
         free(segment->extras[block]);
         segment->extras[block] = NULL;
         gc__handle_cache_push(&handles->free_blocks, places);
@@ -2080,14 +2187,13 @@ GC__FN bool gc__safe_is_suppressed(const void *object) {
 static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
 
 static const gc_type gc__safe_type = GC_TYPE_LEAF(gc_safe_handle);
+static const gc_type gc__safe_owning_type = GC_TYPE_LEAF_FINALIZED(gc_safe_handle, gc__safe_finalizer);
 
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned) {
     if (gc__is_null(thread, "gc_safe_handle_new", "thread") || gc__is_null(kind, "gc_safe_handle_new", "kind"))
         return NULL;
-    if (owned && !gc__finalizer_promise(thread->heap)) return NULL;
-    gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, &gc__safe_type);
-    if (owned) gc__finalizer_add(thread->heap, handle, &gc__safe_finalizer);
+    gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, owned ? &gc__safe_owning_type : &gc__safe_type);
     if (!handle) return NULL;
     handle->kind = kind;
     handle->value = value;

@@ -125,6 +125,7 @@
 #include "run/stock.h"      /* free regions whose memory is there before it is needed */
 #include "run/marking.h"    /* when marking beside mutators begins and ends */
 #include "run/cycle.h"      /* one collection from start to end */
+#include "run/ask.h"        /* what the host is asked when memory is short */
 #include "run/allocate.h"   /* allocation's slow paths */
 #include "run/adjust.h"     /* limits that are changed */
 #include "run/attach.h"     /* mutators */

@@ -13,6 +13,7 @@
 #include "api/safe_handle.h"
 
 #ifdef GC_IMPLEMENTATION
+#include "handles/room.h"       /* under the heap's limit */
 #include "handles/table.h"      /* handles, and which are free */
 #include "handles/finalizers.h" /* which objects have finalizers, and which are due */
 #include "handles/entries.h"    /* weak tables, and what waits for a key */

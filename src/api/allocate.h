@@ -1,5 +1,6 @@
 /* Allocation. All of these functions may collect, so every live reference must be in a root. When memory is exhausted they
-   call the out_of_memory hook, and then return NULL (gc_last_message says which limit was met); nothing is lost.
+   call the out_of_memory hook, and then return NULL (gc_last_message says which limit was met); nothing is lost. That holds if
+   the hook is left by longjmp or an exception, too.
    The owning thread calls them, in cooperative mode. */
 #pragma once
 

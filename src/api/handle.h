@@ -26,14 +26,15 @@ typedef struct gc__handle *gc_handle;
    or kind than the call is for, aborts the program if GC_DEBUG >= 1; otherwise the call fails with GC_ERROR_HANDLE and
    changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
 
-/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Returns NULL when memory is
-   exhausted (GC_ERROR_MEMORY). [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_MEMORY,
+/* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Handles count towards heap_bytes_max:
+   where they have no room left, free regions are given back, and then it fails with GC_ERROR_HEAP_FULL, even if gc_collect
+   would make room. [cooperative, with NULL any thread; never collects; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY,
    GC_ERROR_OPTION] */
 GC_API gc_handle gc_handle_create(gc_heap *heap, gc_handle_kind kind, void *object);
-/* A dependent handle. Source: DependentHandle. [cooperative; never collects; NULL: GC_ERROR_MEMORY] */
+/* A dependent handle. Source: DependentHandle. [cooperative; never collects; NULL, as gc_handle_create] */
 GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *dependent);
 /* Another handle of the same kind, object, and dependent or host word. [cooperative; never collects; NULL:
-   GC_ERROR_MEMORY, GC_ERROR_HANDLE] */
+   GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_HANDLE] */
 GC_API gc_handle gc_handle_duplicate(gc_heap *heap, gc_handle handle);
 /* Ends the handle; NULL is allowed. [any thread; never collects; GC_ERROR_HANDLE] */
 GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle);

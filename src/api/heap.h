@@ -140,9 +140,9 @@ typedef struct gc_options {
        the system. */
     const gc_memory *memory;
 
-    /* All callbacks, and trace functions, must return: an exception or longjmp that leaves one in a collection ends the
-       program with a message, at once or when it next calls gc_collect or ends a thread or the heap; until then nothing can
-       be allocated. A thread that has left out_of_memory so can never allocate again. */
+    /* Callbacks of a collection, and trace functions, must return: an exception or longjmp that leaves one ends the program
+       with a message, at once or when it next calls gc_collect or ends a thread or the heap; until then nothing can be
+       allocated. */
     /* All callbacks but out_of_memory may run while other threads are stopped and locks of gc.h are held. So they must not
        wait for a lock that another thread may hold while it calls gc.h, in whichever mode. */
 
@@ -162,7 +162,9 @@ typedef struct gc_options {
        became of an object. For tables of the host's own whose entries go with their objects. Must not allocate; 0: none. */
     void (*collection_traced)(void *host, const gc_collection *collection);
     /* Called when an allocation of `bytes` has failed, before that returns NULL. Returns true to have it tried once more,
-       after the hook has dropped references, say. Must not allocate from this heap. 0: none. */
+       after the hook has dropped references, say. It may also be left by longjmp or an exception: the allocation has not been
+       then, and nothing is lost; gc_frames_restore drops the frames of GC_ROOTS that longjmp skips. Must not allocate from this
+       heap, nor end it. 0: none. */
     bool (*out_of_memory)(void *host, size_t bytes, const char *message);
     /* For hosts that compile their own write barriers: called when what barriers read has changed (gc_barrier_change), and
        first from within gc_heap_create. It runs under a lock of gc.h, so it must call nothing of gc.h but gc_barrier_emit

@@ -17,16 +17,26 @@ typedef struct gc__words {
     size_t count, capacity;
 } gc__words;
 
-GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
-    if (list->capacity >= count) return true;
+/* What the list's memory is to be for so many words: doubled, or, if `close`, about a 16th more. */
+GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
+    size_t bytes = list->capacity ? list->capacity * sizeof(uintptr_t) : GC__WORDS_FIRST_BYTES, least = count * sizeof(uintptr_t);
+    if (close && least > bytes) return (least + least / 16 + GC__WORDS_FIRST_BYTES) & ~(GC__WORDS_FIRST_BYTES - 1);
+    while (bytes < least) bytes *= 2;
+    return bytes;
+}
+
+GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    size_t bytes = old_bytes ? old_bytes : GC__WORDS_FIRST_BYTES;
-    while (bytes < count * sizeof(uintptr_t)) bytes *= 2;
+    if (bytes <= old_bytes) return true;
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
     list->words = (uintptr_t *)words;
     list->capacity = bytes / sizeof(uintptr_t);
     return true;
+}
+
+GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
+    return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
 GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
@@ -35,11 +45,11 @@ GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
     return true;
 }
 
-/* The memory that the list takes: its first piece is hardly touched, as a rule. */
-GC__FN size_t gc__words_bytes(const gc__words *list) {
-    size_t bytes = list->capacity * sizeof(uintptr_t);
-    return bytes > GC__WORDS_FIRST_BYTES ? bytes : bytes / 16;
-}
+/* What so many bytes of a list count for: its first piece is hardly touched, as a rule. */
+GC__FN size_t gc__words_charged(size_t bytes) { return bytes > GC__WORDS_FIRST_BYTES ? bytes : bytes / 16; }
+
+/* The memory that the list takes. */
+GC__FN size_t gc__words_bytes(const gc__words *list) { return gc__words_charged(list->capacity * sizeof(uintptr_t)); }
 
 GC__FN void gc__words_free(gc__words *list) {
     if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "../threads/mode.h"
+#include "room.h"
 #include "../collect/scan.h"
 #include "../api/finalizer.h"
 
@@ -91,16 +92,36 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
     list->words[list->count++] = finalizer;
 }
 
-GC__FN bool gc__finalizers_reserve(gc__finalizers *all, size_t more) {
-    size_t words = all->registered.count + 2 * (all->promised + more);
-    bool ok = gc__words_reserve(&all->registered, words);
-    words -= all->empty;
-    ok = ok && gc__words_reserve(&all->moving, words);
-    for (int i = 0; ok && i < 2; i++) {
-        /* Includes the pairs that were taken from the front: to compact at each registration would be slow. */
-        ok = gc__words_reserve(&all->due[i].pairs, words + all->due[i].pairs.count);
+/* What the lists' memory is to be for all pairs that are promised, and one more: sums[0] what it is now, sums[1] what it is to
+   be, as they count. If `does`, makes it so. */
+GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
+    size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
+    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    /* Those of due ones include pairs that were taken from the front: to compact at each registration would be slow. */
+    size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
+    bool ok = true;
+    sums[0] = sums[1] = 0;
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = gc__words_room(lists[i], counts[i], close);
+        sums[0] += gc__words_bytes(lists[i]);
+        sums[1] += gc__words_charged(bytes);
+        if (does) ok = ok && gc__words_resize(lists[i], bytes);
     }
     return ok;
+}
+
+/* Has the lists grow for one more pair, by as much as they like or, near the limit, by little. With gc__fail. */
+GC__FN bool gc__finalizers_grow(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    size_t sums[2];
+    for (int close = 0; close < 2; close++) {
+        gc__finalizers_size(all, close, false, sums);
+        if (sums[1] > sums[0] && !gc__beside_grow(heap, sums[1] - sums[0])) continue;
+        if (gc__finalizers_size(all, close, true, sums)) return true;
+        gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
+        return false;
+    }
+    return false;
 }
 
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
@@ -117,27 +138,37 @@ GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
     return count;
 }
 
-/* Promises room for one more pair. */
-GC__FN bool gc__finalizer_promise(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
+GC__FN size_t gc__finalizer_bytes_needed(gc_heap *heap) {
+    size_t sums[2];
+    gc__lock_take(&heap->finalizers->lock);
+    gc__finalizers_size(heap->finalizers, true, false, sums);
+    gc__lock_release(&heap->finalizers->lock);
+    return sums[1] - gc__min(sums[0], sums[1]);
+}
+
+/* Promises the thread room for one more pair; false with gc__fail. */
+GC__FN bool gc__finalizer_promise(gc_thread *thread) {
+    gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
-    size_t before = gc__finalizers_bytes(all);
-    bool ok = gc__finalizers_reserve(all, 1);
+    bool ok = gc__finalizers_grow(thread->heap);
     all->promised += ok;
-    __atomic_fetch_add(&heap->beside_bytes, gc__finalizers_bytes(all) - before, __ATOMIC_RELAXED);
     gc__lock_release(&all->lock);
-    if (!ok) gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
+    gc__record(thread)->promised = ok;
     return ok;
 }
 
-/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise. */
-GC__FN void gc__finalizer_add(gc_heap *heap, void *object, const gc_finalizer *finalizer) {
-    gc__finalizers *all = heap->finalizers;
+/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise, if there still is one. */
+GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
+    gc__finalizers *all = thread->heap->finalizers;
+    if (!gc__record(thread)->promised) return;
+    gc__record(thread)->promised = false;
     gc__lock_take(&all->lock);
     all->promised--;
     if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);
     gc__lock_release(&all->lock);
 }
+
+GC__FN void gc__finalizer_withdraw(gc_thread *thread) { gc__finalizer_add(thread, NULL, NULL); }
 
 /* The index of the object's last pair in words[from, count), or SIZE_MAX. */
 GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
@@ -281,8 +312,8 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
         GC_ASSERT(false, "%s", gc__last_message);
         return GC_ERROR_MISUSE;
     }
-    if (!gc__finalizer_promise(heap)) return GC_ERROR_MEMORY;
-    gc__finalizer_add(heap, object, finalizer);
+    if (!gc__finalizer_promise(thread)) return gc__last_result;
+    gc__finalizer_add(thread, object, finalizer);
     return GC_OK;
 }
 

@@ -2,8 +2,9 @@
    the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
 #pragma once
 
+#include "../api/allocate.h"
 #include "../api/safe_handle.h"
-#include "finalizers.h"
+#include "../base/report.h"
 
 #if !GC_HAS_MODEL
 
@@ -112,14 +113,13 @@ GC__FN bool gc__safe_is_suppressed(const void *object) {
 static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
 
 static const gc_type gc__safe_type = GC_TYPE_LEAF(gc_safe_handle);
+static const gc_type gc__safe_owning_type = GC_TYPE_LEAF_FINALIZED(gc_safe_handle, gc__safe_finalizer);
 
 GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
                                           bool owned) {
     if (gc__is_null(thread, "gc_safe_handle_new", "thread") || gc__is_null(kind, "gc_safe_handle_new", "kind"))
         return NULL;
-    if (owned && !gc__finalizer_promise(thread->heap)) return NULL;
-    gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, &gc__safe_type);
-    if (owned) gc__finalizer_add(thread->heap, handle, &gc__safe_finalizer);
+    gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, owned ? &gc__safe_owning_type : &gc__safe_type);
     if (!handle) return NULL;
     handle->kind = kind;
     handle->value = value;

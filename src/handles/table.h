@@ -21,10 +21,12 @@
 #include "../heap/profiler.h"
 #include "../threads/stop.h"
 #include "../api/handle.h"
+#include "room.h"
 
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
 #define GC__HANDLE_BLOCKS 96
 #define GC__HANDLE_BLOCK 64
+#define GC__HANDLE_EXTRA_BYTES (GC__HANDLE_BLOCK * sizeof(gc_word))
 #define GC__HANDLE_CLUMP 16
 #define GC__BLOCK_CLUMPS (GC__HANDLE_BLOCK / GC__HANDLE_CLUMP)
 #define GC__HANDLE_CLUMPS (GC__HANDLE_BLOCKS * GC__BLOCK_CLUMPS)
@@ -64,6 +66,7 @@ typedef struct gc__handles {
     gc__handle_cache free_blocks;           /* the first places of free blocks */
     uintptr_t *chosen;                      /* has room for all pieces: see gc__clumps_choose */
     size_t chosen_count, segment_count;
+    size_t extra_count; /* blocks with extra words */
     unsigned least; /* the least youth of clumps that are looked at */
     bool skips;     /* settled handles are not */
     gc__words waiting, ready;               /* during a collection: what waits for keys, and what need not any more */
@@ -103,7 +106,24 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
 }
 
+/* Whether an object of the heap begins at the address, as far as that is cheap to know: in a linear region another word may
+   look like a type. */
+GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
+    gc__region *region = gc__in_arena(address) ? gc__region_of(address) : NULL;
+    if (!region || !gc__region_is_of(region, heap)) return true;
+    if (region->kind == GC__LARGE) return address == region->base;
+    if (region->kind != GC__SMALL || address % sizeof(gc_word)) return false;
+    gc_word word = GC__WORD(address);
+    if (region->linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
+    gc__region_settle(region);
+    return gc__mark_get(address);
+}
+
 GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintptr_t ref) {
+    GC_ASSERT(gc__seems_object(segment->heap, ref),
+              "%p was given to a handle, but no object begins there: it is an address within an object, or one that a collection "
+              "has made stale",
+              (void *)ref);
     uint8_t *youth = &segment->youth[index / GC__HANDLE_CLUMP];
     if (gc__youth(ref) > __atomic_load_n(youth, __ATOMIC_RELAXED)) {
         __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
@@ -137,14 +157,23 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
         gc__handle_cache_push(cache, &segment->places[block * GC__HANDLE_BLOCK + i]);
 }
 
+/* Memory for handles, that counts, was refused. */
+GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
+    gc__count(&heap->beside_bytes, 0 - bytes);
+    gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
+    return false;
+}
+
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     size_t pieces = (handles->segment_count + 1) * GC__HANDLE_PIECES;
+    if (!gc__beside_grow(heap, GC__HANDLE_SEGMENT_BYTES)) return false;
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
-    if (!memory) return false;
+    if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
     /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow directly. */
-    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0) return false;
+    if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0)
+        return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     gc__handle_segment *segment = (gc__handle_segment *)memory;
     memset(segment, 0, sizeof *segment);
     memset(segment->kinds, GC_HANDLE_KINDS, sizeof segment->kinds);
@@ -152,17 +181,28 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     segment->next = handles->segments;
     handles->segments = segment;
     handles->segment_count++;
-    __atomic_fetch_add(&heap->beside_bytes, GC__HANDLE_SEGMENT_BYTES, __ATOMIC_RELAXED);
     for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;)
         gc__handle_cache_push(&handles->free_blocks, &segment->places[block * GC__HANDLE_BLOCK]);
     return true;
 }
 
+/* The extra words of a block. Handles lock held. */
+GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
+    if (!gc__beside_grow(heap, GC__HANDLE_EXTRA_BYTES)) return NULL;
+    gc_word *extra = (gc_word *)calloc(1, GC__HANDLE_EXTRA_BYTES);
+    if (extra)
+        heap->handles->extra_count++;
+    else
+        gc__handle_no_memory(heap, GC__HANDLE_EXTRA_BYTES);
+    return extra;
+}
+
+/* With gc__fail, if there is no memory, or no room. */
 GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handles *handles = heap->handles;
     gc_word *extra = NULL;
     if (!handles->free_blocks.count && !gc__handle_segment_add(handles, heap)) return false;
-    if (gc__handle_has_extra(kind) && !(extra = (gc_word *)calloc(GC__HANDLE_BLOCK, sizeof *extra))) return false;
+    if (gc__handle_has_extra(kind) && !(extra = gc__handle_extra_new(heap))) return false;
     uintptr_t first = (uintptr_t)gc__handle_cache_pop(&handles->free_blocks);
     gc__handle_segment *segment = gc__handle_segment_of(first);
     size_t block = gc__handle_index(segment, first) / GC__HANDLE_BLOCK;
@@ -172,7 +212,7 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
     return true;
 }
 
-/* Gives a cache some free places. Handles lock held. */
+/* Gives a cache some free places, or fails with gc__fail. Handles lock held. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
@@ -216,8 +256,8 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
-/* Takes a free place. `mine`: the calling thread's caches, if it may use them; otherwise the place is cleared here, under
-   the lock. */
+/* Takes a free place; NULL with gc__fail. `mine`: the calling thread's caches, if it may use them; otherwise the place is
+   cleared here, under the lock. */
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
     gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
@@ -242,10 +282,7 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
               "collection may move or free meanwhile: attach the thread, and bracket the call by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
     gc_word *place = gc__handle_take(heap, kind, mine);
-    if (!place) {
-        gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
-        return NULL;
-    }
+    if (!place) return NULL;
     gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
     size_t index = gc__handle_index(segment, (uintptr_t)place);
     if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELAXED);

@@ -193,6 +193,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
     for (size_t i = 0; i < GC__HANDLE_BLOCK; i++) count += places[i] & GC__HANDLE_FREE;
     if (kind == GC_HANDLE_KINDS || count == GC__HANDLE_BLOCK) {
         segment->kinds[block] = GC_HANDLE_KINDS;
+        handles->extra_count -= segment->extras[block] != NULL;
         free(segment->extras[block]);
         segment->extras[block] = NULL;
         gc__handle_cache_push(&handles->free_blocks, places);

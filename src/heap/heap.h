@@ -274,15 +274,23 @@ GC__FN size_t gc__limit_told(const gc_heap *heap) {
     return heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
 }
 
+GC__FN const char *gc__limit_name(const gc_heap *heap) {
+    return heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max";
+}
+
+#define GC__BESIDE_MUCH 8 /* this part of the limit is worth a word */
+
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
              "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
              "raise %s, "
              "or drop references",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10,
-             heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
              gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
              heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
+    size_t beside = gc__counted(&heap->beside_bytes);
+    if (beside > heap->limit_bytes / GC__BESIDE_MUCH)
+        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", beside >> 10);
 }
 
 /* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
@@ -385,8 +393,8 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
 
 /* Something was taken: keeps what is free under the limit, too, with its tables. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
-    while (heap->free && gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) >
-                             heap->limit_bytes + gc__external_bytes(heap))
+    while (heap->free &&
+           gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) > heap->limit_bytes)
         gc__heap_release_free(heap);
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../heap/profiler.h"
+#include "ask.h"
 #include "cycle.h"
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -199,6 +200,18 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
     return given;
 }
 
+/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room, as
+   allocations do. */
+GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
+    bool packed = false;
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    while (!gc__heap_has_room(heap, bytes))
+        if (!gc__compact_or_pack(heap, bytes, &packed)) break;
+    bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
+    if (!fits && heap->collection.left_out) gc__fail_left_out();
+    return fits;
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
    heap is packed, and then there are the holes that are left, and the reserve. */
@@ -234,33 +247,6 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     }
 }
 
-/* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
-GC__FN void gc__explain_full(gc_heap *heap) {
-    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
-    if (finalizers)
-        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
-                      "call gc_finalizers_run more often, or gc_finalizer_thread_start",
-                      finalizers);
-}
-
-GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
-    gc_heap *heap = thread->heap;
-    const gc_options *options = &heap->options;
-    uint32_t *asking = &heap->threads->asking;
-    GC__HOST_SCOPE;
-    if (!options->out_of_memory) return false;
-    gc_result result = gc__last_result;
-    char message[GC__MESSAGE_BYTES];
-    memcpy(message, gc__last_message, sizeof message);
-    __atomic_fetch_add(asking, 1, __ATOMIC_SEQ_CST);
-    gc__record(thread)->asking = true;
-    bool again = !gc__is_abandoned(heap) && options->out_of_memory(options->host, bytes, message);
-    gc__record(thread)->asking = false;
-    __atomic_fetch_sub(asking, 1, __ATOMIC_SEQ_CST);
-    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
-    return again;
-}
-
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
 GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = gc__allocate_collecting(thread, bytes, kind);
@@ -270,6 +256,22 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned 
     object = gc__allocate_collecting(thread, bytes, kind);
     if (!object) gc__explain_full(thread->heap);
     return object;
+}
+
+/* gc__finalizer_promise by an allocation, which collects and asks the host before it fails. */
+GC__FN bool gc__finalizer_promise_collecting(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (gc__finalizer_promise(thread)) return true;
+    for (int again = 0; gc__last_result == GC_ERROR_HEAP_FULL && !gc__heap_is_locked(heap); again++) {
+        size_t bytes = gc__finalizer_bytes_needed(heap);
+        gc__heap_lock(heap);
+        gc__room_make(heap, bytes);
+        gc__heap_unlock(heap);
+        if (gc__finalizer_promise(thread)) return true;
+        if (again || !gc__ask_host(thread, bytes)) return false;
+        if (gc__finalizer_promise(thread)) return true;
+    }
+    return false;
 }
 
 GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
@@ -288,13 +290,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
                  "meanwhile: have the finalizer return");
         return NULL;
     }
-    if (GC__UNLIKELY(
-            gc__record(thread)->asking)) { /* it would fail as the first one did, and the hook be called again */
-        gc__fail(GC_ERROR_MISUSE, "an allocation in the out_of_memory hook, which must not allocate from this heap, or "
-                                  "after the hook was left by longjmp or an exception instead of returning");
-        GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
-    }
+    if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
     GC_ASSERT(gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
@@ -390,11 +386,11 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
         return NULL;
     }
     bool ends = type->finalizer && type->finalizer->finalize;
-    if (ends && !gc__finalizer_promise(thread->heap)) return NULL;
+    if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
     if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
     void *object = gc__allocate_any(thread, bytes, kind);
     GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
-    if (ends) gc__finalizer_add(thread->heap, object, type->finalizer);
+    if (ends) gc__finalizer_add(thread, object, type->finalizer);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     GC__WRITTEN();
@@ -545,17 +541,6 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 }
 #endif
 
-/* Collects at the limit, and compacts for as long as that makes room, as allocations do. */
-GC__FN bool gc__external_collect(gc_heap *heap, size_t bytes) {
-    bool packed = false;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    while (!gc__external_fits(heap, bytes))
-        if (!gc__compact_or_pack(heap, bytes, &packed)) break;
-    bool fits = gc__external_fits(heap, bytes) || (gc__reserve_give(heap) && gc__external_fits(heap, bytes));
-    if (!fits && heap->collection.left_out) gc__fail_left_out();
-    return fits;
-}
-
 /* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
 GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
     bool fits = gc__external_fits(heap, bytes);
@@ -567,7 +552,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     if (fits)
         gc__collect_for_budget(heap);
     else
-        fits = gc__external_collect(heap, bytes);
+        fits = gc__room_make(heap, bytes);
     gc_roots_remove(heap, object);
     return fits ? GC_OK : gc__last_result;
 }
@@ -586,6 +571,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     gc__external_own(heap, (size_t)bytes);
+    gc__heap_note_held(heap);
     return GC_OK;
 }
 

@@ -42,6 +42,7 @@ GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
 GC__FN void gc__thread_leave(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__finalizing_forget(thread);
+    gc__asking_look(thread, UINTPTR_MAX);
     gc__heap_lock(heap);
     gc_thread **link = &heap->threads->first;
     while (*link != thread) link = &gc__record(*link)->next;
@@ -199,6 +200,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
               "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
     if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
+    if (gc__is_called_by_asked(thread, "gc_thread_detach", (uintptr_t)__builtin_frame_address(0))) return;
     gc__thread_leave(thread);
 }
 

@@ -45,7 +45,7 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
                    gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
-    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES;
+    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and

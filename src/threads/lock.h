@@ -53,6 +53,27 @@ GC__FN void gc__heap_wait(gc_heap *heap) {
 /* Below this address are the frames of what the caller calls. */
 GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
 
+/* Called by the thread in a function of gc.h with that frame: if the calls of out_of_memory that are noted are not on the stack
+   above it, they were left by longjmp or an exception, and end. */
+GC__FN void gc__asking_look(gc_thread *thread, uintptr_t frame) {
+    gc__thread_record *record = gc__record(thread);
+    if (!record->asking || (record->asking_stack == thread->stack && frame < record->asking_frame)) return;
+    record->asking = 0;
+    __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Whether `function`, which ends the thread's attachment or its heap, is called by out_of_memory, whose caller needs both. */
+GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uintptr_t frame) {
+    if (!thread || !gc__record(thread)->asking) return false;
+    gc__asking_look(thread, frame);
+    if (!gc__record(thread)->asking) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: called by the out_of_memory hook: return from that, or leave it by longjmp or an exception, first",
+             function);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 /* A callback of the collection did not return, so its thread has the locks for ever. */
 GC__FN void gc__collection_was_left(const gc_heap *heap) {
     gc__fatal(&heap->options,

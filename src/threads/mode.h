@@ -15,7 +15,10 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
-    bool asking;                /* it is in out_of_memory */
+    unsigned asking;            /* calls of out_of_memory, each within the one before, as far as is known: see gc__asking_look */
+    uintptr_t asking_frame;     /* below it are the frames of the innermost one */
+    const gc_stack *asking_stack;
+    bool promised;              /* room for the finalizer of the object that is being allocated */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */

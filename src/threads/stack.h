@@ -71,6 +71,8 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
+    GC_ASSERT(!gc__heap_is_locked(thread->heap),
+              "gc_thread_set_mode: called by a hook or callback of a collection or a walk, which runs in its caller's mode");
     if (mode == GC_MODE_PREEMPTIVE) {
         gc__record(thread)->stack_pointer = (char *)thread->registers[GC__SAVED_STACK_POINTER];
         gc__thread_stop(thread);

@@ -1,0 +1,319 @@
+/* At the edge of heap_bytes_max: what is refused is refused by name, and nothing is lost. */
+#ifndef GC_REGION_SHIFT
+#define GC_REGION_SHIFT 18
+#endif
+#define GC_IMPLEMENTATION
+#include "gc.h"
+
+#include "../fixture.h"
+#include "gc_handles.h"
+
+#include <setjmp.h>
+
+#define MIB ((size_t)1 << 20)
+#define SLACK (GC__BESIDE_MORE + 64 * 1024) /* what may be passed by, where a collection may free it */
+
+/* What the heap holds of the system's memory, free regions too, and off-heap bytes. */
+static size_t held(void) {
+    gc_stats now = stats();
+    return now.committed_bytes + now.table_bytes + now.beside_bytes + now.external_bytes;
+}
+
+/* Handles. */
+
+enum { MOST = 2000000 };
+static gc_handle *handles;
+
+static void refused(gc_handle_kind kind, size_t limit) {
+    begin(&(gc_options){.heap_bytes_max = limit});
+    node *n = new_node(7);
+    GC_ROOTS(gc, n);
+    full();
+    size_t made = 0, most = 0;
+    for (; made < MOST && (handles[made] = gc_handle_create(heap, kind, n)) != NULL; made++)
+        if (made % 1000 == 0) most = gc__max(most, held());
+    ok(made > limit / 32 && made < limit / sizeof(void *), "kind %d: of a heap of %zu KiB, %zu handles are made", kind, limit >> 10, made);
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "and then none");
+    has(gc_last_message(), "heap_bytes_max", "by the limit's name");
+    has(gc_last_message(), "handles", "which they have taken: %s", gc_last_message());
+    ok(most <= limit, "%zu KiB are held at most", most >> 10);
+    ok(!gc_handle_duplicate(heap, handles[0]), "no copy either");
+    ok(kind != GC_HANDLE_DEPENDENT || !gc_handle_create_dependent(heap, n, n), "nor a dependent one");
+    is(gc_handle_count(heap, kind), made, "all others exist");
+    size_t whole = 0;
+    for (size_t i = 0; i < made; i++) whole += gc_handle_get(handles[i]) == n;
+    is(whole, made, "with their object");
+    for (size_t i = 0; i < made; i += 2) gc_handle_destroy(heap, handles[i]);
+    ok(gc_handle_create(heap, kind, n), "where some end others can be made");
+    for (size_t i = 0; i < 100 && new_node(i); i++) {}
+    is(n->value, 7, "the object is whole");
+    end();
+}
+
+/* A heap full of garbage, none of which was collected yet: a collection would free it, so handles are made, and the next
+   allocation collects. */
+static void beside_garbage(void) {
+    enum { LIMIT = 8 };
+    begin(&(gc_options){.heap_bytes_max = LIMIT * MIB, .nursery_bytes = LIMIT * MIB});
+    size_t made = 0, most = 0, refusals = 0;
+    for (size_t i = 0; i < 200000; i++) {
+        node *n = new_node(i);
+        if (!n || (i % 2 == 0 && !(handles[made++] = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n)))) refusals++;
+        if (i % 1000 == 0) most = gc__max(most, held());
+    }
+    is(refusals, 0, "%zu handles are made beside garbage", made);
+    ok(most <= LIMIT * MIB + SLACK + LIMIT * MIB / GC__BESIDE_PART, "%zu KiB are held at most", most >> 10);
+    end();
+}
+
+/* Free regions make room. */
+static void beside_free_regions(void) {
+    enum { LIMIT = 8 };
+    begin(&(gc_options){.heap_bytes_max = LIMIT * MIB, .keep_memory = true});
+    for (size_t i = 0; i < 4; i++) new_bytes(LIMIT * MIB / 2);
+    size_t made = 0, most = 0;
+    full();
+    while (made < MOST && (handles[made] = gc_handle_create(heap, GC_HANDLE_STRONG, NULL)) != NULL)
+        if (made++ % 1000 == 0) most = gc__max(most, held());
+    ok(made * sizeof(void *) > LIMIT * MIB / 2, "%zu handles of NULL fill the heap", made);
+    ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
+    end();
+}
+
+/* Finalizers. */
+
+static size_t ended, ended_for;
+static void count_ended(gc_thread *thread, void *object) { (void)thread, ended++, ended_for += ((node *)object)->value; }
+static const gc_finalizer counting = {.finalize = count_ended};
+static const gc_type ended_type = GC_TYPE_FINALIZED(node, counting, left, right);
+
+static void registered(void) {
+    enum { LIMIT = 4 };
+    begin(&(gc_options){.heap_bytes_max = LIMIT * MIB});
+    node *n = new_node(1), *before = n;
+    GC_ROOTS(gc, n);
+    full();
+    before = n;
+    size_t made = 0, most = 0;
+    gc_result result;
+    for (; (result = gc_finalizer_register(gc, n, &counting)) == GC_OK && made < MOST; made++)
+        if (made % 1000 == 0) most = gc__max(most, held());
+    is(result, GC_ERROR_HEAP_FULL, "registering a finalizer %zu times fails at last", made);
+    has(gc_last_message(), "heap_bytes_max", "by the limit's name");
+    ok(made * 4 * 2 * sizeof(void *) > LIMIT * MIB / 2, "when lists fill most of the heap");
+    ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
+    ok(n == before, "nothing was collected");
+    ended = 0, n = NULL;
+    full();
+    gc_finalizers_run(gc, SIZE_MAX);
+    is(ended, made, "each that was registered runs");
+    end();
+}
+
+/* Objects of a type that has one: there allocation fails, after it has collected and asked the host. */
+static size_t asked;
+static bool count_asked(void *host, size_t bytes, const char *message) { return (void)host, (void)bytes, (void)message, asked++, false; }
+
+static void finalized_types(void) {
+    enum { LIMIT = 4 };
+    begin(&(gc_options){.heap_bytes_max = LIMIT * MIB, .out_of_memory = count_asked});
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    size_t made = 0, most = 0, failed = 0;
+    ended = asked = 0;
+    while (failed < 3) {
+        node *n = (node *)gc_new(gc, &ended_type);
+        if (n) gc_store(gc, &n->left, list), list = n;
+        if (made++ % 1000 == 0) most = gc__max(most, held());
+        if (n) continue;
+        made--, failed++, list = NULL;
+        is(asked, failed, "out_of_memory is called when %zu objects with finalizers were made", made);
+        is(gc_last_result(), GC_ERROR_HEAP_FULL, "then none is");
+        for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+        is(ended, made, "each is finalized");
+    }
+    ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
+    is(heap->finalizers->promised, 0, "no promise is left");
+    end();
+}
+
+static bool release(intptr_t value) { return (void)value, true; }
+GC_SAFE_HANDLE_KIND(descriptor, release, gc_safe_handle_invalid_if_minus_one);
+
+static void safe_handles(void) {
+    begin(&(gc_options){.heap_bytes_max = 4 * MIB});
+    vector *keep = new_vector(100000);
+    GC_ROOTS(gc, keep);
+    size_t made = 0;
+    for (descriptor d; (d = descriptor_new(gc, 3, true)).safe; made++) gc_store(gc, &keep->items[made], d.safe);
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "%zu safe handles fill the heap", made);
+    is(heap->finalizers->promised, 0, "no promise is left");
+    end();
+}
+
+/* Off-heap bytes. */
+
+static void external(void) {
+    enum { LIMIT = 8 };
+    begin(&(gc_options){.heap_bytes_max = LIMIT * MIB, .keep_memory = true});
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    for (size_t i = 0; i < 4; i++) new_bytes(LIMIT * MIB / 2);
+    full();
+    size_t added = 0, most = 0, step = 100000;
+    for (; gc_external_add(gc, n, (ptrdiff_t)step) == GC_OK; added += step) most = gc__max(most, held());
+    ok(added > LIMIT * MIB / 10 * 8, "%zu KiB are added beside free regions", added >> 10);
+    ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
+    end();
+}
+
+/* out_of_memory is left, as an interpreter does that raises an exception of its own. */
+
+static jmp_buf caught;
+static unsigned leaves;
+static bool leave(void *host, size_t bytes, const char *message) {
+    (void)host, (void)bytes, (void)message;
+    leaves++;
+    longjmp(caught, 1);
+}
+
+static void fill_all(vector *table, const gc_type *type) {
+    GC_ROOTS(gc, table);
+    for (size_t i = 0;; i = (i + 1) % table->header.length) {
+        node *n = (node *)gc_new(gc, type);
+        if (!n) return;
+        n->left = (node *)table->items[i];
+        gc_store(gc, &table->items[i], n);
+    }
+}
+
+__attribute__((noinline)) static void deeper(vector *table, size_t depth, const gc_type *type) {
+    volatile char room[512];
+    room[0] = 1;
+    if (depth)
+        deeper(table, depth - 1, type);
+    else
+        fill_all(table, type);
+    room[1] = room[0];
+}
+
+static void left(bool deep) {
+    begin(&(gc_options){.heap_bytes_max = 4 * MIB, .out_of_memory = leave, .verify = GC_VERIFY_AFTER});
+    vector *table = new_vector(100);
+    GC_ROOTS(gc, table);
+    leaves = 0;
+    volatile unsigned rounds = 0;
+    gc_frame *frames = gc_frames_mark(gc);
+    for (; rounds < 20; rounds++) {
+        if (!setjmp(caught)) deeper(table, deep ? 2 * rounds : 40 - 2 * rounds, rounds % 2 ? &ended_type : &node_type);
+        gc_frames_restore(gc, frames);
+        if (leaves != rounds + 1) break;
+        if (rounds % 3) continue;
+        for (size_t i = 0; i < table->header.length; i++) gc_store(gc, &table->items[i], NULL);
+        for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+    }
+    is(rounds, 20, "out_of_memory is left %u times, %s in the stack", leaves, deep ? "deeper and deeper" : "less and less deep");
+    is(heap->finalizers->promised, 0, "no promise is left");
+    for (size_t i = 0; i < table->header.length; i++) gc_store(gc, &table->items[i], NULL);
+    for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+    size_t made = 0;
+    for (; made < 10000 && new_node(made); made++) {}
+    is(made, 10000, "the thread can allocate");
+    is(heap->threads->asking, 0, "and counts as asking no more");
+    end();
+    ok(true, "the heap can be destroyed");
+}
+
+static void (*in_hook)(void);
+static bool call_in_hook(void *host, size_t bytes, const char *message) { return (void)host, (void)bytes, (void)message, in_hook(), false; }
+static void destroy(void) { gc_heap_destroy(heap); }
+static void detach(void) { gc_thread_detach(gc); }
+
+static void ends_in_hook(void *what) {
+    in_hook = *(void (**)(void))what;
+    begin(&(gc_options){.heap_bytes_max = 4 * MIB, .out_of_memory = call_in_hook});
+    vector *table = new_vector(100);
+    GC_ROOTS(gc, table);
+    fill_all(table, &node_type);
+    puts(gc_last_message());
+    fflush(stdout);
+    _exit(gc_last_result() == GC_ERROR_HEAP_FULL ? 0 : 1);
+}
+
+static void refused_in_hook(void) {
+    static void (*calls[])(void) = {destroy, detach};
+    static char output[4000];
+    for (size_t i = 0; i < 2; i++) {
+        is(tap_child(ends_in_hook, &calls[i], output, sizeof output), GC_DEBUG >= 1 ? 256 + 6 : 0, "%s in out_of_memory is refused",
+           i ? "gc_thread_detach" : "gc_heap_destroy");
+        if (GC_DEBUG >= 1 && !i) has(output, "called by the out_of_memory hook", "by name: %s", output);
+    }
+}
+
+/* What GC_DEBUG asserts. */
+
+static node *within;
+static void make_handle(size_t back) { gc_handle_create(heap, GC_HANDLE_WEAK, (char *)within + back); }
+static void young_interior(void) { make_handle(offsetof(node, value)); }
+static void young_field(void) { make_handle(offsetof(node, left)); }
+static void old_interior(void) { age(&within, 2), make_handle(offsetof(node, value)); }
+static void odd(void) { make_handle(1); }
+static void dependent_interior(void) { age(&within, 1), gc_handle_create_dependent(heap, within, &within->right); }
+static void set_interior(void) { age(&within, 1), gc_handle_set(gc_handle_create(heap, GC_HANDLE_STRONG, within), &within->right); }
+static void large_interior(void) { gc_handle_create(heap, GC_HANDLE_WEAK, new_bytes(GC_LARGE_BYTES + 1)->items); }
+static void stale(void) {
+    node *n = within;
+    for (int i = 0; i < 3; i++) compact();
+    gc_handle_create(heap, GC_HANDLE_WEAK, n);
+}
+static void change_mode(void) { gc_collect(heap, 2, GC_COLLECT_BLOCKING); }
+
+static void mode_in_hook(void *host, const gc_collection *collection) { (void)host, (void)collection, gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE); }
+
+static void misuse(void *what) {
+    begin(&(gc_options){.collection_end = *(void (**)(void))what == change_mode ? mode_in_hook : NULL});
+    gc_roots_add(heap, &within, 1, 0);
+    within = new_node(3);
+    node *n = new_node(4);
+    gc_store(gc, &within->left, n);
+    (*(void (**)(void))what)();
+}
+
+static void asserted(void) {
+    static const struct {
+        void (*call)(void);
+        const char *name, *says;
+    } cases[] = {
+        {young_interior, "a young object's inside in a handle", "no object begins there"},
+        {young_field, "its field", "no object begins there"},
+        {odd, "an odd address", "no object begins there"},
+        {old_interior, "an old object's inside", "no object begins there"},
+        {dependent_interior, "as a dependent", "no object begins there"},
+        {set_interior, "by gc_handle_set", "no object begins there"},
+        {large_interior, "a large object's inside", "no object begins there"},
+        {stale, "an address where no object is any more", "no object begins there"},
+        {change_mode, "gc_thread_set_mode in a hook", "gc_thread_set_mode: called by a hook"},
+    };
+    static char output[4000];
+    for (size_t i = 0; GC_DEBUG >= 1 && i < sizeof cases / sizeof *cases; i++) {
+        is(tap_child(misuse, (void *)(uintptr_t)&cases[i].call, output, sizeof output), 256 + 6, "%s is asserted", cases[i].name);
+        has(output, cases[i].says, "by name");
+    }
+}
+
+int main(void) {
+    asserted();
+    handles = (gc_handle *)calloc(MOST, sizeof *handles);
+    refused_in_hook();
+    for (int k = 0; k < GC_HANDLE_KINDS; k++) refused((gc_handle_kind)k, k % 2 ? 2 * MIB : 5 * MIB);
+    beside_garbage();
+    beside_free_regions();
+    registered();
+    finalized_types();
+    safe_handles();
+    external();
+    left(true);
+    left(false);
+    free(handles);
+    return done();
+}
