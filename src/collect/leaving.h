@@ -88,6 +88,37 @@ GC__FN unsigned gc__leaving_percent(const gc__region *region) {
     return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
 }
 
+/* Puts chosen regions behind the first one of the list that was not chosen, so that the last collection need not look for them:
+   a list grows at its begin. Searches for holes go on behind them. */
+GC__FN void gc__leaving_move(gc_heap *heap, unsigned most, size_t budget) {
+    gc__region **link = &heap->regions[2], *chosen = NULL, *last = NULL, *before = NULL, *region;
+    while ((region = *link) != NULL) {
+        unsigned percent = gc__leaving_percent(region);
+        if (percent > most || percent >= GC__LEAVING_DENSE || (percent == most && region->live_bytes > budget)) {
+            if (!before) before = region;
+            link = &region->next;
+            continue;
+        }
+        if (percent == most) budget -= region->live_bytes;
+        if (heap->cycle->cursors[2] == region) heap->cycle->cursors[2] = region->next;
+        if (heap->old_unlisted == region) heap->old_unlisted = region->next;
+        *link = region->next;
+        region->next = chosen;
+        chosen = region;
+        if (!last) last = region;
+        region->leaving = true;
+        region->stays = false;
+        region->notes = 0;
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
+    }
+    heap->marker->leaving_begin = chosen;
+    heap->marker->leaving_behind = before;
+    if (!chosen) return;
+    link = before ? &before->next : &heap->regions[2];
+    last->next = *link;
+    *link = chosen;
+}
+
 /* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
 GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
@@ -96,26 +127,20 @@ GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
         bytes[gc__leaving_percent(region)] += region->live_bytes;
     for (; most < GC__LEAVING_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];
-    for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        unsigned percent = gc__leaving_percent(region);
-        if (percent > most || percent >= GC__LEAVING_DENSE || (percent == most && region->live_bytes > budget)) continue;
-        if (percent == most) budget -= region->live_bytes;
-        region->leaving = true;
-        region->stays = false;
-        region->notes = 0;
-        gc__region_set_rank(region, gc__region_age(heap, region), true);
-    }
+    gc__leaving_move(heap, most, budget);
 }
 
 /* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
    must not follow them there. */
 GC__FN gc__region *gc__leaving_condemn(gc_heap *heap, gc__region *condemned) {
-    gc__region **link = &heap->regions[2], *region;
-    while ((region = *link) != NULL) {
-        bool leaves = region->leaving && !region->stays && !region->pinned;
-        if (region->leaving) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        region->leaving = leaves;
+    gc__region *behind = heap->marker->leaving_behind, **link = behind ? &behind->next : &heap->regions[2], *region;
+    bool any = heap->marker->leaving_begin != NULL;
+    while (any && *link != heap->marker->leaving_begin) link = &(*link)->next; /* if all were chosen, and others have come */
+    while (any && (region = *link) != NULL && region->leaving) {
+        bool leaves = !region->stays && !region->pinned;
+        gc__region_set_rank(region, gc__age_of(heap, 2), true);
         if (!leaves) {
+            region->leaving = false;
             link = &region->next;
             continue;
         }

@@ -16,6 +16,7 @@
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
+#define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
 #define GC__LOG_CHUNK ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
@@ -356,6 +357,38 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     return opened;
 }
 
+/* A walk through the regions of generation 2 that are not condemned, in the order of addresses: then their memory comes in time,
+   and the list that is made of them is in that order, too. In the order in which they were taken each is waited for, 30 ns. A
+   heap that has few of the process's regions goes by its list. */
+typedef struct gc__old_walk {
+    const gc_heap *heap;
+    gc__region *region, *end; /* the next one; in the table, unless `end` is NULL */
+} gc__old_walk;
+
+GC__FN gc__old_walk gc__old_begin(const gc_heap *heap) {
+    size_t used = gc__regions_used();
+    gc__region *regions = gc__the_arena.regions;
+    gc__old_walk by_list = {heap, heap->regions[2], NULL}, by_table = {heap, regions, regions + used};
+    return heap->held_regions >= used / GC__WALK_PART ? by_table : by_list;
+}
+
+/* The walk goes on before the caller puts the region into another list. NULL: that was all. */
+GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
+    gc__region *region = walk->region;
+    if (!walk->end) {
+        walk->region = region ? region->next : NULL;
+        return region;
+    }
+    for (; region < walk->end; region++) {
+        bool has_objects = region->kind == GC__SMALL || region->kind == GC__LARGE;
+        if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || !has_objects || region->verdict) continue;
+        walk->region = region + 1;
+        return region;
+    }
+    walk->region = region;
+    return NULL;
+}
+
 /* A cycle begins with the collection that runs, which has not condemned anything yet. */
 GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -377,8 +410,11 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_old_bytes = heap->generation_bytes[2];
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
+    marker->leaving_begin = NULL;
     heap->old_unsettled = NULL;
-    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+    gc__old_walk walk = gc__old_begin(heap);
+    marker->provided_end = walk.end ? gc__regions_used() : 0;
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
         gc__region_settle(region);
         region->unscanned = 0;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
@@ -490,6 +526,19 @@ GC__FN void gc__marker_hand_bits_over(gc__region *region) {
         gc__region_set_beside(region);
     region->cycle_bytes = 0;
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+}
+
+/* Both, for all regions of generation 2 but those that leave. Returns `condemned` with them. */
+GC__FN gc__region *gc__marker_condemn_old(gc_heap *heap, gc__region *condemned) {
+    gc__old_walk walk = gc__old_begin(heap);
+    heap->regions[2] = NULL;
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
+        gc__marker_condemn(heap, region);
+        gc__marker_hand_bits_over(region);
+        region->next = condemned;
+        condemned = region;
+    }
+    return condemned;
 }
 
 /* Whether what lives of the object's region is copied, and scanned then. */

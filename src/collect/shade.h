@@ -68,6 +68,8 @@ typedef struct gc__marker {
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
+    gc__region *leaving_begin;    /* the first of the leaving regions, which follow one another in their list; NULL: none */
+    gc__region *leaving_behind;   /* what they follow; NULL: they were all that there was */
     uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
     uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
     unsigned fifo_next, next_next; /* count up */
@@ -76,6 +78,8 @@ typedef struct gc__marker {
     size_t began_old_bytes;       /* what generation 2 held then */
     size_t grown_bytes;           /* by how much that grew during the last marking, or would have if nobody had waited */
     uint64_t began_ns, waited_ns; /* when it began; how long mutators have waited for it */
+    uint64_t late_ns;             /* by how much later than they had asked for they were woken lately */
+    size_t provided, provided_end; /* regions below this number have memory for the marker's bits, and those below that should */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
     gc_reason reason;             /* of that collection */
     bool gives_back;              /* memory is left to give back to the system; atomic */

@@ -52,20 +52,29 @@ GC__FN uint8_t gc__youth(uintptr_t ref) {
     return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
 }
 
+/* Sets the entries of a region in the verdict table; most are of one, for which a call would take longer than the rest. */
+GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
+    uint8_t *first = GC__VERDICTS + (region->base >> GC_REGION_SHIFT);
+    if (GC__LIKELY(region->span == 1))
+        *first = (uint8_t)entry;
+    else
+        memset(first, entry, region->span);
+}
+
 /* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
 GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
-    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), entry, region->span);
+    gc__region_set_entries(region, entry);
 }
 
 /* The verdict is GC__MARK, and the marker's bits are the region's mark bits. */
 GC__FN void gc__region_set_beside(gc__region *region) {
     __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
-    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__MARK | GC__VERDICT_BESIDE, region->span);
+    gc__region_set_entries(region, GC__MARK | GC__VERDICT_BESIDE);
 }
 
 /* The verdict is GC__MOVE, and the objects are elsewhere already. */
 GC__FN void gc__region_set_packed(const gc__region *region) {
-    memset(GC__VERDICTS + (region->base >> GC_REGION_SHIFT), GC__VERDICT_PACKED, region->span);
+    gc__region_set_entries(region, GC__VERDICT_PACKED);
 }

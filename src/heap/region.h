@@ -25,25 +25,16 @@ enum {
 #define GC__VERDICT_PACKED (GC__VERDICT_BESIDE | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
-   say otherwise. */
+   say otherwise. The pauses that begin and end a marking beside mutators go through all old regions, and wait for memory there:
+   what they need is in the first 64 bytes, which is a line of the cache. */
 typedef struct gc__region {
     gc_heap *heap; /* written under the arena's lock; atomic for threads that neither hold it nor use this heap */
     uintptr_t base;
-    uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
-    uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
-    uintptr_t hole;              /* the search for holes goes on here */
-    uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     struct gc__region *next;     /* in its list */
-    size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
-    struct gc__region *previous; /* in the list of free regions */
     size_t live_bytes;           /* bytes of objects that the last trace found alive, and of those copied in since */
-    size_t cycle_bytes;  /* the same of the marking that goes on beside mutators */
-    size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
-    uint64_t condemned;  /* number of the last collection that condemned it */
-    uint32_t span;       /* a large object's number of regions */
-    uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
-    uint32_t notes;      /* slots that are noted because they referred to this leaving region: marker's lock */
-    uint8_t kind;        /* arena lock while no heap has the region */
+    size_t cycle_bytes;          /* the same of the marking that goes on beside mutators */
+    uint32_t span;               /* a large object's number of regions */
+    uint8_t kind;                /* arena lock while no heap has the region */
     uint8_t generation;
     uint8_t target; /* during a collection: the generation its survivors will be in */
     uint8_t verdict;
@@ -51,17 +42,28 @@ typedef struct gc__region {
     bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
     uint8_t unscanned; /* what the marking beside mutators has left there: GC__UNSCANNED and others; atomic */
-    bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
     bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
-    uint8_t beside;  /* GC__BESIDE or GC__SETTLING: its mark bits are in gc__cycle_marks; else 0; atomic */
     bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
+    uint8_t beside;  /* GC__BESIDE or GC__SETTLING: its mark bits are in gc__cycle_marks; else 0; atomic */
+    bool sparing;    /* its first part is not populated: a small heap may need no more */
+    bool is_packed_into; /* during a collection: objects of packed regions were copied there */
     bool accessible; /* this and the next: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
-    bool is_packed_into; /* during a collection: objects of packed regions were copied there */
-    uintptr_t *packed;   /* the same: for each 512 bytes, where the first object has gone; NULL: the region is not packed */
-} gc__region;
+    uintptr_t hole;              /* the search for holes goes on here */
+    uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
+    uint64_t condemned;          /* number of the last collection that condemned it */
+    uintptr_t *packed;           /* during a collection: for each 512 bytes, where the first object has gone; NULL: the region is
+                                    not packed */
+    uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
+    uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
+    size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
+    struct gc__region *previous; /* in the list of free regions */
+    size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
+    uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
+    uint32_t notes;      /* slots that are noted because they referred to this leaving region: marker's lock */
+} __attribute__((aligned(64))) gc__region;
 
 typedef struct gc__arena {
     gc__lock lock;

@@ -126,6 +126,15 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     return false;
 }
 
+/* The number of a region whose part of the marker's bits should be provided, or SIZE_MAX: as many follow as have theirs in the
+   same huge page. If the marker met them first, it would wait for that while a collection waits for it. Marker's lock held. */
+GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
+    size_t number = heap->marker->provided;
+    if (!heap->marking || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
+    heap->marker->provided += GC__STOCK_AHEAD;
+    return number;
+}
+
 GC__FN void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
@@ -136,9 +145,11 @@ GC__FN void gc__marker_thread(void *context) {
         bool more = true, marks = false;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
-            more = gc__marker_turn(heap, GC__MARKING_STEPS);
+            size_t number = gc__marker_unprovided(heap);
+            if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
             marks = more && heap->marking;
             gc__lock_release(&marker->lock);
+            if (number != SIZE_MAX) gc__stock_provide_table(GC__SIDE_CYCLE_MARKS, number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
@@ -290,18 +301,13 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     gc__phase_note(heap, GC_PHASE_REMARK);
     gc__old_holes_forget(heap);
     gc__marker_finish(heap);
-    for (const gc__region *region = condemned; region; region = region->next)
+    for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
+        gc__marker_hand_bits_over(region);
+    }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
-    while (heap->regions[2]) {
-        gc__region *region = heap->regions[2];
-        heap->regions[2] = region->next;
-        gc__marker_condemn(heap, region);
-        region->next = condemned;
-        condemned = region;
-    }
-    gc__each_condemned(worker, condemned, gc__marker_hand_bits_over);
+    condemned = gc__marker_condemn_old(heap, condemned);
     worker->beyond = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
@@ -348,13 +354,17 @@ GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
     return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
 }
 
-/* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. */
+/* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. The system wakes it
+   late, by 60 us, or by 500 where other programs run: so much less is asked for. */
 GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     gc__marker *marker = heap->marker;
-    uint64_t start = gc__os_now_ns();
+    uint64_t start = gc__os_now_ns(), asked = gc__max(ns - gc__min(ns, marker->late_ns), ns / 16);
     __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, ns);
-    marker->waited_ns += gc__os_now_ns() - start;
+    if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, asked);
+    uint64_t took = gc__os_now_ns() - start;
+    uint64_t late = gc__min(took - gc__min(took, asked), ns);
+    marker->late_ns = (7 * marker->late_ns + late) / 8;
+    marker->waited_ns += took;
     return start;
 }
 
