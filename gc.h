@@ -11443,12 +11443,12 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 
 /* Whether packing regions makes room for `bytes`, and not too little for its time. */
 GC__FN bool gc__is_worth_packing(const gc_heap *heap, size_t bytes) {
-    size_t holes = 0, least = gc__max(bytes, gc__bytes_in_use(heap) / GC__PACK_WORTH);
+    size_t holes = 0, used = 0;
     bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
-            if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes;
-    return moves && gives && holes >= least;
+            if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;
+    return moves && gives && holes >= gc__max(bytes, used / GC__PACK_WORTH);
 }
 
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
@@ -11689,7 +11689,7 @@ GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) 
     heap->cycle->evacuate_tightly = gc__is_tight(heap);
     heap->cycle->studded = gc__is_studded(heap, generation, compacting);
     if (heap->cycle->packs) return;
-    if (generation == 2 && !compacting && gc__is_one_region(heap)) {
+    if (generation == 2 && !compacting && !heap->cycle->all_holes && gc__is_one_region(heap)) {
         heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
         return;
     }

@@ -335,7 +335,7 @@ GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes) {
         if (!fits) gc__beside_fail(heap);
     }
     if (fits) gc__count(&heap->beside_bytes, bytes);
-    if (locked && fits) gc__heap_note_held(heap);
+    if (locked) gc__heap_note_held(heap);
     if (locked) gc__heap_unlock(heap);
     return fits;
 }

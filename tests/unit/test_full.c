@@ -53,16 +53,23 @@ static void refused(gc_handle_kind kind, size_t limit) {
 /* A heap full of garbage, none of which was collected yet: a collection would free it, so handles are made, and the next
    allocation collects. */
 static void beside_garbage(void) {
-    enum { LIMIT = 8 };
+    enum { LIMIT = 8, ROUNDS = 20 };
     begin(&(gc_options){.heap_bytes_max = LIMIT * MIB, .nursery_bytes = LIMIT * MIB});
     size_t made = 0, most = 0, refusals = 0;
-    for (size_t i = 0; i < 200000; i++) {
-        node *n = new_node(i);
-        if (!n || (i % 2 == 0 && !(handles[made++] = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n)))) refusals++;
-        if (i % 1000 == 0) most = gc__max(most, held());
+    for (size_t round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < MIB / sizeof(node); i++) new_node(i);
+        ptrdiff_t left = (ptrdiff_t)gc__bytes_left(heap) - 1000;
+        gc_heap_external_add(heap, left);
+        for (size_t i = 0; i < GC__HANDLE_PLACES; i++) refusals += !(handles[made++] = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL));
+        most = gc__max(most, held());
+        gc_heap_external_add(heap, -left);
     }
     is(refusals, 0, "%zu handles are made beside garbage", made);
     ok(most <= LIMIT * MIB + SLACK + LIMIT * MIB / GC__BESIDE_PART, "%zu KiB are held at most", most >> 10);
+    full();
+    gc_heap_external_add(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
+    while (gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL)) {}
+    ok(held() <= LIMIT * MIB, "where there is none, the limit holds");
     end();
 }
 
@@ -164,6 +171,22 @@ static void external(void) {
     for (; gc_external_add(gc, n, (ptrdiff_t)step) == GC_OK; added += step) most = gc__max(most, held());
     ok(added > LIMIT * MIB / 10 * 8, "%zu KiB are added beside free regions", added >> 10);
     ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
+    end();
+}
+
+/* All but one region is taken by off-heap bytes: its holes are memory, those between objects that live too. */
+static void one_region(size_t size) {
+    begin(&(gc_options){.heap_bytes_max = 32 * GC_REGION_BYTES});
+    size_t count = 0, more = 0;
+    vector *keep = new_vector(GC_LARGE_BYTES / sizeof(void *) - 4); /* in that region, too */
+    GC_ROOTS(gc, keep);
+    gc_heap_external_add(heap, (ptrdiff_t)(gc__bytes_left(heap) - GC_REGION_BYTES / 8));
+    for (bytes *b; count < keep->header.length && (b = new_bytes(size - sizeof *b)) != NULL; count++) gc_store(gc, &keep->items[count], b);
+    ok(count * size + size + GC_LARGE_BYTES > GC_REGION_BYTES / 8 * 7, "%zu objects of %zu bytes fill %zu regions", count, size, (size_t)stats().regions);
+    for (size_t i = 0; i < count; i += 2) gc_store(gc, &keep->items[i], NULL);
+    for (bytes *b; more < count && (b = new_bytes(2 * size - sizeof *b)) != NULL; more += 2) gc_store(gc, &keep->items[more], b);
+    ok(more + 2 >= count / 2, "when every second has died, %zu of twice the size have room", more / 2);
+    is(stats().regions, 1, "in one region");
     end();
 }
 
@@ -312,6 +335,8 @@ int main(void) {
     finalized_types();
     safe_handles();
     external();
+    one_region(80);
+    one_region(1000);
     left(true);
     left(false);
     free(handles);
