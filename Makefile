@@ -26,7 +26,7 @@ build/objects/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) $(gc_level) -I. -c $< -o $@
 # Each of these compiles all of gc.h, so they are compiled by the level that takes half the time.
-$(patsubst examples/%.c,build/objects/examples/%.o,$(wildcard examples/*.c examples/profile/*.c examples/llvm/*.c)): gc_level := -O1
+$(patsubst examples/%.c,build/objects/examples/%.o,$(wildcard examples/*.c examples/profile/*.c examples/llvm/*.c) examples/jit/run.c examples/ladder/collector.c): gc_level := -O1
 $(single_file_examples): build/examples/%: build/objects/examples/%.o
 build/examples/scheme: $(scheme_objects)
 $(examples):
@@ -73,7 +73,6 @@ optimized := test_code_% test_dac_stops test_stacks
 $(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter $(optimized),$$*),-O1,-O0),$(test_sources)))
 $(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
-$(eval $(call variant,gcc-sanitize,gcc,-Isrc -DGC_DEBUG=2 $(sanitize),-O1,,$(filter-out $(own_gc),$(test_sources))))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize),-O1,clang -O0,$(test_sources)))
 
 # Tests of threads with ThreadSanitizer, which scripts run.
@@ -84,9 +83,15 @@ test_programs := $(tested_programs)
 tests/random/threads.t: $(patsubst %,build/tests/tsan/test_%,heaps profile_threads code_registry code_threads)
 tests/compile/finalizers.t: $(patsubst %,build/tests/tsan/test_%,safe_handle finalizer_ends claims)
 
+# The other compiler's sanitizers, with regions of the usual size and the barriers' assembly: the same cases, so make soak has them.
+plain_programs := $(test_programs)
+test_programs :=
+$(eval $(call variant,gcc-sanitize,gcc,-Isrc -DGC_DEBUG=2 $(sanitize),-O1,,$(filter-out $(own_gc),$(test_sources))))
+soak_programs := $(test_programs)
+test_programs := $(plain_programs)
+
 # The quick variant: with checks, and with small regions, since most tests take less time then. Tests with a configuration of their
 # own take longest to compile, so only that of handles is among them, which no other test covers.
-plain_programs := $(test_programs)
 $(eval $(call variant,quick,$(CC),-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O1,$(CC) -O1,$(test_sources)))
 left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) %/test_barrier_forms
 quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
@@ -120,7 +125,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include packaging/standalone.mk
 -include tools/inspect/inspect.mk
 
-.PHONY: all help demo quick quick-programs test test-programs soak fuzz headers api format clean
+.PHONY: all help demo quick quick-programs test test-programs soak soak-programs fuzz headers api format clean
 
 all: $(examples) ## build the examples
 
@@ -151,13 +156,16 @@ quick: ## run the tests that show most in the least time: ten seconds after a ch
 
 test-programs: $(wanted)
 
-test: ## run every test (about 17 minutes on two quiet cores); with CASE=name only those with `name` in their names
+soak-programs: $(soak_programs)
+
+test: ## run every test (about 16 minutes on two quiet cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' --timer $(wanted)
 
-soak: ## ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
-	@$(MAKE) --no-print-directory -j$(JOBS) random-programs
+soak: ## the unit tests with gcc's sanitizers, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
+	@$(MAKE) --no-print-directory -j$(JOBS) random-programs soak-programs
+	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' $(soak_programs)
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
 
