@@ -7418,7 +7418,8 @@ GC__FN int gc__condemned_first(const gc_heap *heap) {
 
 
 GC__FN uintptr_t gc__stack_ref(const gc_value_stack *stack, uintptr_t at) {
-    return gc__slot_decode(*(gc_word *)at, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
+    uintptr_t word = __atomic_load_n((const gc_word *)at, __ATOMIC_RELAXED); /* another worker may be updating it */
+    return gc__slot_decode(word, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
 }
 
 /* A mark in the stack, whose memory may have changed since it was made. */
@@ -9734,13 +9735,15 @@ GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_en
 GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
-    uintptr_t from = gc__stack_begin(stack, gc__roots_generation(worker->heap)), top = (uintptr_t)stack->top;
+    uintptr_t top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__owner_waits(worker);
-    if (many) gc__lock_take(&worker->crew->space);
+    if (many) gc__lock_take(&worker->crew->space); /* two workers may have marked the same owner */
+    uintptr_t from = gc__stack_begin(stack, gc__roots_generation(worker->heap));
     gc__stack_settle(stack, from, part->frame);
+    unsigned youth = gc__stack_youth(stack);
     if (many) gc__lock_release(&worker->crew->space);
-    if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + gc__stack_youth(stack)))
+    if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + youth))
         gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
         GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);

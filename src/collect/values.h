@@ -10,7 +10,8 @@
 #include "../heap/rank.h"
 
 GC__FN uintptr_t gc__stack_ref(const gc_value_stack *stack, uintptr_t at) {
-    return gc__slot_decode(*(gc_word *)at, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
+    uintptr_t word = __atomic_load_n((const gc_word *)at, __ATOMIC_RELAXED); /* another worker may be updating it */
+    return gc__slot_decode(word, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
 }
 
 /* A mark in the stack, whose memory may have changed since it was made. */

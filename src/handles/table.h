@@ -114,7 +114,8 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     if (region->kind == GC__LARGE) return address == region->base;
     if (region->kind != GC__SMALL || address % sizeof(gc_word)) return false;
     gc_word word = GC__WORD(address);
-    if (region->linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
+    bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be making it so */
+    if (linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
     gc__region_settle(region);
     return gc__mark_get(address);
 }

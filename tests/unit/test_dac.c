@@ -151,6 +151,17 @@ static void test_first_thread_ended(unsigned flags) {
     stop(pid);
 }
 
+/* What the system says that the process does: 'D' while it waits in the kernel. */
+static char state_of(pid_t pid) {
+    char name[40], state = 0;
+    snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(name, "r");
+    if (!file) return 0;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1) state = 0;
+    fclose(file);
+    return state;
+}
+
 /* Nothing stops a thread that waits for a child of vfork. It must go on behind that as if nobody had tried. */
 static void test_thread_in_kernel(void) {
     char byte = 'x';
@@ -163,7 +174,7 @@ static void test_thread_in_kernel(void) {
         if (write(after[1], "x", 1) != 1) _exit(1);
         for (;;) pause();
     }
-    usleep(200000);
+    for (int wait = 0; wait < 20000 && state_of(pid) != 'D'; wait++) usleep(1000);
     gc_dac *dac = gc_dac_open_process(pid, GC_DAC_STOP);
     has(gc_dac_message(dac), "waits in the kernel", "a thread that waits for a child of vfork");
     gc_dac_close(dac);

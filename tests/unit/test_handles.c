@@ -435,12 +435,11 @@ static void other_threads(void) {
                                   : gc_handle_create_dependent(heap, kept, n);
         }
     n = NULL;
-    running = THREADS;
+    running = THREADS, collected = 0;
     for (size_t t = 0; t < THREADS; t++) {
         d[t] = (destroyer){.handles = handles[t], .attached = t == 1};
         if (pthread_create(&d[t].thread, NULL, destroy_and_create, &d[t]) != 0) abort();
     }
-    collected = 0;
     for (int i = 0; __atomic_load_n(&running, __ATOMIC_SEQ_CST); i++) {
         gc_handle h = gc_handle_create_dependent(heap, kept, new_node(5));
         gc_collect(heap, i % 3, i % 5 ? 0 : GC_COLLECT_COMPACTING);

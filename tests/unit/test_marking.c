@@ -1255,7 +1255,10 @@ static void ends_when_idle(void) {
     ok(finished() == before + 1 && ended_by == gc__os_self(), "or at a safe point of a program that does not allocate");
     leave_garbage();
     before = finished();
-    usleep(500000);
+    bool *asked = &heap->threads->asked;
+    for (int i = 0; i < 20000 && !__atomic_load_n(asked, __ATOMIC_RELAXED); i++) usleep(1000);
+    ok(__atomic_load_n(asked, __ATOMIC_RELAXED), "when it is done a thread is asked to end it");
+    usleep(50000);
     is(finished(), before, "not while a thread may hold references");
     for (int i = 0; i < 2000; i++) new_node(1);
     is(finished(), before + 1, "or at the next allocation, long before the nursery is spent");
