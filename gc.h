@@ -1757,6 +1757,9 @@ GC__FN size_t gc__os_container_bytes(void);
 
 /* Asks for larger pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
+/* The size of such pages, and the opposite: the system is not to make one of what is left of one. */
+#define GC__HUGE_PAGE_BYTES ((size_t)2 << 20)
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes);
 /* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to, perhaps for more: what is
@@ -2007,6 +2010,11 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {
     uintptr_t page = gc__os_page_bytes(), start = ((uintptr_t)address + page - 1) & ~(page - 1);
     gc__os_advise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
+}
+
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, MADV_NOHUGEPAGE);
 }
 
 GC__FN void gc__os_populate(void *address, size_t bytes) {
@@ -3792,8 +3800,9 @@ typedef struct gc__region {
     uint8_t beside;  /* GC__BESIDE or GC__SETTLING: its mark bits are in gc__cycle_marks; else 0; atomic */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool is_packed_into; /* during a collection: objects of packed regions were copied there */
-    bool accessible; /* this and the next: as `kind` */
+    bool accessible; /* this and the next two: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
+    bool populated;  /* the system has provided all of its memory, perhaps, though nothing was written there */
     uintptr_t hole;              /* the search for holes goes on here */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
@@ -3821,6 +3830,8 @@ typedef struct gc__arena {
     size_t used;      /* regions below this number have been in use; atomic, written under the lock */
     size_t free_from; /* every region below this number has a heap: lock */
     size_t heaps;     /* number of heaps that exist or are being created: lock */
+    size_t huge_waits; /* how many times no huge page is asked for now, and how many the last slow one has cost: lock */
+    size_t huge_paid;
 } gc__arena;
 
 /* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
@@ -3830,7 +3841,7 @@ static uint64_t *gc__cycle_marks;
 #define GC__BESIDE 1
 #define GC__SETTLING 2 /* a thread moves them */
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -3908,6 +3919,9 @@ GC__FN const char *gc__supply_refusal(size_t bytes) {
 /* Advice that is the host's to give for its own memory. */
 GC__FN void gc__supply_prefer_huge_pages(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_prefer_huge_pages(address, bytes);
+}
+GC__FN void gc__supply_prefer_small_pages(void *address, size_t bytes) {
+    if (!gc__supply_is_host()) gc__os_prefer_small_pages(address, bytes);
 }
 GC__FN void gc__supply_populate(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_populate(address, bytes);
@@ -4860,11 +4874,12 @@ GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
 /* Reserves an arena of `bytes` and its tables, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
+    size_t alignment = gc__max(GC_REGION_BYTES, GC__HUGE_PAGE_BYTES);
     arena->count = bytes >> GC_REGION_SHIFT;
     size_t beside = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
     char *sides = (char *)gc__supply_reserve(beside, GC__SIDE_BYTES_SMALL, true);
-    char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
+    char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, alignment, false) : NULL;
     if (!base) {
         if (sides) gc__supply_release(sides, beside);
         return false;
@@ -5039,6 +5054,22 @@ GC__FN bool gc__arena_commit(gc__region *region) {
 
 GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
+/* Gives regions to the heap. False: the system gives no memory for them. Lock held. */
+GC__FN bool gc__arena_grant(gc_heap *heap, size_t first, size_t span) {
+    gc__arena *arena = &gc__the_arena;
+    bool found = gc__sides_open(first + span);
+    for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
+    for (size_t i = first; found && i < first + span; i++) {
+        gc__region *region = &arena->regions[i];
+        if (region->heap != heap) region->kind = GC__SMALL;
+        __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
+    }
+    if (!found) return false;
+    gc__region_note_taken(&arena->regions[first], span, true);
+    if (first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
+    return true;
+}
+
 /* Takes `span` contiguous regions for the heap, from the arena or, if it is more than one, from the heap's own free ones, too,
    which are GC__FREE still.
    Returns the first, or NULL with gc__fail. */
@@ -5046,16 +5077,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
     gc__lock_take(&arena->lock);
     size_t first = span <= arena->count ? gc__arena_find(span > 1 ? heap : NULL, span) : arena->count;
-    bool found = first < arena->count && gc__sides_open(first + span);
-    for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
-    for (size_t i = first; found && i < first + span; i++) {
-        gc__region *region = &arena->regions[i];
-        if (region->heap != heap) region->kind = GC__SMALL;
-        __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
-    }
+    bool found = first < arena->count && gc__arena_grant(heap, first, span);
     if (found && span == 1) arena->free_from = first + 1;
-    if (found) gc__region_note_taken(&arena->regions[first], span, true);
-    if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
         gc__bounds_grow(arena->base + ((first + span) << GC_REGION_SHIFT));
@@ -5077,12 +5100,14 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
-    bool dirty = region->dirty_end > region->base;
-    bool zero = !dirty || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
+    bool resident = region->dirty_end > region->base || region->populated;
+    bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
     if (left_out) gc__supply_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
+    if (left_out && region->populated) gc__supply_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
+    region->populated &= !zero;
     region->left_out = left_out;
     region->kind = GC__FREE;
     size_t index = (size_t)(region - gc__the_arena.regions);
@@ -5090,6 +5115,58 @@ GC__FN void gc__arena_release(gc__region *region) {
     gc__region_note_taken(region, 1, false);
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
+}
+/* Huge pages for regions. A heap that will grow by as much as one takes all regions of one together: one fault instead of 512,
+   and the trace, which goes from object to object at random, waits less for the processor to find where pages are. Some
+   systems take long for a huge page now and then: a guest whose free memory goes back to its host 5 ms, where small pages
+   for as much take 0.7. So it is timed, and after a slow one regions are taken singly for a while. */
+
+
+#define GC__HUGE_REGIONS (GC_REGION_SHIFT < 21 ? GC__HUGE_PAGE_BYTES >> GC_REGION_SHIFT : 1) /* 1: not used */
+#define GC__HUGE_SLOW_NS ((uint64_t)2000000)
+#define GC__HUGE_PAUSE ((size_t)32 << 20 >> GC_REGION_SHIFT) /* regions until the next, after the first slow one; then more */
+#define GC__HUGE_PAUSE_GROWTH 16
+#define GC__HUGE_PAUSE_FALL 4 /* and less after one that was not */
+
+/* The first region of a huge page; arena->count if there is none. The system provides one only where there have been no small
+   pages before, and regions that have been in use are used again first. Lock held. */
+GC__FN size_t gc__huge_find(void) {
+    const gc__arena *arena = &gc__the_arena;
+    size_t first = gc__arena_next_free(arena->free_from, arena->used);
+    while (first < arena->used && arena->regions[first].heap) first = gc__arena_next_free(first + 1, arena->used);
+    bool begins = first == arena->used && first % GC__HUGE_REGIONS == 0;
+    return begins && first + GC__HUGE_REGIONS <= arena->count ? first : arena->count;
+}
+
+/* Whether a page that took so long is followed by a pause, and how long that is. */
+GC__FN void gc__huge_note(gc__arena *arena, uint64_t ns) {
+    bool slow = ns > GC__HUGE_SLOW_NS;
+    size_t more = gc__max(arena->huge_paid * GC__HUGE_PAUSE_GROWTH, GC__HUGE_PAUSE);
+    arena->huge_paid = slow ? more : arena->huge_paid / GC__HUGE_PAUSE_FALL;
+    arena->huge_waits = slow ? more : 0;
+}
+
+/* Has the system provide the huge page. Lock held. */
+GC__FN void gc__huge_touch(gc__region *region) {
+    uint64_t before = gc__os_cpu_ns();
+    gc__supply_prefer_huge_pages((void *)region->base, GC__HUGE_PAGE_BYTES);
+    __atomic_fetch_or((uint8_t *)region->base, (uint8_t)0, __ATOMIC_RELAXED);
+    gc__huge_note(&gc__the_arena, gc__os_cpu_ns() - before);
+    for (size_t i = 0; i < GC__HUGE_REGIONS; i++) region[i].populated = true;
+}
+
+/* Takes the regions of a huge page for the heap; NULL: there is none, or none is wanted now. */
+GC__FN gc__region *gc__huge_acquire(gc_heap *heap) {
+    gc__arena *arena = &gc__the_arena;
+    gc__lock_take(&arena->lock);
+    size_t first = arena->huge_waits ? arena->count : gc__huge_find();
+    if (arena->huge_waits) arena->huge_waits--;
+    bool found = first < arena->count && gc__arena_grant(heap, first, GC__HUGE_REGIONS);
+    if (found) gc__huge_touch(&arena->regions[first]);
+    gc__lock_release(&arena->lock);
+    if (!found) return NULL;
+    gc__bounds_grow(arena->base + ((first + GC__HUGE_REGIONS) << GC_REGION_SHIFT));
+    return &arena->regions[first];
 }
 /* The heap: one instance of everything that heaps of a process do not share. */
 
@@ -5438,6 +5515,23 @@ GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
     return gc__arena_acquire(heap, 1);
 }
 
+/* Whether the heap will soon take as much as a huge page, as far as its goal and its limit tell: so it holds no more because
+   of one. Where pauses are to be short none may take milliseconds. */
+GC__FN bool gc__heap_wants_huge(const gc_heap *heap) {
+    size_t kept = (gc__evacuation_reserve(heap) + 2) << GC_REGION_SHIFT;
+    bool suits = GC__HUGE_REGIONS > 1 && !heap->options.stress && !gc__supply_is_host();
+    if (!suits || heap->options.pause_goal_us || heap->options.concurrent == GC_CONCURRENT_ON) return false;
+    return gc__bytes_to_goal(heap) >= GC__HUGE_PAGE_BYTES / 4 * 5 && gc__bytes_left(heap) >= GC__HUGE_PAGE_BYTES + kept;
+}
+
+/* Puts the regions of a huge page on the free list, the first one to be taken first. */
+GC__FN void gc__heap_take_huge(gc_heap *heap) {
+    gc__region *region = gc__huge_acquire(heap);
+    if (!region) return;
+    gc__region_note_taken(region, GC__HUGE_REGIONS, false);
+    for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
+}
+
 /* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
    memory. NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
@@ -5446,6 +5540,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
+    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
     region = heap->free;
     if (span == 1 && region) {
         gc__region_note_taken(region, 1, true);
@@ -5457,7 +5552,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
-    *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
+    *clean = last->dirty_end == last->base && !last->populated ? GC_REGION_BYTES : last->spare;
     for (uint32_t i = 0; i < span; i++) {
         gc__region *part = region + i;
         if (part->kind == GC__FREE)

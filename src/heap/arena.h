@@ -1,6 +1,7 @@
 /* The arena: reserving the address range, handing out and taking back runs of regions. */
 #pragma once
 
+#include "../base/words.h"
 #include "barrier_state.h"
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
@@ -10,11 +11,12 @@ GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
 /* Reserves an arena of `bytes` and its tables, or nothing. */
 GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
+    size_t alignment = gc__max(GC_REGION_BYTES, GC__HUGE_PAGE_BYTES);
     arena->count = bytes >> GC_REGION_SHIFT;
     size_t beside = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
     char *sides = (char *)gc__supply_reserve(beside, GC__SIDE_BYTES_SMALL, true);
-    char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, GC_REGION_BYTES, false) : NULL;
+    char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, alignment, false) : NULL;
     if (!base) {
         if (sides) gc__supply_release(sides, beside);
         return false;
@@ -189,6 +191,22 @@ GC__FN bool gc__arena_commit(gc__region *region) {
 
 GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
 
+/* Gives regions to the heap. False: the system gives no memory for them. Lock held. */
+GC__FN bool gc__arena_grant(gc_heap *heap, size_t first, size_t span) {
+    gc__arena *arena = &gc__the_arena;
+    bool found = gc__sides_open(first + span);
+    for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
+    for (size_t i = first; found && i < first + span; i++) {
+        gc__region *region = &arena->regions[i];
+        if (region->heap != heap) region->kind = GC__SMALL;
+        __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
+    }
+    if (!found) return false;
+    gc__region_note_taken(&arena->regions[first], span, true);
+    if (first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
+    return true;
+}
+
 /* Takes `span` contiguous regions for the heap, from the arena or, if it is more than one, from the heap's own free ones, too,
    which are GC__FREE still.
    Returns the first, or NULL with gc__fail. */
@@ -196,16 +214,8 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
     gc__lock_take(&arena->lock);
     size_t first = span <= arena->count ? gc__arena_find(span > 1 ? heap : NULL, span) : arena->count;
-    bool found = first < arena->count && gc__sides_open(first + span);
-    for (size_t i = first; found && i < first + span; i++) found = gc__arena_commit(&arena->regions[i]);
-    for (size_t i = first; found && i < first + span; i++) {
-        gc__region *region = &arena->regions[i];
-        if (region->heap != heap) region->kind = GC__SMALL;
-        __atomic_store_n(&region->heap, heap, __ATOMIC_RELAXED);
-    }
+    bool found = first < arena->count && gc__arena_grant(heap, first, span);
     if (found && span == 1) arena->free_from = first + 1;
-    if (found) gc__region_note_taken(&arena->regions[first], span, true);
-    if (found && first + span > arena->used) __atomic_store_n(&arena->used, first + span, __ATOMIC_RELAXED);
     gc__lock_release(&arena->lock);
     if (found) {
         gc__bounds_grow(arena->base + ((first + span) << GC_REGION_SHIFT));
@@ -227,12 +237,14 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 
 /* Gives a region back to the arena, its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
-    bool dirty = region->dirty_end > region->base;
-    bool zero = !dirty || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
+    bool resident = region->dirty_end > region->base || region->populated;
+    bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
     if (left_out) gc__supply_leave_out_of_dumps((void *)region->base, GC_REGION_BYTES);
+    if (left_out && region->populated) gc__supply_prefer_small_pages((void *)region->base, GC_REGION_BYTES);
     gc__lock_take(&gc__the_arena.lock);
     if (zero) region->dirty_end = region->base;
+    region->populated &= !zero;
     region->left_out = left_out;
     region->kind = GC__FREE;
     size_t index = (size_t)(region - gc__the_arena.regions);

@@ -6,6 +6,7 @@
 #include "../base/words.h"
 #include "rank.h"
 #include "arena.h"
+#include "huge.h"
 #include "bits.h"
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
@@ -352,6 +353,23 @@ GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
     return gc__arena_acquire(heap, 1);
 }
 
+/* Whether the heap will soon take as much as a huge page, as far as its goal and its limit tell: so it holds no more because
+   of one. Where pauses are to be short none may take milliseconds. */
+GC__FN bool gc__heap_wants_huge(const gc_heap *heap) {
+    size_t kept = (gc__evacuation_reserve(heap) + 2) << GC_REGION_SHIFT;
+    bool suits = GC__HUGE_REGIONS > 1 && !heap->options.stress && !gc__supply_is_host();
+    if (!suits || heap->options.pause_goal_us || heap->options.concurrent == GC_CONCURRENT_ON) return false;
+    return gc__bytes_to_goal(heap) >= GC__HUGE_PAGE_BYTES / 4 * 5 && gc__bytes_left(heap) >= GC__HUGE_PAGE_BYTES + kept;
+}
+
+/* Puts the regions of a huge page on the free list, the first one to be taken first. */
+GC__FN void gc__heap_take_huge(gc_heap *heap) {
+    gc__region *region = gc__huge_acquire(heap);
+    if (!region) return;
+    gc__region_note_taken(region, GC__HUGE_REGIONS, false);
+    for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
+}
+
 /* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
    memory. NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
@@ -360,6 +378,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
+    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
     region = heap->free;
     if (span == 1 && region) {
         gc__region_note_taken(region, 1, true);
@@ -371,7 +390,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
-    *clean = last->dirty_end == last->base ? GC_REGION_BYTES : last->spare;
+    *clean = last->dirty_end == last->base && !last->populated ? GC_REGION_BYTES : last->spare;
     for (uint32_t i = 0; i < span; i++) {
         gc__region *part = region + i;
         if (part->kind == GC__FREE)

@@ -49,8 +49,9 @@ typedef struct gc__region {
     uint8_t beside;  /* GC__BESIDE or GC__SETTLING: its mark bits are in gc__cycle_marks; else 0; atomic */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
     bool is_packed_into; /* during a collection: objects of packed regions were copied there */
-    bool accessible; /* this and the next: as `kind` */
+    bool accessible; /* this and the next two: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
+    bool populated;  /* the system has provided all of its memory, perhaps, though nothing was written there */
     uintptr_t hole;              /* the search for holes goes on here */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
@@ -78,6 +79,8 @@ typedef struct gc__arena {
     size_t used;      /* regions below this number have been in use; atomic, written under the lock */
     size_t free_from; /* every region below this number has a heap: lock */
     size_t heaps;     /* number of heaps that exist or are being created: lock */
+    size_t huge_waits; /* how many times no huge page is asked for now, and how many the last slow one has cost: lock */
+    size_t huge_paid;
 } gc__arena;
 
 /* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
@@ -87,7 +90,7 @@ static uint64_t *gc__cycle_marks;
 #define GC__BESIDE 1
 #define GC__SETTLING 2 /* a thread moves them */
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0};
+static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)

@@ -126,6 +126,11 @@ GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) {
     gc__os_advise((void *)start, bytes - (start - (uintptr_t)address), MADV_HUGEPAGE);
 }
 
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__os_advise(address, bytes, MADV_NOHUGEPAGE);
+}
+
 GC__FN void gc__os_populate(void *address, size_t bytes) {
     gc__os_check(address, bytes);
     gc__os_advise(address, bytes, GC__MADV_POPULATE_WRITE);

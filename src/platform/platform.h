@@ -56,6 +56,9 @@ GC__FN size_t gc__os_container_bytes(void);
 
 /* Asks for larger pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
+/* The size of such pages, and the opposite: the system is not to make one of what is left of one. */
+#define GC__HUGE_PAGE_BYTES ((size_t)2 << 20)
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes);
 /* Has the system provide committed memory now, which takes less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
 /* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to, perhaps for more: what is
