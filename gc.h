@@ -656,6 +656,10 @@ typedef struct gc_options {
                                    a 32nd if `concurrent`. 0: three quarters of what the container (control group) lets
                                    the process have, if any; SIZE_MAX: no limit */
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
+    /* An allocation that meets heap_bytes_max also fails where full collections have taken at least this part of the last
+       second or longer, each making room for less than a 64th of the limit, while more than seven eighths of what objects can
+       have live. 98, say, for a program that would rather end than crawl. 0: it goes on as long as there is any room */
+    unsigned collecting_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. See also `concurrent` */
@@ -7364,6 +7368,11 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
 /* What the collector keeps of a heap: between collections, and of the collection that runs. */
 
 
+/* What was counted at a time when an allocation met the limit. */
+typedef struct gc__struggle {
+    uint64_t ns, paused_ns, collections; /* full ones */
+} gc__struggle;
+
 /* When to collect, as of the last collection. */
 typedef struct gc__pace {
     size_t nursery_bytes; /* budget of generation 0 */
@@ -7372,6 +7381,8 @@ typedef struct gc__pace {
     size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
+    gc__struggle struggle;             /* since then full collections have hardly made room */
+    size_t struggle_allocated_bytes;   /* had been allocated when an allocation met the limit last */
     size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
@@ -15972,6 +15983,45 @@ GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
     if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
     return again;
 }
+/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
+   rather fail says by options.collecting_percent_max what part of its time that may take. */
+
+
+#define GC__STRUGGLE_NS ((uint64_t)1000000000) /* it must have gone on for so long, */
+#define GC__STRUGGLE_COLLECTIONS 16            /* in so many full collections, */
+#define GC__STRUGGLE_PART 64                   /* each of which has made room for less than this part of the limit, */
+#define GC__STRUGGLE_FREE 8                    /* while all that is free is less than this part */
+
+/* Whether what lives leaves less than that, in whole regions, since tables may have the rest. */
+GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
+    size_t others = gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
+    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
+    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
+    return heap->full_bytes >= usable - usable / GC__STRUGGLE_FREE;
+}
+
+/* An allocation has met the limit. Whether it fails, with gc__fail: that has been so for long, and nearly all that time was spent
+   collecting. Lock held. */
+GC__FN bool gc__struggles(gc_heap *heap) {
+    gc__struggle *before = &heap->pace->struggle, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
+    unsigned most = heap->options.collecting_percent_max;
+    if (!most || !heap->options.heap_bytes_max) return false;
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->struggle_allocated_bytes;
+    bool goes_on = before->ns && more < heap->limit_bytes / GC__STRUGGLE_PART && gc__is_nearly_full(heap);
+    heap->pace->struggle_allocated_bytes = allocated;
+    uint64_t elapsed = now.ns - before->ns, paused = now.paused_ns - before->paused_ns;
+    bool enough = goes_on && elapsed >= GC__STRUGGLE_NS && now.collections - before->collections >= GC__STRUGGLE_COLLECTIONS;
+    bool fails = enough && paused >= elapsed / 100 * most;
+    if (fails)
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
+                 "live of at most %zu (%s): raise that, or drop references",
+                 (unsigned long long)(now.collections - before->collections), (unsigned long long)(paused / (elapsed / 100)),
+                 (unsigned long long)(elapsed / GC__NS_PER_MS), most, heap->full_bytes >> 10, heap->limit_bytes >> 10,
+                 gc__limit_name(heap));
+    if (!goes_on || enough) *before = now;
+    return fails;
+}
 /* Allocation's slow paths. */
 
 
@@ -16189,8 +16239,10 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    bool young = heap->collection.number == before && gc__collect_for_region(heap);
+    bool fails = gc__struggles(heap);
+    bool young = !fails && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
+    if (fails) return NULL;
     void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
     if (early) return early;
     before += young;

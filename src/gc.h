@@ -127,6 +127,7 @@
 #include "run/marking.h"    /* when marking beside mutators begins and ends */
 #include "run/cycle.h"      /* one collection from start to end */
 #include "run/ask.h"        /* what the host is asked when memory is short */
+#include "run/struggle.h"   /* when a nearly full heap gives up */
 #include "run/allocate.h"   /* allocation's slow paths */
 #include "run/adjust.h"     /* limits that are changed */
 #include "run/attach.h"     /* mutators */

@@ -6,6 +6,11 @@
 #include "../base/map.h"
 #include "../heap/heap.h"
 
+/* What was counted at a time when an allocation met the limit. */
+typedef struct gc__struggle {
+    uint64_t ns, paused_ns, collections; /* full ones */
+} gc__struggle;
+
 /* When to collect, as of the last collection. */
 typedef struct gc__pace {
     size_t nursery_bytes; /* budget of generation 0 */
@@ -14,6 +19,8 @@ typedef struct gc__pace {
     size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
+    gc__struggle struggle;             /* since then full collections have hardly made room */
+    size_t struggle_allocated_bytes;   /* had been allocated when an allocation met the limit last */
     size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */

@@ -4,6 +4,7 @@
 #include "../heap/profiler.h"
 #include "ask.h"
 #include "cycle.h"
+#include "struggle.h"
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
     if (region->dirty_end <= region->base) return;
@@ -219,8 +220,10 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    bool young = heap->collection.number == before && gc__collect_for_region(heap);
+    bool fails = gc__struggles(heap);
+    bool young = !fails && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
+    if (fails) return NULL;
     void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
     if (early) return early;
     before += young;

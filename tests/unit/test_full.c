@@ -61,6 +61,7 @@ static void beside_garbage(void) {
         ptrdiff_t left = (ptrdiff_t)gc__bytes_left(heap) - 1000;
         gc_heap_external_add(heap, left);
         for (size_t i = 0; i < GC__HANDLE_PLACES; i++) refusals += !(handles[made++] = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL));
+        while (round == ROUNDS - 1 && gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL)) {}
         most = gc__max(most, held());
         gc_heap_external_add(heap, -left);
     }
@@ -187,6 +188,44 @@ static void one_region(size_t size) {
     for (bytes *b; more < count && (b = new_bytes(2 * size - sizeof *b)) != NULL; more += 2) gc_store(gc, &keep->items[more], b);
     ok(more + 2 >= count / 2, "when every second has died, %zu of twice the size have room", more / 2);
     is(stats().regions, 1, "in one region");
+    end();
+}
+
+/* A heap that goes on with a full collection for each few objects, or gives up. */
+
+static uint64_t ms(void) { return gc__os_now_ns() / 1000000; }
+
+/* Replaces objects at random for up to so long, or until one is refused. Returns how many were made. */
+static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *fails) {
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = percent_max});
+    vector *keep = new_vector(live / 512);
+    GC_ROOTS(gc, keep);
+    size_t made = 0;
+    bytes *b = NULL;
+    for (uint64_t start = ms(); ms() - start < most_ms; made++) {
+        size_t at = made < keep->header.length ? made : random_bits() % keep->header.length;
+        b = new_bytes(512 - sizeof *b - sizeof(void *));
+        if (!b) break;
+        gc_store(gc, &keep->items[at], b);
+    }
+    *fails = b == NULL;
+    diag("%zu of %zu bytes live: %zu objects, %zu full collections", (size_t)stats().live_bytes, 5 * GC_REGION_BYTES, made, (size_t)stats().collections[2]);
+    return made;
+}
+
+static void gives_up(void) {
+    size_t usable = 4 * GC_REGION_BYTES;
+    bool fails;
+    size_t made = crawl(30, usable / 1000 * 985, 20000, &fails);
+    ok(fails, "a nearly full heap gives up after %zu objects", made);
+    has(gc_last_message(), "collecting_percent_max is 30", "and says why: %s", gc_last_message());
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "as a full heap does");
+    end();
+    crawl(0, usable / 1000 * 985, 1500, &fails);
+    ok(!fails, "without the option it does not");
+    end();
+    crawl(1, usable / 4 * 3, 1500, &fails);
+    ok(!fails, "nor where a quarter is free, however long that takes");
     end();
 }
 
@@ -337,6 +376,7 @@ int main(void) {
     external();
     one_region(80);
     one_region(1000);
+    gives_up();
     left(true);
     left(false);
     free(handles);

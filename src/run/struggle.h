@@ -1,0 +1,41 @@
+/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
+   rather fail says by options.collecting_percent_max what part of its time that may take. */
+#pragma once
+
+#include "../collect/collector.h"
+
+#define GC__STRUGGLE_NS ((uint64_t)1000000000) /* it must have gone on for so long, */
+#define GC__STRUGGLE_COLLECTIONS 16            /* in so many full collections, */
+#define GC__STRUGGLE_PART 64                   /* each of which has made room for less than this part of the limit, */
+#define GC__STRUGGLE_FREE 8                    /* while all that is free is less than this part */
+
+/* Whether what lives leaves less than that, in whole regions, since tables may have the rest. */
+GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
+    size_t others = gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
+    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
+    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
+    return heap->full_bytes >= usable - usable / GC__STRUGGLE_FREE;
+}
+
+/* An allocation has met the limit. Whether it fails, with gc__fail: that has been so for long, and nearly all that time was spent
+   collecting. Lock held. */
+GC__FN bool gc__struggles(gc_heap *heap) {
+    gc__struggle *before = &heap->pace->struggle, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
+    unsigned most = heap->options.collecting_percent_max;
+    if (!most || !heap->options.heap_bytes_max) return false;
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->struggle_allocated_bytes;
+    bool goes_on = before->ns && more < heap->limit_bytes / GC__STRUGGLE_PART && gc__is_nearly_full(heap);
+    heap->pace->struggle_allocated_bytes = allocated;
+    uint64_t elapsed = now.ns - before->ns, paused = now.paused_ns - before->paused_ns;
+    bool enough = goes_on && elapsed >= GC__STRUGGLE_NS && now.collections - before->collections >= GC__STRUGGLE_COLLECTIONS;
+    bool fails = enough && paused >= elapsed / 100 * most;
+    if (fails)
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
+                 "live of at most %zu (%s): raise that, or drop references",
+                 (unsigned long long)(now.collections - before->collections), (unsigned long long)(paused / (elapsed / 100)),
+                 (unsigned long long)(elapsed / GC__NS_PER_MS), most, heap->full_bytes >> 10, heap->limit_bytes >> 10,
+                 gc__limit_name(heap));
+    if (!goes_on || enough) *before = now;
+    return fails;
+}
