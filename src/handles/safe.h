@@ -5,6 +5,7 @@
 #include "../api/allocate.h"
 #include "../api/safe_handle.h"
 #include "../base/report.h"
+#include "../heap/heap.h"
 
 #if !GC_HAS_MODEL
 
