@@ -752,6 +752,7 @@ typedef struct gc_options {
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
        that follows from the number; 0: off. */
     unsigned test_collectors;
+    bool test_keeping;          /* for tests: every other nursery may be kept as it is */
     bool test_leaving;          /* for tests: any region may be evacuated at the end of a concurrent marking */
     unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
 } gc_options;
@@ -4587,6 +4588,7 @@ GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYT
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
+GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
@@ -4613,6 +4615,9 @@ GC__FN bool gc__type_is_leaf(const gc_type *type) {
 }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
+
+/* Whether all objects with that first word are of one size. */
+GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }
 
 GC__FN const char *gc__object_name(uintptr_t object) {
     const char *name = gc__object_type(object)->name;
@@ -6071,21 +6076,62 @@ GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
 /* Finding objects by address: the starts of a region's objects. */
 
 
+GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    const uint64_t *marks = gc__region_marks(region);
+    size_t bytes = 0;
+    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    return bytes;
+}
+
+/* Sets the mark bits of the objects in [at, end), which follow one another. Returns their bytes. Most are of the same type as the
+   one before: the processor goes on with its size while it waits for the header. */
+GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
+    uintptr_t known = GC__FORWARD_TAG;
+    size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
+    uint64_t bits = 0;
+    while (at < end) {
+        uintptr_t header = GC__WORD(at);
+        size_t bytes = known_bytes, index = gc__mark_index(at);
+        if (header != known) {
+            if (gc__is_filler(at)) {
+                at += gc__filler_bytes(at);
+                continue;
+            }
+            bytes = gc__object_bytes_as(at, header);
+            if (gc__header_has_size(header)) {
+                known = header;
+                known_bytes = bytes;
+            }
+        }
+        if (index >> 6 != word) {
+            gc__the_arena.marks[word] |= bits;
+            bits = 0;
+            word = index >> 6;
+        }
+        bits |= (uint64_t)1 << (index & 63);
+        sum += bytes;
+        at += bytes;
+    }
+    if (bits) gc__the_arena.marks[word] |= bits;
+    return sum;
+}
+
 /* Has objects of the region be found by address: sets the mark bits of a linear one's between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
     gc__region_settle(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
-    uintptr_t at = region->indexed_end;
-    while (at < region->top) {
-        if (gc__is_filler(at)) {
-            at += gc__filler_bytes(at);
-        } else {
-            gc__mark_set(at);
-            at += gc__object_bytes(at);
-        }
-    }
-    region->indexed_end = at;
+    gc__index_range(region->indexed_end, region->top);
+    region->indexed_end = region->top;
+}
+
+/* Has all objects of a young region be found by address. Returns their bytes. */
+GC__FN size_t gc__region_index_all(gc__region *region) {
+    if (!region->linear) return gc__marked_object_bytes(region);
+    gc__marks_clear(region);
+    region->indexed_end = region->top;
+    return gc__index_range(region->base, region->top);
 }
 
 /* The object that covers the address, or 0. The region's allocation window must be flushed. */
@@ -6123,14 +6169,6 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
     if (!gc__in_arena(address)) return 0;
     gc__region *region = gc__region_of(address);
     return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
-}
-
-GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
-    const uint64_t *marks = gc__region_marks(region);
-    size_t bytes = 0;
-    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
-    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    return bytes;
 }
 /* Holes: free runs inside regions that hold survivors. Mutators allocate in the holes of generation 0 (regions that a
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
@@ -7392,6 +7430,7 @@ typedef struct gc__pace {
     uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
+    unsigned keeps, kept;      /* how many collections may keep all after the last one that did not; and how many have */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
@@ -7446,6 +7485,7 @@ typedef struct gc__cycle {
     gc__notes entries;                  /* of weak tables */
     gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
     gc__marking marking;
+    bool keeps_all;                     /* all young objects become generation 2 as they are, and none is looked for */
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
@@ -8712,12 +8752,13 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
    one of four places: `grey`, the marker's stack; `log`, which barriers have found, and `seen`, which a collection has met or
    taken from there, where they may still be white; `waiting`, whose trace functions must not run beside mutators. An object for
    which there was no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or,
-   if the object should wait, the region is *unasked*, and they are scanned by the last collection.
+   if the object should wait, the region is *unasked*, and they are scanned by the last collection. Where a collection has kept
+   all objects as they were, the region is *unread*, and they are grey.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
-   here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
-   which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference. References
-   from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
+   here. What becomes generation 2 in a collection has been scanned by it or is unread, and it is marked. So at any time a
+   white object to which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference.
+   References from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
 
 
 #define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
@@ -8732,6 +8773,7 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
+#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
 
 typedef struct gc__marker {
@@ -8800,10 +8842,13 @@ typedef struct gc__marker {
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-/* An object of the region was marked, and is in no list. */
-GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
-    __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
+/* Objects of the region were marked, and are in no list. */
+GC__IN_BARRIER GC__FN void gc__shade_left(gc__region *region, uint8_t flags) {
+    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their bits */
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
+    gc__shade_left(region, GC__UNSCANNED | GC__UNCOUNTED);
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {
@@ -10601,13 +10646,17 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
     gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot, heap);
 }
 
-GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
+GC__FN void gc__marker_read(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__marker_count(heap, object);
     if (type->trace && !gc__marker_trace(heap, object)) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
+}
+
+GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
+    gc__marker_count(heap, object);
+    gc__marker_read(heap, object);
 }
 
 /* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
@@ -10625,11 +10674,11 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!(gc__barrier_age(&gc__tables, region->base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
-        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
-            continue;
+        uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
+        if (!(was & left)) continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
         for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
-            gc__marker_scan_again(heap, region, at);
+            was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
     }
@@ -10968,7 +11017,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
 GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     region->target = 2;
     region->condemned = heap->collection.number;
-    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNASKED)) != 0;
+    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNREAD | GC__UNASKED)) != 0;
     region->live_bytes = region->cycle_bytes;
     heap->stats.concurrent_marked_bytes += region->live_bytes;
     gc__region_set_verdict(region, GC__MARK, 2);
@@ -11386,6 +11435,12 @@ GC__FN void gc__region_clear(gc__region *region) {
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 
+/* Keeps all objects of a young region: its mark bits become their starts. */
+GC__FN void gc__region_keep(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    region->live_bytes = gc__region_index_all(region);
+}
+
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 #if !GC_HAS_MODEL
@@ -11401,7 +11456,8 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = gc__condemned_first(worker->heap);
-    size_t slots = above < 2 ? gc__remembered_count(worker->heap) : 0;
+    bool keeps = worker->cycle->keeps_all && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
+    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;
@@ -11581,7 +11637,7 @@ GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
-    if (heap->cycle->ages_at_once) return 2;
+    if (heap->cycle->ages_at_once || heap->cycle->keeps_all) return 2;
     if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
@@ -11774,6 +11830,26 @@ GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
            !heap->collection.compacting;
 }
 
+#define GC__KEEP_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
+#define GC__KEEP_BYTES ((size_t)256 << 10) /* of a region at most while objects are being marked: the marker reads it at once */
+
+/* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
+   it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
+   it is traced, to see whether that still holds. */
+GC__FN bool gc__plan_keeps_all(const gc_heap *heap) {
+    const gc__pace *pace = heap->pace;
+    const gc_collection *collection = &heap->collection;
+    bool spent = collection->reason == GC_REASON_NURSERY && collection->generation == 1;
+    bool beside = heap->cycle->marking != GC__MARKING_NONE || (heap->marking && GC_REGION_BYTES > GC__KEEP_BYTES);
+    bool may = spent && !beside && !heap->options.stress;
+    if (!may || heap->options.test_keeping) return may && collection->number % 2;
+    if (pace->kept >= pace->keeps || pace->has_huge || !gc__plan_keeps_full(heap, 1)) return false;
+    size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
+    for (const gc__region *region = heap->regions[0]; region; region = region->next)
+        held += region->kind == GC__SMALL ? GC_REGION_BYTES : region->top - region->base;
+    return held <= used + used / GC__KEEP_WASTE;
+}
+
 /* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
    its regions that stay. */
@@ -11827,7 +11903,7 @@ GC__FN uint8_t gc__verdict_for_packing(gc__region *region) {
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
-    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving) return GC__MARK;
+    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving || heap->cycle->keeps_all) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     if (heap->cycle->packs) return gc__verdict_for_packing(region);
@@ -11862,7 +11938,7 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
    the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
    any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (region->kind != GC__SMALL) return false;
+    if (region->kind != GC__SMALL || heap->cycle->keeps_all) return false;
     if (region->fixed) return gc__is_fixed_recycled(heap, region);
     if (!heap->options.non_moving) {
         if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
@@ -11904,6 +11980,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     int generation = gc__condemned_first(heap);
     heap->cycle->ages_at_once = gc__plan_ages_at_once(heap, generation);
+    heap->cycle->keeps_all = gc__plan_keeps_all(heap);
     gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
@@ -12021,8 +12098,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 
 /* The region stays, in the generation that it is for. */
 GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
-    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2)
+    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
+        if (heap->cycle->keeps_all) gc__shade_left(region, GC__UNREAD);
+    }
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);
@@ -12276,6 +12355,14 @@ GC__FN size_t gc__condemned_small(const gc_heap *heap) {
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
 
+#define GC__KEEPS_MOST 7
+#define GC__KEEPS_PART 8 /* what they keep is no more than such a part of the growth */
+
+/* How many collections may keep all that was allocated before one looks again for what lives. */
+GC__FN unsigned gc__pace_keeps_most(const gc_heap *heap) {
+    return (unsigned)gc__min(gc__growth_due(heap) / GC__KEEPS_PART / gc__max(heap->pace->nursery_bytes, 1), GC__KEEPS_MOST);
+}
+
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
@@ -12283,6 +12370,8 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
+    heap->pace->keeps = percent >= GC__SURVIVAL_FULL ? gc__min(2 * heap->pace->keeps + 1, gc__pace_keeps_most(heap)) : 0;
+    heap->pace->kept = 0;
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
@@ -12406,6 +12495,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
              beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->crew_cpu_ns = crew_ns;
+    if (heap->cycle->keeps_all) {
+        heap->pace->resumed_by = NULL;
+        return;
+    }
     if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + beside);
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -12439,7 +12532,7 @@ GC__FN size_t gc__pace_recycled(const gc_heap *heap) {
 }
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
-   memory is taken whole; where pauses have a goal, time is short. */
+   memory is taken whole; where pauses have a goal, time is short, unless nurseries are kept. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
@@ -12451,7 +12544,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
     nursery = gc__min(nursery, gc__max(gc__max(left, gc__nursery_near_goal(heap)), GC__NURSERY_LEAST));
-    return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
+    return gc__has_pause_goal(heap) && !heap->pace->keeps ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
@@ -12525,15 +12618,19 @@ GC__FN void gc__pace_fill(gc_heap *heap) {
 
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
-    gc__pace_survival(heap, generation);
+    bool traced = !heap->cycle->keeps_all; /* otherwise nothing is known of survival, or of what it costs */
+    heap->pace->kept += !traced;
+    if (traced) gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
     heap->nursery_survivor_bytes = promoted[0];
-    gc__pace_worth(heap, generation);
-    gc__pace_tenure(heap, generation);
+    if (traced) {
+        gc__pace_worth(heap, generation);
+        gc__pace_tenure(heap, generation);
+    }
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
@@ -15457,6 +15554,7 @@ GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     gc__crew *crew = heap->collector->crew;
     if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->into_holes) return;
+    if (heap->cycle->keeps_all) return; /* hardly anything is traced */
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation);
     if (!worth && generation < 2 && !gc__crew_leaves_holes(heap, generation))
@@ -15602,7 +15700,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->beyond = gc__marking_beyond(heap, generation);
     worker->remember_all = (generation > 0 && !heap->cycle->ages_at_once) || heap->cycle->recycles;
     gc__crew_join(worker, generation);
-    gc__each_condemned(worker, condemned, gc__region_clear);
+    gc__each_condemned(worker, condemned, heap->cycle->keeps_all ? gc__region_keep : gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);

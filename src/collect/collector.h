@@ -30,6 +30,7 @@ typedef struct gc__pace {
     uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
+    unsigned keeps, kept;      /* how many collections may keep all after the last one that did not; and how many have */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
@@ -84,6 +85,7 @@ typedef struct gc__cycle {
     gc__notes entries;                  /* of weak tables */
     gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
     gc__marking marking;
+    bool keeps_all;                     /* all young objects become generation 2 as they are, and none is looked for */
     bool recycles;                      /* some regions will be in generation 0 again */
     int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
     int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */

@@ -140,13 +140,17 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
     gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot, heap);
 }
 
-GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
+GC__FN void gc__marker_read(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__marker_count(heap, object);
     if (type->trace && !gc__marker_trace(heap, object)) return;
     gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
     if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
+}
+
+GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
+    gc__marker_count(heap, object);
+    gc__marker_read(heap, object);
 }
 
 /* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
@@ -164,11 +168,11 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!(gc__barrier_age(&gc__tables, region->base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
-        if (!(__atomic_fetch_and(&region->unscanned, (uint8_t)~GC__UNSCANNED, __ATOMIC_ACQ_REL) & GC__UNSCANNED))
-            continue;
+        uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
+        if (!(was & left)) continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
         for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
-            gc__marker_scan_again(heap, region, at);
+            was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
     }
@@ -507,7 +511,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
 GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
     region->target = 2;
     region->condemned = heap->collection.number;
-    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNASKED)) != 0;
+    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNREAD | GC__UNASKED)) != 0;
     region->live_bytes = region->cycle_bytes;
     heap->stats.concurrent_marked_bytes += region->live_bytes;
     gc__region_set_verdict(region, GC__MARK, 2);

@@ -187,6 +187,14 @@ GC__FN size_t gc__condemned_small(const gc_heap *heap) {
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
 
+#define GC__KEEPS_MOST 7
+#define GC__KEEPS_PART 8 /* what they keep is no more than such a part of the growth */
+
+/* How many collections may keep all that was allocated before one looks again for what lives. */
+GC__FN unsigned gc__pace_keeps_most(const gc_heap *heap) {
+    return (unsigned)gc__min(gc__growth_due(heap) / GC__KEEPS_PART / gc__max(heap->pace->nursery_bytes, 1), GC__KEEPS_MOST);
+}
+
 /* The survivors of all that a young collection has condemned. */
 GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
@@ -194,6 +202,8 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
+    heap->pace->keeps = percent >= GC__SURVIVAL_FULL ? gc__min(2 * heap->pace->keeps + 1, gc__pace_keeps_most(heap)) : 0;
+    heap->pace->kept = 0;
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
@@ -317,6 +327,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
              beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->crew_cpu_ns = crew_ns;
+    if (heap->cycle->keeps_all) {
+        heap->pace->resumed_by = NULL;
+        return;
+    }
     if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + beside);
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
@@ -350,7 +364,7 @@ GC__FN size_t gc__pace_recycled(const gc_heap *heap) {
 }
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
-   memory is taken whole; where pauses have a goal, time is short. */
+   memory is taken whole; where pauses have a goal, time is short, unless nurseries are kept. */
 GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
@@ -362,7 +376,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
     nursery = gc__min(nursery, gc__max(gc__max(left, gc__nursery_near_goal(heap)), GC__NURSERY_LEAST));
-    return gc__has_pause_goal(heap) ? nursery : (nursery + step - 1) & ~(step - 1);
+    return gc__has_pause_goal(heap) && !heap->pace->keeps ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
@@ -436,15 +450,19 @@ GC__FN void gc__pace_fill(gc_heap *heap) {
 
 GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     size_t promoted[GC_GENERATIONS];
-    gc__pace_survival(heap, generation);
+    bool traced = !heap->cycle->keeps_all; /* otherwise nothing is known of survival, or of what it costs */
+    heap->pace->kept += !traced;
+    if (traced) gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;
     for (int g = 0; g < GC_GENERATIONS; g++) {
         promoted[g] = heap->cycle->copied_bytes[g] + heap->cycle->marked_bytes[g];
         heap->generation_bytes[g] = g ? (g <= generation ? 0 : heap->generation_bytes[g]) + promoted[g] : 0;
     }
     heap->nursery_survivor_bytes = promoted[0];
-    gc__pace_worth(heap, generation);
-    gc__pace_tenure(heap, generation);
+    if (traced) {
+        gc__pace_worth(heap, generation);
+        gc__pace_tenure(heap, generation);
+    }
     gc__pace_nursery(heap);
     if (generation == 2) {
         heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;

@@ -354,6 +354,12 @@ GC__FN void gc__region_clear(gc__region *region) {
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 
+/* Keeps all objects of a young region: its mark bits become their starts. */
+GC__FN void gc__region_keep(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    region->live_bytes = gc__region_index_all(region);
+}
+
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 #if !GC_HAS_MODEL
@@ -369,7 +375,8 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = gc__condemned_first(worker->heap);
-    size_t slots = above < 2 ? gc__remembered_count(worker->heap) : 0;
+    bool keeps = worker->cycle->keeps_all && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
+    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
 #if !GC_HAS_MODEL
     gc__crew *crew = worker->crew;

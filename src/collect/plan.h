@@ -133,7 +133,7 @@ GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
 GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
     if (heap->options.non_generational) return 0;
     if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
-    if (heap->cycle->ages_at_once) return 2;
+    if (heap->cycle->ages_at_once || heap->cycle->keeps_all) return 2;
     if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
     return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
 }
@@ -326,6 +326,26 @@ GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
            !heap->collection.compacting;
 }
 
+#define GC__KEEP_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
+#define GC__KEEP_BYTES ((size_t)256 << 10) /* of a region at most while objects are being marked: the marker reads it at once */
+
+/* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
+   it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
+   it is traced, to see whether that still holds. */
+GC__FN bool gc__plan_keeps_all(const gc_heap *heap) {
+    const gc__pace *pace = heap->pace;
+    const gc_collection *collection = &heap->collection;
+    bool spent = collection->reason == GC_REASON_NURSERY && collection->generation == 1;
+    bool beside = heap->cycle->marking != GC__MARKING_NONE || (heap->marking && GC_REGION_BYTES > GC__KEEP_BYTES);
+    bool may = spent && !beside && !heap->options.stress;
+    if (!may || heap->options.test_keeping) return may && collection->number % 2;
+    if (pace->kept >= pace->keeps || pace->has_huge || !gc__plan_keeps_full(heap, 1)) return false;
+    size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
+    for (const gc__region *region = heap->regions[0]; region; region = region->next)
+        held += region->kind == GC__SMALL ? GC_REGION_BYTES : region->top - region->base;
+    return held <= used + used / GC__KEEP_WASTE;
+}
+
 /* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
    its regions that stay. */
@@ -379,7 +399,7 @@ GC__FN uint8_t gc__verdict_for_packing(gc__region *region) {
 }
 
 GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
-    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving) return GC__MARK;
+    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving || heap->cycle->keeps_all) return GC__MARK;
     uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
     if (heap->options.stress) return move;
     if (heap->cycle->packs) return gc__verdict_for_packing(region);
@@ -414,7 +434,7 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
    the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
    any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (region->kind != GC__SMALL) return false;
+    if (region->kind != GC__SMALL || heap->cycle->keeps_all) return false;
     if (region->fixed) return gc__is_fixed_recycled(heap, region);
     if (!heap->options.non_moving) {
         if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
@@ -456,6 +476,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
     int generation = gc__condemned_first(heap);
     heap->cycle->ages_at_once = gc__plan_ages_at_once(heap, generation);
+    heap->cycle->keeps_all = gc__plan_keeps_all(heap);
     gc__plan_evacuation(heap, generation, compacting);
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;

@@ -4,12 +4,13 @@
    one of four places: `grey`, the marker's stack; `log`, which barriers have found, and `seen`, which a collection has met or
    taken from there, where they may still be white; `waiting`, whose trace functions must not run beside mutators. An object for
    which there was no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or,
-   if the object should wait, the region is *unasked*, and they are scanned by the last collection.
+   if the object should wait, the region is *unasked*, and they are scanned by the last collection. Where a collection has kept
+   all objects as they were, the region is *unread*, and they are grey.
 
    Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
-   here. What becomes generation 2 in a collection has been scanned by it, and is marked. So at any time a white object to
-   which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference. References
-   from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
+   here. What becomes generation 2 in a collection has been scanned by it or is unread, and it is marked. So at any time a
+   white object to which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference.
+   References from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
 #pragma once
 
 #include "../heap/bits.h"
@@ -31,6 +32,7 @@
 #define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
+#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
 
 typedef struct gc__marker {
@@ -99,10 +101,13 @@ typedef struct gc__marker {
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-/* An object of the region was marked, and is in no list. */
-GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
-    __atomic_fetch_or(&region->unscanned, (uint8_t)(GC__UNSCANNED | GC__UNCOUNTED), __ATOMIC_RELEASE); /* after its bit */
+/* Objects of the region were marked, and are in no list. */
+GC__IN_BARRIER GC__FN void gc__shade_left(gc__region *region, uint8_t flags) {
+    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their bits */
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
+}
+GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
+    gc__shade_left(region, GC__UNSCANNED | GC__UNCOUNTED);
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) {

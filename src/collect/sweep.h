@@ -31,8 +31,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 
 /* The region stays, in the generation that it is for. */
 GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
-    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2)
+    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
+        if (heap->cycle->keeps_all) gc__shade_left(region, GC__UNREAD);
+    }
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);

@@ -21,6 +21,7 @@ GC__FN size_t gc__object_bytes(uintptr_t object) { return gc__align(GC_MODEL_BYT
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
+GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
 GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
@@ -47,6 +48,9 @@ GC__FN bool gc__type_is_leaf(const gc_type *type) {
 }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
+
+/* Whether all objects with that first word are of one size. */
+GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }
 
 GC__FN const char *gc__object_name(uintptr_t object) {
     const char *name = gc__object_type(object)->name;

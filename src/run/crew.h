@@ -146,6 +146,7 @@ GC__FN void gc__crew_join(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     gc__crew *crew = heap->collector->crew;
     if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->into_holes) return;
+    if (heap->cycle->keeps_all) return; /* hardly anything is traced */
     if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
     bool worth = gc__crew_is_worth(heap, generation);
     if (!worth && generation < 2 && !gc__crew_leaves_holes(heap, generation))

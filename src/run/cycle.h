@@ -107,7 +107,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->beyond = gc__marking_beyond(heap, generation);
     worker->remember_all = (generation > 0 && !heap->cycle->ages_at_once) || heap->cycle->recycles;
     gc__crew_join(worker, generation);
-    gc__each_condemned(worker, condemned, gc__region_clear);
+    gc__each_condemned(worker, condemned, heap->cycle->keeps_all ? gc__region_keep : gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);

@@ -176,6 +176,7 @@ static void options_concurrent(world *w, gc_options *o) {
     o->concurrent = GC_CONCURRENT_ON;
     o->test_marker_steps = 1;
     o->test_leaving = one_in(&w->random, 2);
+    o->test_keeping = one_in(&w->random, 2);
     o->concurrent_trace_functions = one_in(&w->random, 2);
     if (one_in(&w->random, 2)) o->barrier_changed = NULL; /* young collections do less where no code is emitted */
     o->test_scarce_memory = one_in(&w->random, 4);

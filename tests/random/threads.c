@@ -437,6 +437,7 @@ static gc_options mode_options(void) {
     else if (strcmp(mode, "moving") != 0) exit(2);
     options.parallel_trace_functions = drawn(2);
     run_options.is_concurrent = options.concurrent == GC_CONCURRENT_ON;
+    options.test_keeping = run_options.is_concurrent && run_options.seed / 2 % 2;
     return options;
 }
 

@@ -51,6 +51,7 @@ static size_t count_marked(void) {
 
 #include "holes.h"
 #include "huge.h"
+#include "keeping.h"
 
 /* An old list, of which the marker finds only a node at each step; and an old vector, which it has scanned. */
 #define LENGTH 2000
@@ -1309,6 +1310,12 @@ int main(void) {
     starts(&crew);
     run(holes_are_filled, tested);
     run(holes_are_filled, scarce);
+    gc_options keeping = TESTED;
+    keeping.test_keeping = true;
+    run(nurseries_are_kept, keeping);
+    run(kept_while_marking, keeping);
+    keeping.collector_threads = 3, keeping.test_collectors = 7;
+    run(nurseries_are_kept, keeping);
     gc_options leaving = TESTED;
     leaving.test_leaving = true;
     run(regions_leave, leaving);
@@ -1325,6 +1332,9 @@ int main(void) {
     leaving.concurrent_trace_functions = false;
     run(strongly_growing_objects, leaving);
     run(unlisted_regions_leave, leaving);
+    leaving.test_keeping = true;
+    run(kept_beside_leaving, leaving);
+    leaving.test_keeping = false;
     leaving.test_scarce_memory = true;
     run(regions_stay, leaving);
     leaving.test_scarce_memory = false;
