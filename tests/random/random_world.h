@@ -248,7 +248,11 @@ static void block_remove(world *w, size_t i) {
 static void handle_make(world *w, root *r) {
     r->handle_kind = (gc_handle_kind)below(&w->random, GC_HANDLE_KINDS);
     r->handle = gc_handle_create(w->heap, r->handle_kind, NULL);
-    if (!r->handle) wrong("gc_handle_create: %s", gc_last_message());
+    if (!r->handle && gc_last_result() == GC_ERROR_HEAP_FULL) { /* it does not collect by itself */
+        gc_collect(w->heap, 2, GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING);
+        r->handle = gc_handle_create(w->heap, r->handle_kind, NULL);
+    }
+    if (!r->handle && gc_last_result() != GC_ERROR_HEAP_FULL) wrong("gc_handle_create: %s", gc_last_message());
     r->index = 0;
 }
 
