@@ -15,7 +15,7 @@
 #include "shade.h"
 
 #define GC__LEAVING_NS 5     /* for each byte that is copied, slots included */
-#define GC__LEAVING_HURRY 8  /* times the goal, where the next nursery may not find room */
+#define GC__LEAVING_HURRY 4  /* times the goal, where the next nursery may not find room */
 #define GC__LEAVING_DENSE 80 /* percent live from which evacuation frees too little */
 #define GC__LEAVING_SLOT 16  /* bytes that are copied in the time in which a noted slot is looked at */
 #define GC__LEAVING_NOTES 64 /* the part of the limit that the noted slots take at most */
