@@ -16,6 +16,7 @@
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
+#define GC__WALK_AHEAD ((size_t)8) /* regions */
 #define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
 #define GC__LOG_CHUNK ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
 
@@ -385,6 +386,9 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
     }
     for (; region < walk->end; region++) {
         bool has_objects = region->kind == GC__SMALL || region->kind == GC__LARGE;
+        const char *ahead = (const char *)(region + gc__min((size_t)(walk->end - region) - 1, GC__WALK_AHEAD));
+        __builtin_prefetch(ahead, 1);
+        __builtin_prefetch(ahead + 64, 1);
         if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || !has_objects || region->verdict) continue;
         walk->region = region + 1;
         return region;
