@@ -668,7 +668,7 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
        processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at
-       most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 15 ms),
+       most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 30 ms),
        and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there is one. */
     unsigned collector_threads;
     bool
@@ -15416,7 +15416,7 @@ GC__FN void gc__remembering_end(gc_heap *heap) {
 
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
-#define GC__CREW_WORTH_NS ((uint64_t)15 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
+#define GC__CREW_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
 #define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
@@ -15449,8 +15449,8 @@ GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
 }
 
 /* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
-   listed holes. Two threads take up to a third more CPU time than one for a trace of a few milliseconds, so by default only
-   longer ones are shared. Called before it stops the world, too. */
+   listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
+   only longer ones are shared. Called before it stops the world, too. */
 GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
     size_t survivors = 0;
     for (int g = 0; g <= generation; g++)

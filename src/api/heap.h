@@ -119,7 +119,7 @@ typedef struct gc_options {
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
     /* Threads that work together in a collection, the one that collects included: 1 to 32, or 0 for as many as there are
        processors for the process (by its affinity and the quota of its container, which it asks for again twice a second), at
-       most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 15 ms),
+       most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 30 ms),
        and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there is one. */
     unsigned collector_threads;
     bool
