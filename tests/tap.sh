@@ -38,7 +38,7 @@ all() {
         case ${script##*/} in error_* | syntax_*) expected=1 ;; *) expected=0 ;; esac
         n=$(sed -n '1s/# test \([0-9]*\).*/\1/p' "$script")
         # shellcheck disable=SC2086 # lists of assignments, and of arguments
-        env $variables timeout 60 "$program" "$script" $n > "$dir/out" 2>&1
+        env $variables timeout 300 "$program" "$script" $n > "$dir/out" 2>&1
         status=$?
         [ $status -eq $expected ] && cmp -s "$dir/out" "${script%.*}.expected" && continue
         wrong="$wrong $(basename "$script")"

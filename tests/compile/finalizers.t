@@ -5,7 +5,7 @@ dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 make -s tests/compile/finalizers.t
 ok $? "tests with ThreadSanitizer compile"
 for test in safe_handle finalizer_ends claims; do
-    timeout 120 build/tests/tsan/test_$test > "$dir/log" 2>&1
+    timeout 600 build/tests/tsan/test_$test > "$dir/log" 2>&1
     ok $? "test_$test under ThreadSanitizer"
     grep -E -A 12 '^not ok|^WARNING' "$dir/log" | head -60 | sed 's/^/# /' >&2
 done

@@ -39,7 +39,7 @@ passes() {
     shift 2
     own=tests/unit/gc.c && grep -q 'define GC_IMPLEMENTATION' "tests/unit/$test.c" && own=
     # shellcheck disable=SC2086 # lists of words
-    $compiler -std=c11 -pthread "tests/unit/$test.c" $own -o "$dir/test" > "$dir/log" 2>&1 && timeout 120 "$@" "$dir/test" > "$dir/log" 2>&1
+    $compiler -std=c11 -pthread "tests/unit/$test.c" $own -o "$dir/test" > "$dir/log" 2>&1 && timeout 600 "$@" "$dir/test" > "$dir/log" 2>&1
     ok $? "$name: $test"
     grep -v '^ok\|^# ' "$dir/log" | head -5 >&2
 }

@@ -12,7 +12,7 @@ failures=0 runs=0 errors=0
 # compare VARIABLE=VALUE OPTIONS
 compare() {
     # shellcheck disable=SC2086 # several words
-    env "$1" timeout 120 $jit $2 "$dir/program.jit" $arguments > "$dir/out" 2> "$dir/err"
+    env "$1" timeout 300 $jit $2 "$dir/program.jit" $arguments > "$dir/out" 2> "$dir/err"
     status=$?
     grep -v -e '^torture:' -e '^step:' "$dir/err" >> "$dir/out"
     runs=$((runs + 1))

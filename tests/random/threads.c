@@ -261,7 +261,7 @@ static void op_handle(worker *w) {
     gc_handle_kind kind = (gc_handle_kind)below(w, GC_HANDLE_KINDS);
     if (kind != GC_HANDLE_DEPENDENT) {
         w->handles[i] = gc_handle_create(heap, kind, w->local[below(w, LOCAL)]);
-        if (kind == GC_HANDLE_REF_COUNTED) gc_handle_set_host_word(w->handles[i], &held);
+        if (kind == GC_HANDLE_REF_COUNTED && w->handles[i]) gc_handle_set_host_word(w->handles[i], &held); /* the limit may refuse it */
         return;
     }
     node *value = make_node(w);

@@ -10,7 +10,7 @@ trap 'rm -f "$log"' EXIT
 
 # threads VARIANT MODE SECONDS SEED
 threads() {
-    timeout $((${3%.*} * 10 + 60)) build/tests/threads-"$1" --mode="$2" --seconds="$3" --seed="$4" > "$log" 2>&1
+    timeout $((${3%.*} * 10 + 300)) build/tests/threads-"$1" --mode="$2" --seconds="$3" --seed="$4" > "$log" 2>&1
     ok $? "$1, $2: $(sed -n 's/^ok 1 - [a-z_]*: //p' "$log")"
     grep -q '^ok 1' "$log" || sed 's/^/# /' "$log" | head -60 >&2
 }

@@ -18,7 +18,7 @@ is $? 0 "README's example runs under stress and verify"
 prints_expected() {
     program=$1 what=$2
     shift 2
-    env "$@" timeout 60 "$program" > "$dir/out" 2> "$dir/said" < /dev/null
+    env "$@" timeout 300 "$program" > "$dir/out" 2> "$dir/said" < /dev/null
     status=$?
     grep -v "ASan doesn't fully support makecontext" "$dir/said" > "$dir/err"
     [ $status -eq 0 ] && [ ! -s "$dir/err" ] && diff -u "examples/$name.expected" "$dir/out" >&2
@@ -35,7 +35,7 @@ for source in examples/*.c; do
     name=$(basename "$source" .c)
     make -s "build/examples/$name"
     ok $? "$source compiles"
-    timeout 60 "build/examples/$name" > "$dir/out" 2> "$dir/err" < /dev/null
+    timeout 300 "build/examples/$name" > "$dir/out" 2> "$dir/err" < /dev/null
     is $? 0 "$source runs"
     is "$(cat "$dir/err")" '' "$source says nothing on stderr"
     if [ -f "examples/$name.expected" ]; then
@@ -45,7 +45,7 @@ for source in examples/*.c; do
         test -s "$dir/out"
         ok $? "$source prints something"
     fi
-    GC_VERIFY=1 GC_CHECKMARK=1 GC_STRESS=stack timeout 60 "build/examples/$name" > "$dir/out" 2> "$dir/err" < /dev/null
+    GC_VERIFY=1 GC_CHECKMARK=1 GC_STRESS=stack timeout 300 "build/examples/$name" > "$dir/out" 2> "$dir/err" < /dev/null
     is $? 0 "$source runs under stress and verify"
     head -5 "$dir/err" >&2
     # Those whose output is known are small enough to collect often, and must not say anything else for it.

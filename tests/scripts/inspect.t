@@ -19,7 +19,7 @@ start() {
 end() { kill -KILL "$pid"; wait "$pid" 2> /dev/null; exec 7>&-; }
 
 # ask ARGUMENT...: what gc-inspect says of the process; its notes are in $dir/notes, its status in $status
-ask() { page=$(timeout 60 "$inspect" "$@" 2> "$dir/notes"); status=$?; }
+ask() { page=$(timeout 300 "$inspect" "$@" 2> "$dir/notes"); status=$?; }
 
 # json EXPRESSION NAME: of $page as JSON, `$_`, and its first heap, `$h`, which must be true
 json() {
