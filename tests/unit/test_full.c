@@ -37,6 +37,10 @@ static void refused(gc_handle_kind kind, size_t limit) {
     has(gc_last_message(), "heap_bytes_max", "by the limit's name");
     has(gc_last_message(), "handles", "which they have taken: %s", gc_last_message());
     ok(most <= limit, "%zu KiB are held at most", most >> 10);
+    size_t each = sizeof(void *) * (gc__handle_has_extra(kind) ? 2 : 1);
+    ok(made * each <= limit, "of %zu bytes each", each);
+    full();
+    ok(stats().beside_bytes >= made * each, "which count after a collection, too");
     ok(!gc_handle_duplicate(heap, handles[0]), "no copy either");
     ok(kind != GC_HANDLE_DEPENDENT || !gc_handle_create_dependent(heap, n, n), "nor a dependent one");
     is(gc_handle_count(heap, kind), made, "all others exist");
@@ -142,6 +146,21 @@ static void finalized_types(void) {
     }
     ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
     is(heap->finalizers->promised, 0, "no promise is left");
+    end();
+}
+
+/* The lists have to grow where garbage has taken all that is free. */
+static void lists_beside_garbage(void) {
+    enum { PAIRS = GC__WORDS_FIRST_BYTES / 16 };
+    begin(&(gc_options){.heap_bytes_max = 4 * MIB, .nursery_bytes = 4 * MIB});
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    for (size_t i = 0; i < PAIRS; i++) gc_finalizer_register(gc, n, &counting);
+    for (size_t i = 0; i < MIB / sizeof(node); i++) new_node(i);
+    gc_heap_external_add(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
+    is(gc_finalizer_register(gc, n, &counting), GC_ERROR_HEAP_FULL, "to register a finalizer does not collect");
+    ok(gc_new(gc, &ended_type) != NULL, "to allocate an object that has one does");
+    is(gc_finalizer_register(gc, n, &counting), GC_OK, "so that there is room");
     end();
 }
 
@@ -376,6 +395,7 @@ int main(void) {
     beside_free_regions();
     registered();
     finalized_types();
+    lists_beside_garbage();
     safe_handles();
     external();
     one_region(80);
