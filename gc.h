@@ -9309,6 +9309,13 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
 }
 
+/* The same is about to be asked of the object, which marks tell if it is old. */
+GC__FN void gc__reached_await(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    const uint64_t *marks = verdict & GC__VERDICT_BESIDE ? gc__cycle_marks : gc__the_arena.marks;
+    if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
+}
+
 /* Where an object is after the trace; 0 if it is dead, or none. */
 GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
@@ -10211,7 +10218,12 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     }
 }
 
-/* Scans until mark stack and FIFO are empty and no region has overflowed. */
+/* Whether mark stack and FIFO are empty and no region has overflowed. */
+GC__FN bool gc__trace_is_done(const gc__worker *worker) {
+    return worker->top == worker->stack && worker->fifo_drained == worker->fifo_next && !worker->overflowed;
+}
+
+/* Scans until that is so. */
 GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
@@ -15042,7 +15054,7 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
+    bool more = gc__marker_work(heap, steps) || gc__due_settle(heap) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
                 gc__tables_settle(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
@@ -15206,6 +15218,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         gc__marker_begin(heap);
         if (heap->marking) gc__marking_count_room(heap);
         if (heap->marking) gc__handles_unsettle(heap);
+        if (heap->marking) gc__due_unsettle(heap->finalizers);
         gc__finalizers_unsettle(heap->finalizers);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
@@ -17079,6 +17092,7 @@ GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) 
     }
     if (!gc__due_count(due)) return NULL;
     const uintptr_t *pair = &due->pairs.words[due->head];
+    gc__due_shade(due, due->head);
     due->head += 2;
     *object = pair[0];
     return (const gc_finalizer *)pair[1];
@@ -17312,9 +17326,11 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_pack(all);
-    for (size_t i = 0; i < all->registered.count; i += 2)
+    for (size_t i = 0; i < all->registered.count; i += 2) {
+        gc__shade_word(all->registered.words[i]); /* it was not queued when a cycle began, and may be dead */
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
                       all->registered.words[i + 1]);
+    }
     all->registered.count = 0;
     memset(all->start, 0, sizeof all->start);
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
@@ -17362,7 +17378,7 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->due[GC__NORMAL].pairs,
+    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->young, &all->due[GC__NORMAL].pairs,
                           &all->due[GC__CRITICAL].pairs};
     while (all->spare) {
         gc__finalizing *record = all->spare;

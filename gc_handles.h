@@ -889,7 +889,10 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
    registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object
    is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. Pairs of
    an object follow one another as they were registered. In the part of generation 2 a pair that has ended is empty, its
-   words are 0, until the list is packed. due: two queues of pairs, normal and critical; their objects are roots.
+   words are 0, until the list is packed. due: two queues of pairs, normal and critical; their objects are roots. Where nobody
+   runs finalizers these may be many, so collections visit only `young` ones, which may move, unless the whole heap is marked
+   with the program stopped. A marking beside it takes a queue for an array that it scans: who takes a pair out before the
+   marker has come there shades its object.
 
    During a marking beside mutators the marker looks at the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move is what it is after the last collection, too, since marks are not taken back; so that one looks
@@ -905,7 +908,9 @@ enum { GC__NORMAL, GC__CRITICAL };
 
 typedef struct gc__due {
     gc__words pairs;
-    size_t head; /* words that were taken */
+    size_t head;            /* words that were taken */
+    size_t looked;          /* what is before this word, and not in `young`, is of generation 2 and stays where it is */
+    size_t shaded, shading; /* [shaded, shading) was there when the cycle began: the marker has not come to it yet */
 } gc__due;
 
 /* A finalizer that runs. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
@@ -930,6 +935,8 @@ typedef struct gc__finalizers {
     gc__words unmarked;     /* the numbers, ascending, of pairs among these that the last collection looks at */
     size_t promised;
     gc__due due[2];
+    gc__words young; /* queued pairs that collections visit: their first words, | GC__CRITICAL */
+    bool young_unknown; /* there was no memory to note one of these, or old ones may have become young */
     gc__words moving;        /* during a collection */
     bool announce;           /* a collection has queued finalizers: written with the world stopped */
     gc__finalizing *running; /* lock */
@@ -959,12 +966,32 @@ GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
     return ask && ask((const void *)object);
 }
 
-/* Moves the queued pairs to the start of their list. */
-GC__FN void gc__due_compact(gc__due *due) {
-    if (!due->head) return;
+/* So many words are about to be taken out of the queue, from that one on. */
+GC__FN void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
+    gc__due *due = &all->due[queue];
+    size_t *places[] = {&due->looked, &due->shaded, &due->shading}, kept = 0;
+    for (size_t i = 0; i < 3; i++) *places[i] -= gc__min(words, *places[i] - gc__min(from, *places[i]));
+    for (size_t i = 0; i < all->young.count; i++) {
+        uintptr_t entry = all->young.words[i];
+        if ((entry & 1) == queue && entry >= from && entry < from + words) continue;
+        all->young.words[kept++] = (entry & 1) == queue && entry > from ? entry - words : entry;
+    }
+    all->young.count = kept;
+}
+
+/* Moves the queued pairs to the start of their list, if they are few beside those that were taken. */
+GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
+    gc__due *due = &all->due[queue];
+    if (!due->head || due->pairs.count - due->head > due->head / 4) return;
+    gc__due_shift(all, queue, 0, due->head);
     due->pairs.count -= due->head;
     memmove(due->pairs.words, due->pairs.words + due->head, due->pairs.count * sizeof(uintptr_t));
     due->head = 0;
+}
+
+/* The pair at that word leaves its queue. */
+GC__FN void gc__due_shade(const gc__due *due, size_t at) {
+    if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
 }
 
 /* Appends a pair. There is room. */
@@ -1007,7 +1034,8 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
 
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
     return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) + gc__words_bytes(&all->unmarked) +
-           gc__words_bytes(&all->due[GC__NORMAL].pairs) + gc__words_bytes(&all->due[GC__CRITICAL].pairs);
+           gc__words_bytes(&all->young) + gc__words_bytes(&all->due[GC__NORMAL].pairs) +
+           gc__words_bytes(&all->due[GC__CRITICAL].pairs);
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
@@ -1164,6 +1192,8 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     for (int i = 0; i < 2; i++) {
         at = gc__pair_find(&all->due[i].pairs, all->due[i].head, object);
         if (at == SIZE_MAX) continue;
+        gc__due_shade(&all->due[i], at);
+        gc__due_shift(all, (uintptr_t)i, at, 2);
         gc__pair_remove(&all->due[i].pairs, at);
         gc__finalizers_notify(all); /* a thread may be waiting for this last one */
         return true;
@@ -1207,6 +1237,60 @@ GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
         for (size_t at = due->head; at < due->pairs.count; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
     }
     gc__lock_release(&heap->finalizers->lock);
+}
+
+/* Whether the object of a queued pair may be moved, or freed if it is not visited, by a collection beside whose mutators
+   generation 2 is marked. */
+GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_leaving(object); }
+
+/* Notes the young ones of the queued pairs. */
+GC__FN void gc__due_note_young(gc__finalizers *all) {
+    size_t kept = 0;
+    if (all->young_unknown) all->young.count = all->due[GC__NORMAL].looked = all->due[GC__CRITICAL].looked = 0;
+    all->young_unknown = false;
+    for (size_t i = 0; i < all->young.count; i++) {
+        uintptr_t entry = all->young.words[i], at = entry & ~(uintptr_t)1;
+        const gc__due *due = &all->due[entry & 1];
+        if (at >= due->head && gc__due_is_young(due->pairs.words[at])) all->young.words[kept++] = entry;
+    }
+    all->young.count = kept;
+    for (uintptr_t queue = 0; queue < 2; queue++) {
+        gc__due *due = &all->due[queue];
+        for (size_t at = gc__max(due->looked, due->head); at < due->pairs.count; at += 2)
+            if (gc__due_is_young(due->pairs.words[at])) all->young_unknown |= !gc__words_push(&all->young, at | queue);
+        due->looked = due->pairs.count;
+    }
+}
+
+GC__FN void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
+    for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
+}
+
+/* Roots of the collection that begins: what it may move, and in the last one of a cycle what the marker has not come to. */
+GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
+    gc__finalizers *all = heap->finalizers;
+    gc__lock_take(&all->lock);
+    gc__due_note_young(all);
+    bool ends = heap->cycle->marking == GC__MARKING_FINISH, full = heap->collection.generation == 2 && !ends;
+    bool whole = full || all->young_unknown;
+    for (int i = 0; i < 2; i++) {
+        const gc__due *due = &all->due[i];
+        if (whole || ends) gc__due_visit(due, whole ? 0 : due->shaded, whole ? due->pairs.count : due->shading, visitor);
+    }
+    all->young_unknown |= full; /* holes of old regions may be given to mutators, where nothing is moved */
+    for (size_t i = 0; !whole && i < all->young.count; i++) {
+        uintptr_t entry = all->young.words[i];
+        gc_visit(visitor, &all->due[entry & 1].pairs.words[entry & ~(uintptr_t)1], 1, 0);
+    }
+    gc__lock_release(&all->lock);
+}
+
+/* A cycle begins: the marker is to shade what is queued. */
+GC__FN void gc__due_unsettle(gc__finalizers *all) {
+    for (int i = 0; i < 2; i++) {
+        all->due[i].shaded = all->due[i].head;
+        all->due[i].shading = all->due[i].pairs.count;
+    }
 }
 
 GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) {
@@ -1273,7 +1357,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     size_t from[2];
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) {
-        gc__due_compact(&all->due[i]);
+        gc__due_compact(all, (uintptr_t)i);
         from[i] = all->due[i].pairs.count;
     }
     if (worker->heap->cycle->marking == GC__MARKING_FINISH) {
@@ -1330,8 +1414,11 @@ GC__FN void gc__finalizers_announce(gc_heap *heap) {
    it holds a tagged value), and the number (from 1) of the next wait for the same key. heap->handles->keys maps each key to
    the number of the first; when the trace reaches the key (gc__awaited_reached), it puts that number on
    heap->handles->ready. So the time is linear in the number of waits. Without memory for that, each round looks again at
-   all of them. */
+   all of them. So do the first rounds: mostly nothing is left to trace soon, and no other key can be reached then. */
 
+
+#define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits are for more */
+#define GC__NOTE_AHEAD 32  /* entries of a note at most for whose objects' marks memory is asked beforehand */
 
 GC__FN void gc__waits_begin(gc_heap *heap) {
     gc__handles *handles = heap->handles;
@@ -1360,6 +1447,7 @@ GC__FN bool gc__waits_round(gc__worker *worker) {
     gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = worker->heap->handles->indexed, count = waiting->count;
     for (size_t i = kept; i < count; i += 3) {
+        if (i + 3 * GC__FIFO < count) gc__reached_await(waiting->words[i + 3 * GC__FIFO]);
         if (gc__address_after_trace(waiting->words[i])) {
             gc__wait_end(worker, waiting->words[i + 1]);
         } else {
@@ -1408,6 +1496,16 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     return true;
 }
 
+/* The weak parts of a note, as far as they are few, are about to be looked at. */
+GC__FN void gc__note_await(const gc__notes *notes, size_t at) {
+    gc_weak_entries entries;
+    if (at >= notes->words.count) return;
+    memcpy(&entries, notes->words.words + at, sizeof entries);
+    bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE), keys = entries.kind != GC_WEAK_VALUES;
+    for (size_t i = 0; i < entries.count && entries.count <= GC__NOTE_AHEAD; i++)
+        gc__reached_await(gc__slot_decode(*(keys ? gc__entry_key(&entries, i) : gc__entry_value(&entries, i)), value));
+}
+
 /* The ephemerons that the trace has seen since the last call become waits, or are traced. Returns whether there were any. */
 GC__FN bool gc__notes_wait(gc__worker *worker) {
     gc__notes *notes = &worker->cycle->entries;
@@ -1416,6 +1514,7 @@ GC__FN bool gc__notes_wait(gc__worker *worker) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + notes->waited, sizeof entries);
         if (entries.kind != GC_WEAK_EPHEMERONS) continue;
+        gc__note_await(notes, notes->waited + GC__NOTE_WORDS);
         any = true;
         bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE);
         for (size_t i = 0; i < entries.count; i++) {
@@ -1427,13 +1526,16 @@ GC__FN bool gc__notes_wait(gc__worker *worker) {
     return any;
 }
 
-/* Traces until no wait has a key that was reached. */
+/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has. */
 GC__FN void gc__waits_fixpoint(gc__worker *worker) {
+    unsigned rounds = 0;
     for (bool more = true; more;) {
+        bool traces = !gc__trace_is_done(worker);
         gc__trace_drain(worker);
         more = gc__notes_wait(worker);
+        if (!rounds && !traces && gc__trace_is_done(worker)) return;
         if (!more && !worker->heap->handles->waiting.count) return;
-        if (!gc__waits_index(worker)) more |= gc__waits_round(worker);
+        if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
         gc__trace_drain(worker);
         more |= gc__waits_trace_ready(worker);
     }
@@ -1497,6 +1599,7 @@ GC__FN void gc__notes_clear(gc_heap *heap, bool all) {
     for (size_t at = 0; at < notes->words.count; at += GC__NOTE_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
+        gc__note_await(notes, at + GC__NOTE_WORDS);
         bool is_long = entries.kind == GC_WEAK_EPHEMERONS || (entries.flags & GC_SLOT_WEAK_LONG);
         if (all ? is_long || at >= notes->cleared : !is_long) gc__entries_clear(heap, &entries);
     }
@@ -1632,6 +1735,29 @@ GC__FN void gc__handles_settle_last(gc_heap *heap) {
             gc__clump_await(segment, clump);
             gc__clump_settle(segment, clump, NULL);
         }
+}
+
+/* Shades some objects whose finalizers are due. The marker's lock is held. False: that was done for all that were queued when the
+   cycle began. */
+GC__FN bool gc__due_settle(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    size_t left = GC__SETTLE_PAIRS;
+    bool more = false;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    for (uintptr_t queue = 0; queue < 2; queue++) {
+        gc__due *due = &all->due[queue];
+        due->shaded = gc__max(due->shaded, due->head);
+        for (; left && due->shaded < due->shading; left--, due->shaded += 2) {
+            uintptr_t object = due->pairs.words[due->shaded], ahead = gc__min(due->shaded + 2 * GC__FIFO, due->shading - 2);
+            __builtin_prefetch(&gc__cycle_marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
+            if (!gc__is_marking(object)) continue;
+            if (gc__is_leaving(object)) all->young_unknown |= !gc__words_push(&all->young, due->shaded | queue);
+            gc__marker_shade(heap, object);
+        }
+        more |= due->shaded < due->shading;
+    }
+    gc__lock_release(&all->lock);
+    return more || heap->marker->grey.count;
 }
 
 /* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
@@ -1922,13 +2048,14 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
-    gc__finalizers_visit_queued(heap, visitor);
+    gc__finalizers_visit_due(heap, visitor);
 }
 
 /* Clearing. */
 
 GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     (void)context;
+    for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++)
         segment->places[i] = gc__address_after_trace(segment->places[i]);
 }
@@ -1942,6 +2069,7 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
 
 /* Dependent handles: the dependent waits for the object. */
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++) {
         const gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;

@@ -1,6 +1,7 @@
 /* The longest pauses of a heap that marks beside the program, where a million objects have something besides references that
-   lead to them: handles of each kind, finalizers, entries of weak tables. A part of them dies in each cycle. Tab-separated.
-   `referents [KINDS] [COUNT] [DEAD]`: of each of the kinds, comma-separated ("all"); how many; what part dies, in 1,000 of it. */
+   lead to them: handles of each kind, finalizers, entries of weak tables. Some die before each cycle, and are made anew after
+   it, when handles and tables know. Tab-separated.
+   `referents [KINDS] [COUNT] [DEAD]`: of each of the kinds, comma-separated ("all"); how many; how many of 1,000 die. */
 #define GC_IMPLEMENTATION
 #include "gc.h"
 
@@ -150,23 +151,31 @@ static void take_pauses(bool notes) {
     for (size_t i = 0; notes && i < kept; i++) note(pauses[i].concurrent ? &ends : &others, &pauses[i]);
 }
 
+/* Makes anew what has died. */
+static void revive(vector *objects, void *weak) {
+    GC_ROOTS(gc, objects, weak);
+    for (size_t i = 0; i < count; i++)
+        if (!objects->items[i]) replace(objects, weak, i);
+}
+
 /* So many objects become garbage that CYCLES markings begin and end. */
 static void churn(vector *objects, void *weak) {
     vector *ballast = checked(gc_new_array(gc, &vector_type, BALLAST));
     GC_ROOTS(gc, objects, weak, ballast);
     gc_stats stats;
-    uint64_t first = 0;
-    double due = 0;
+    gc_heap_stats(heap, &stats);
+    uint64_t first = stats.concurrent_finished, last = first;
     for (size_t i = 0; i < (size_t)100 * BALLAST; i++) {
         node *next = checked(gc_new(gc, &node_type));
         gc_store(gc, &ballast->items[i % BALLAST], next);
-        for (due += (double)dead / 1000; due >= 1; due--) replace(objects, weak, number() % count);
         if (i % 4096) continue;
         if (measured == FINALIZERS) gc_finalizers_run(gc, SIZE_MAX);
         gc_heap_stats(heap, &stats);
-        if (i <= 4 * BALLAST) first = stats.concurrent_finished;
-        take_pauses(stats.concurrent_finished > first); /* the first cycle may not be a whole one */
-        if (stats.concurrent_finished > first + CYCLES) return;
+        take_pauses(last > first); /* the first cycle may not be a whole one */
+        if (i && stats.concurrent_finished == last) continue;
+        if ((last = stats.concurrent_finished) > first + CYCLES) return;
+        if (measured != DUE) revive(objects, weak);
+        for (size_t k = 0; k < count * dead / 1000; k++) gc_store(gc, &objects->items[number() % count], NULL);
     }
 }
 

@@ -517,7 +517,12 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     }
 }
 
-/* Scans until mark stack and FIFO are empty and no region has overflowed. */
+/* Whether mark stack and FIFO are empty and no region has overflowed. */
+GC__FN bool gc__trace_is_done(const gc__worker *worker) {
+    return worker->top == worker->stack && worker->fifo_drained == worker->fifo_next && !worker->overflowed;
+}
+
+/* Scans until that is so. */
 GC__FN void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {

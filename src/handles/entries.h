@@ -5,11 +5,14 @@
    it holds a tagged value), and the number (from 1) of the next wait for the same key. heap->handles->keys maps each key to
    the number of the first; when the trace reaches the key (gc__awaited_reached), it puts that number on
    heap->handles->ready. So the time is linear in the number of waits. Without memory for that, each round looks again at
-   all of them. */
+   all of them. So do the first rounds: mostly nothing is left to trace soon, and no other key can be reached then. */
 #pragma once
 
 #include "table.h"
 #include "../collect/scan.h"
+
+#define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits are for more */
+#define GC__NOTE_AHEAD 32  /* entries of a note at most for whose objects' marks memory is asked beforehand */
 
 GC__FN void gc__waits_begin(gc_heap *heap) {
     gc__handles *handles = heap->handles;
@@ -38,6 +41,7 @@ GC__FN bool gc__waits_round(gc__worker *worker) {
     gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = worker->heap->handles->indexed, count = waiting->count;
     for (size_t i = kept; i < count; i += 3) {
+        if (i + 3 * GC__FIFO < count) gc__reached_await(waiting->words[i + 3 * GC__FIFO]);
         if (gc__address_after_trace(waiting->words[i])) {
             gc__wait_end(worker, waiting->words[i + 1]);
         } else {
@@ -86,6 +90,16 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     return true;
 }
 
+/* The weak parts of a note, as far as they are few, are about to be looked at. */
+GC__FN void gc__note_await(const gc__notes *notes, size_t at) {
+    gc_weak_entries entries;
+    if (at >= notes->words.count) return;
+    memcpy(&entries, notes->words.words + at, sizeof entries);
+    bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE), keys = entries.kind != GC_WEAK_VALUES;
+    for (size_t i = 0; i < entries.count && entries.count <= GC__NOTE_AHEAD; i++)
+        gc__reached_await(gc__slot_decode(*(keys ? gc__entry_key(&entries, i) : gc__entry_value(&entries, i)), value));
+}
+
 /* The ephemerons that the trace has seen since the last call become waits, or are traced. Returns whether there were any. */
 GC__FN bool gc__notes_wait(gc__worker *worker) {
     gc__notes *notes = &worker->cycle->entries;
@@ -94,6 +108,7 @@ GC__FN bool gc__notes_wait(gc__worker *worker) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + notes->waited, sizeof entries);
         if (entries.kind != GC_WEAK_EPHEMERONS) continue;
+        gc__note_await(notes, notes->waited + GC__NOTE_WORDS);
         any = true;
         bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE);
         for (size_t i = 0; i < entries.count; i++) {
@@ -105,13 +120,16 @@ GC__FN bool gc__notes_wait(gc__worker *worker) {
     return any;
 }
 
-/* Traces until no wait has a key that was reached. */
+/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has. */
 GC__FN void gc__waits_fixpoint(gc__worker *worker) {
+    unsigned rounds = 0;
     for (bool more = true; more;) {
+        bool traces = !gc__trace_is_done(worker);
         gc__trace_drain(worker);
         more = gc__notes_wait(worker);
+        if (!rounds && !traces && gc__trace_is_done(worker)) return;
         if (!more && !worker->heap->handles->waiting.count) return;
-        if (!gc__waits_index(worker)) more |= gc__waits_round(worker);
+        if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
         gc__trace_drain(worker);
         more |= gc__waits_trace_ready(worker);
     }
@@ -175,6 +193,7 @@ GC__FN void gc__notes_clear(gc_heap *heap, bool all) {
     for (size_t at = 0; at < notes->words.count; at += GC__NOTE_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
+        gc__note_await(notes, at + GC__NOTE_WORDS);
         bool is_long = entries.kind == GC_WEAK_EPHEMERONS || (entries.flags & GC_SLOT_WEAK_LONG);
         if (all ? is_long || at >= notes->cleared : !is_long) gc__entries_clear(heap, &entries);
     }

@@ -3,7 +3,10 @@
    registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object
    is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. Pairs of
    an object follow one another as they were registered. In the part of generation 2 a pair that has ended is empty, its
-   words are 0, until the list is packed. due: two queues of pairs, normal and critical; their objects are roots.
+   words are 0, until the list is packed. due: two queues of pairs, normal and critical; their objects are roots. Where nobody
+   runs finalizers these may be many, so collections visit only `young` ones, which may move, unless the whole heap is marked
+   with the program stopped. A marking beside it takes a queue for an array that it scans: who takes a pair out before the
+   marker has come there shades its object.
 
    During a marking beside mutators the marker looks at the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move is what it is after the last collection, too, since marks are not taken back; so that one looks
@@ -24,7 +27,9 @@ enum { GC__NORMAL, GC__CRITICAL };
 
 typedef struct gc__due {
     gc__words pairs;
-    size_t head; /* words that were taken */
+    size_t head;            /* words that were taken */
+    size_t looked;          /* what is before this word, and not in `young`, is of generation 2 and stays where it is */
+    size_t shaded, shading; /* [shaded, shading) was there when the cycle began: the marker has not come to it yet */
 } gc__due;
 
 /* A finalizer that runs. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
@@ -49,6 +54,8 @@ typedef struct gc__finalizers {
     gc__words unmarked;     /* the numbers, ascending, of pairs among these that the last collection looks at */
     size_t promised;
     gc__due due[2];
+    gc__words young; /* queued pairs that collections visit: their first words, | GC__CRITICAL */
+    bool young_unknown; /* there was no memory to note one of these, or old ones may have become young */
     gc__words moving;        /* during a collection */
     bool announce;           /* a collection has queued finalizers: written with the world stopped */
     gc__finalizing *running; /* lock */
@@ -78,12 +85,32 @@ GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
     return ask && ask((const void *)object);
 }
 
-/* Moves the queued pairs to the start of their list. */
-GC__FN void gc__due_compact(gc__due *due) {
-    if (!due->head) return;
+/* So many words are about to be taken out of the queue, from that one on. */
+GC__FN void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
+    gc__due *due = &all->due[queue];
+    size_t *places[] = {&due->looked, &due->shaded, &due->shading}, kept = 0;
+    for (size_t i = 0; i < 3; i++) *places[i] -= gc__min(words, *places[i] - gc__min(from, *places[i]));
+    for (size_t i = 0; i < all->young.count; i++) {
+        uintptr_t entry = all->young.words[i];
+        if ((entry & 1) == queue && entry >= from && entry < from + words) continue;
+        all->young.words[kept++] = (entry & 1) == queue && entry > from ? entry - words : entry;
+    }
+    all->young.count = kept;
+}
+
+/* Moves the queued pairs to the start of their list, if they are few beside those that were taken. */
+GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
+    gc__due *due = &all->due[queue];
+    if (!due->head || due->pairs.count - due->head > due->head / 4) return;
+    gc__due_shift(all, queue, 0, due->head);
     due->pairs.count -= due->head;
     memmove(due->pairs.words, due->pairs.words + due->head, due->pairs.count * sizeof(uintptr_t));
     due->head = 0;
+}
+
+/* The pair at that word leaves its queue. */
+GC__FN void gc__due_shade(const gc__due *due, size_t at) {
+    if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
 }
 
 /* Appends a pair. There is room. */
@@ -126,7 +153,8 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
 
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
     return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) + gc__words_bytes(&all->unmarked) +
-           gc__words_bytes(&all->due[GC__NORMAL].pairs) + gc__words_bytes(&all->due[GC__CRITICAL].pairs);
+           gc__words_bytes(&all->young) + gc__words_bytes(&all->due[GC__NORMAL].pairs) +
+           gc__words_bytes(&all->due[GC__CRITICAL].pairs);
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
@@ -283,6 +311,8 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     for (int i = 0; i < 2; i++) {
         at = gc__pair_find(&all->due[i].pairs, all->due[i].head, object);
         if (at == SIZE_MAX) continue;
+        gc__due_shade(&all->due[i], at);
+        gc__due_shift(all, (uintptr_t)i, at, 2);
         gc__pair_remove(&all->due[i].pairs, at);
         gc__finalizers_notify(all); /* a thread may be waiting for this last one */
         return true;
@@ -326,6 +356,60 @@ GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
         for (size_t at = due->head; at < due->pairs.count; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
     }
     gc__lock_release(&heap->finalizers->lock);
+}
+
+/* Whether the object of a queued pair may be moved, or freed if it is not visited, by a collection beside whose mutators
+   generation 2 is marked. */
+GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_leaving(object); }
+
+/* Notes the young ones of the queued pairs. */
+GC__FN void gc__due_note_young(gc__finalizers *all) {
+    size_t kept = 0;
+    if (all->young_unknown) all->young.count = all->due[GC__NORMAL].looked = all->due[GC__CRITICAL].looked = 0;
+    all->young_unknown = false;
+    for (size_t i = 0; i < all->young.count; i++) {
+        uintptr_t entry = all->young.words[i], at = entry & ~(uintptr_t)1;
+        const gc__due *due = &all->due[entry & 1];
+        if (at >= due->head && gc__due_is_young(due->pairs.words[at])) all->young.words[kept++] = entry;
+    }
+    all->young.count = kept;
+    for (uintptr_t queue = 0; queue < 2; queue++) {
+        gc__due *due = &all->due[queue];
+        for (size_t at = gc__max(due->looked, due->head); at < due->pairs.count; at += 2)
+            if (gc__due_is_young(due->pairs.words[at])) all->young_unknown |= !gc__words_push(&all->young, at | queue);
+        due->looked = due->pairs.count;
+    }
+}
+
+GC__FN void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
+    for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
+}
+
+/* Roots of the collection that begins: what it may move, and in the last one of a cycle what the marker has not come to. */
+GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
+    gc__finalizers *all = heap->finalizers;
+    gc__lock_take(&all->lock);
+    gc__due_note_young(all);
+    bool ends = heap->cycle->marking == GC__MARKING_FINISH, full = heap->collection.generation == 2 && !ends;
+    bool whole = full || all->young_unknown;
+    for (int i = 0; i < 2; i++) {
+        const gc__due *due = &all->due[i];
+        if (whole || ends) gc__due_visit(due, whole ? 0 : due->shaded, whole ? due->pairs.count : due->shading, visitor);
+    }
+    all->young_unknown |= full; /* holes of old regions may be given to mutators, where nothing is moved */
+    for (size_t i = 0; !whole && i < all->young.count; i++) {
+        uintptr_t entry = all->young.words[i];
+        gc_visit(visitor, &all->due[entry & 1].pairs.words[entry & ~(uintptr_t)1], 1, 0);
+    }
+    gc__lock_release(&all->lock);
+}
+
+/* A cycle begins: the marker is to shade what is queued. */
+GC__FN void gc__due_unsettle(gc__finalizers *all) {
+    for (int i = 0; i < 2; i++) {
+        all->due[i].shaded = all->due[i].head;
+        all->due[i].shading = all->due[i].pairs.count;
+    }
 }
 
 GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) {
@@ -392,7 +476,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     size_t from[2];
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) {
-        gc__due_compact(&all->due[i]);
+        gc__due_compact(all, (uintptr_t)i);
         from[i] = all->due[i].pairs.count;
     }
     if (worker->heap->cycle->marking == GC__MARKING_FINISH) {

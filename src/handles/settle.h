@@ -113,6 +113,29 @@ GC__FN void gc__handles_settle_last(gc_heap *heap) {
         }
 }
 
+/* Shades some objects whose finalizers are due. The marker's lock is held. False: that was done for all that were queued when the
+   cycle began. */
+GC__FN bool gc__due_settle(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    size_t left = GC__SETTLE_PAIRS;
+    bool more = false;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    for (uintptr_t queue = 0; queue < 2; queue++) {
+        gc__due *due = &all->due[queue];
+        due->shaded = gc__max(due->shaded, due->head);
+        for (; left && due->shaded < due->shading; left--, due->shaded += 2) {
+            uintptr_t object = due->pairs.words[due->shaded], ahead = gc__min(due->shaded + 2 * GC__FIFO, due->shading - 2);
+            __builtin_prefetch(&gc__cycle_marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
+            if (!gc__is_marking(object)) continue;
+            if (gc__is_leaving(object)) all->young_unknown |= !gc__words_push(&all->young, due->shaded | queue);
+            gc__marker_shade(heap, object);
+        }
+        more |= due->shaded < due->shading;
+    }
+    gc__lock_release(&all->lock);
+    return more || heap->marker->grey.count;
+}
+
 /* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
    is memory to note some. */
 GC__FN bool gc__finalizers_settle(gc_heap *heap) {

@@ -145,13 +145,14 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
-    gc__finalizers_visit_queued(heap, visitor);
+    gc__finalizers_visit_due(heap, visitor);
 }
 
 /* Clearing. */
 
 GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     (void)context;
+    for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++)
         segment->places[i] = gc__address_after_trace(segment->places[i]);
 }
@@ -165,6 +166,7 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
 
 /* Dependent handles: the dependent waits for the object. */
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+    for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++) {
         const gc_word *place = &segment->places[i];
         if (gc__place_is_empty(*place) || !*gc__handle_extra(segment, i)) continue;

@@ -16,6 +16,7 @@ GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) 
     }
     if (!gc__due_count(due)) return NULL;
     const uintptr_t *pair = &due->pairs.words[due->head];
+    gc__due_shade(due, due->head);
     due->head += 2;
     *object = pair[0];
     return (const gc_finalizer *)pair[1];
@@ -249,9 +250,11 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_pack(all);
-    for (size_t i = 0; i < all->registered.count; i += 2)
+    for (size_t i = 0; i < all->registered.count; i += 2) {
+        gc__shade_word(all->registered.words[i]); /* it was not queued when a cycle began, and may be dead */
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
                       all->registered.words[i + 1]);
+    }
     all->registered.count = 0;
     memset(all->start, 0, sizeof all->start);
     if (skip) all->due[GC__NORMAL].head = all->due[GC__NORMAL].pairs.count;
@@ -299,7 +302,7 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->due[GC__NORMAL].pairs,
+    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->young, &all->due[GC__NORMAL].pairs,
                           &all->due[GC__CRITICAL].pairs};
     while (all->spare) {
         gc__finalizing *record = all->spare;

@@ -118,7 +118,7 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
+    bool more = gc__marker_work(heap, steps) || gc__due_settle(heap) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
                 gc__tables_settle(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
@@ -282,6 +282,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         gc__marker_begin(heap);
         if (heap->marking) gc__marking_count_room(heap);
         if (heap->marking) gc__handles_unsettle(heap);
+        if (heap->marking) gc__due_unsettle(heap->finalizers);
         gc__finalizers_unsettle(heap->finalizers);
         size_t budget = gc__leaving_budget(heap);
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);

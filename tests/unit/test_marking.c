@@ -762,6 +762,7 @@ static void settled_handles(void) {
 }
 
 #include "settled.h"
+#include "due.h"
 #include "tables.h"
 
 /* A weak table with a buffer of its own. */
@@ -1291,7 +1292,7 @@ int main(void) {
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, weak_tables, waits_once,
+                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
@@ -1321,6 +1322,7 @@ int main(void) {
     run(regions_leave, leaving);
     run(emptied_dependents, leaving);
     run(settled_finalizers, leaving);
+    run(due_finalizers, leaving);
     run(met_when_settled, leaving);
     run(settled_references, leaving);
     run(settled_ephemerons, leaving);
@@ -1346,6 +1348,7 @@ int main(void) {
     leaving.collector_threads = 3, leaving.test_collectors = 7;
     run(regions_leave, leaving);
     run(settled_finalizers, leaving);
+    run(due_finalizers, leaving);
     run(settled_references, leaving);
     run(settled_ephemerons, leaving);
     run(random_tables, leaving);
