@@ -168,10 +168,11 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!(gc__barrier_age(&gc__tables, region->base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
+        uintptr_t base = gc__the_arena.base + (i << GC_REGION_SHIFT); /* a thread may be writing that of a region it takes */
+        if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
         if (!(was & left)) continue;
-        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, region->base, end);
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, base, end);
         for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
             was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
