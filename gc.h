@@ -3720,19 +3720,47 @@ GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     return &map->values[at];
 }
 
-/* Makes room for `count` entries at half load. On failure nothing has changed. */
+/* For so many entries at half load. */
+GC__FN size_t gc__map_capacity(size_t count) {
+    size_t capacity = 512;
+    while (capacity < 2 * count) capacity *= 2;
+    return capacity;
+}
+
+/* Moves the entries to memory of another size. On failure nothing has changed. */
+GC__FN bool gc__map_resize(gc__map *map, size_t capacity) {
+    gc__map other = {NULL, NULL, 0, capacity};
+    other.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&other));
+    if (!other.keys) return false;
+    other.values = other.keys + capacity;
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->keys[i]) *gc__map_put(&other, map->keys[i]) = map->values[i];
+    gc__map_free(map);
+    *map = other;
+    return true;
+}
+
+/* Makes room for `count` entries. On failure nothing has changed. */
 GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
     if (map->capacity >= 2 * count && map->capacity) return true;
-    gc__map bigger = {NULL, NULL, 0, 512};
-    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
-    bigger.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&bigger));
-    if (!bigger.keys) return false;
-    bigger.values = bigger.keys + bigger.capacity;
-    for (size_t i = 0; i < map->capacity; i++)
-        if (map->keys[i]) *gc__map_put(&bigger, map->keys[i]) = map->values[i];
-    gc__map_free(map);
-    *map = bigger;
-    return true;
+    return gc__map_resize(map, gc__map_capacity(count));
+}
+
+/* By how many bytes another entry makes the map larger. */
+GC__FN size_t gc__map_growth(const gc__map *map) {
+    size_t capacity = gc__map_capacity(map->count + 1);
+    return capacity > map->capacity ? (capacity - map->capacity) * 2 * sizeof(uintptr_t) : 0;
+}
+
+#define GC__MAP_SLACK 4
+
+/* Gives memory back if the map was made for far more than it holds. */
+GC__FN void gc__map_trim(gc__map *map) {
+    size_t capacity = gc__map_capacity(map->count);
+    if (!map->count)
+        gc__map_free(map);
+    else if (map->capacity > GC__MAP_SLACK * capacity)
+        gc__map_resize(map, capacity);
 }
 
 GC__FN void gc__map_clear(gc__map *map) {
@@ -12038,8 +12066,10 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     for (int g = 0; g <= generation; g++) count += heap->collector->external[g].count;
     if (!count) return true;
     if (!gc__words_reserve(moving, 2 * count)) return false;
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        if (!gc__map_reserve(&heap->collector->external[g], heap->collector->external[g].count + count)) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        size_t stay = g > generation ? heap->collector->external[g].count : 0;
+        if (!gc__map_reserve(&heap->collector->external[g], stay + count)) return false;
+    }
     for (int g = 0; g <= generation; g++) gc__map_take(&heap->collector->external[g], moving);
     return true;
 }
@@ -14840,19 +14870,27 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     return bytes;
 }
 
+GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+    return bytes;
+}
+
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
-                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered);
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and
    the next collection makes them again. The world is stopped. */
 GC__FN void gc__beside_count(gc_heap *heap) {
-    size_t lasting = gc__lasting_lists_bytes(heap), lists = gc__collection_lists_bytes(heap, false);
+    size_t lists = gc__collection_lists_bytes(heap, false);
+    if (gc__external_table_bytes(heap) > heap->limit_bytes / 64)
+        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_trim(&heap->collector->external[g]);
+    size_t lasting = gc__lasting_lists_bytes(heap);
     if (lists > heap->limit_bytes / 64) {
         gc__collection_lists_bytes(heap, true);
         lists = gc__collection_lists_bytes(heap, false);
@@ -16116,27 +16154,33 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     return heap->full_bytes >= usable - usable / GC__STRUGGLE_FREE;
 }
 
-/* An allocation has met the limit. Whether it fails, with gc__fail: that has been so for long, and nearly all that time was spent
-   collecting. Lock held. */
-GC__FN bool gc__struggles(gc_heap *heap) {
+/* An allocation has met the limit. Whether that has been so for long, and nearly all that time was spent collecting: *spent says
+   how long, and how. Lock held. */
+GC__FN bool gc__struggles(gc_heap *heap, gc__struggle *spent) {
     gc__struggle *before = &heap->pace->struggle, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
     unsigned most = heap->options.collecting_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
     size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->struggle_allocated_bytes;
     bool goes_on = before->ns && more < heap->limit_bytes / GC__STRUGGLE_PART && gc__is_nearly_full(heap);
     heap->pace->struggle_allocated_bytes = allocated;
-    uint64_t elapsed = now.ns - before->ns, paused = now.paused_ns - before->paused_ns;
-    bool enough = goes_on && elapsed >= GC__STRUGGLE_NS && now.collections - before->collections >= GC__STRUGGLE_COLLECTIONS;
-    bool fails = enough && paused >= elapsed / 100 * most;
-    if (fails)
-        gc__fail(GC_ERROR_HEAP_FULL,
-                 "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
-                 "live of at most %zu (%s): raise that, or drop references",
-                 (unsigned long long)(now.collections - before->collections), (unsigned long long)(paused / (elapsed / 100)),
-                 (unsigned long long)(elapsed / GC__NS_PER_MS), most, heap->full_bytes >> 10, heap->limit_bytes >> 10,
-                 gc__limit_name(heap));
+    spent->ns = now.ns - before->ns;
+    spent->paused_ns = now.paused_ns - before->paused_ns;
+    spent->collections = now.collections - before->collections;
+    bool enough = goes_on && spent->ns >= GC__STRUGGLE_NS && spent->collections >= GC__STRUGGLE_COLLECTIONS;
     if (!goes_on || enough) *before = now;
-    return fails;
+    return enough && spent->paused_ns >= spent->ns / 100 * most;
+}
+
+/* Whether such an allocation fails, with gc__fail: there has been a full collection since, and the heap is as full as before. */
+GC__FN bool gc__gives_up(const gc_heap *heap, const gc__struggle *spent) {
+    if (!gc__is_nearly_full(heap)) return false;
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
+             "live of at most %zu (%s): raise that, or drop references",
+             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
+             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.collecting_percent_max, heap->full_bytes >> 10,
+             heap->limit_bytes >> 10, gc__limit_name(heap));
+    return true;
 }
 /* Allocation's slow paths. */
 
@@ -16354,11 +16398,11 @@ GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__struggle spent;
     gc__heap_lock(heap);
-    bool fails = gc__struggles(heap);
-    bool young = !fails && heap->collection.number == before && gc__collect_for_region(heap);
+    bool struggles = gc__struggles(heap, &spent);
+    bool young = !struggles && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
-    if (fails) return NULL;
     void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
     if (early) return early;
     before += young;
@@ -16367,7 +16411,9 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
         gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
     else if (heap->collection.number == before)
         gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    bool gives_up = struggles && gc__gives_up(heap, &spent);
     gc__heap_unlock(heap);
+    if (gives_up) return NULL;
     bool packed = false;
     size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
@@ -16679,9 +16725,9 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 }
 #endif
 
-/* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
-GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
-    bool fits = gc__external_fits(heap, bytes);
+/* Collects if `bytes` more off-heap bytes, and so many of their table, call for that; *object follows the object. */
+GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
+    bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
@@ -16690,7 +16736,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     if (fits)
         gc__collect_for_budget(heap);
     else
-        fits = gc__room_make(heap, bytes);
+        fits = gc__room_make(heap, bytes + table_bytes);
     gc_roots_remove(heap, object);
     return fits ? GC_OK : gc__last_result;
 }
@@ -16702,11 +16748,14 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
-    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
+    size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each */
+    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
     if (result != GC_OK) return result;
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
+    size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
+    gc__count(&heap->beside_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     gc__external_own(heap, (size_t)bytes);
     gc__heap_note_held(heap);

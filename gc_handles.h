@@ -325,13 +325,19 @@ GC__COLD void gc__beside_fail(const gc_heap *heap) {
              gc__counted(&heap->beside_bytes) >> 10);
 }
 
+/* Whether so many bytes more leave one region to objects: a heap all of whose memory handles have taken could allocate nothing
+   after they have ended, since their places are for other handles. */
+GC__FN bool gc__beside_leaves_region(const gc_heap *heap, size_t bytes) {
+    return gc__counted(&heap->beside_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
+}
+
 /* Counts bytes that are about to be taken beside the regions, and gives back free regions for them. False with gc__fail: there is
    no room. Never waits: if another thread has the lock, only the next ones are looked at. */
 GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes) {
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
         size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__BESIDE_PART + GC__BESIDE_MORE);
-        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more;
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__beside_leaves_region(heap, bytes);
         if (!fits) gc__beside_fail(heap);
     }
     if (fits) gc__count(&heap->beside_bytes, bytes);

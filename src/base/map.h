@@ -44,19 +44,47 @@ GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     return &map->values[at];
 }
 
-/* Makes room for `count` entries at half load. On failure nothing has changed. */
+/* For so many entries at half load. */
+GC__FN size_t gc__map_capacity(size_t count) {
+    size_t capacity = 512;
+    while (capacity < 2 * count) capacity *= 2;
+    return capacity;
+}
+
+/* Moves the entries to memory of another size. On failure nothing has changed. */
+GC__FN bool gc__map_resize(gc__map *map, size_t capacity) {
+    gc__map other = {NULL, NULL, 0, capacity};
+    other.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&other));
+    if (!other.keys) return false;
+    other.values = other.keys + capacity;
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->keys[i]) *gc__map_put(&other, map->keys[i]) = map->values[i];
+    gc__map_free(map);
+    *map = other;
+    return true;
+}
+
+/* Makes room for `count` entries. On failure nothing has changed. */
 GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
     if (map->capacity >= 2 * count && map->capacity) return true;
-    gc__map bigger = {NULL, NULL, 0, 512};
-    while (bigger.capacity < 2 * count) bigger.capacity *= 2;
-    bigger.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&bigger));
-    if (!bigger.keys) return false;
-    bigger.values = bigger.keys + bigger.capacity;
-    for (size_t i = 0; i < map->capacity; i++)
-        if (map->keys[i]) *gc__map_put(&bigger, map->keys[i]) = map->values[i];
-    gc__map_free(map);
-    *map = bigger;
-    return true;
+    return gc__map_resize(map, gc__map_capacity(count));
+}
+
+/* By how many bytes another entry makes the map larger. */
+GC__FN size_t gc__map_growth(const gc__map *map) {
+    size_t capacity = gc__map_capacity(map->count + 1);
+    return capacity > map->capacity ? (capacity - map->capacity) * 2 * sizeof(uintptr_t) : 0;
+}
+
+#define GC__MAP_SLACK 4
+
+/* Gives memory back if the map was made for far more than it holds. */
+GC__FN void gc__map_trim(gc__map *map) {
+    size_t capacity = gc__map_capacity(map->count);
+    if (!map->count)
+        gc__map_free(map);
+    else if (map->capacity > GC__MAP_SLACK * capacity)
+        gc__map_resize(map, capacity);
 }
 
 GC__FN void gc__map_clear(gc__map *map) {

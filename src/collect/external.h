@@ -13,8 +13,10 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     for (int g = 0; g <= generation; g++) count += heap->collector->external[g].count;
     if (!count) return true;
     if (!gc__words_reserve(moving, 2 * count)) return false;
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        if (!gc__map_reserve(&heap->collector->external[g], heap->collector->external[g].count + count)) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        size_t stay = g > generation ? heap->collector->external[g].count : 0;
+        if (!gc__map_reserve(&heap->collector->external[g], stay + count)) return false;
+    }
     for (int g = 0; g <= generation; g++) gc__map_take(&heap->collector->external[g], moving);
     return true;
 }

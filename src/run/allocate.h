@@ -219,11 +219,11 @@ GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__struggle spent;
     gc__heap_lock(heap);
-    bool fails = gc__struggles(heap);
-    bool young = !fails && heap->collection.number == before && gc__collect_for_region(heap);
+    bool struggles = gc__struggles(heap, &spent);
+    bool young = !struggles && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
-    if (fails) return NULL;
     void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
     if (early) return early;
     before += young;
@@ -232,7 +232,9 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
         gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
     else if (heap->collection.number == before)
         gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    bool gives_up = struggles && gc__gives_up(heap, &spent);
     gc__heap_unlock(heap);
+    if (gives_up) return NULL;
     bool packed = false;
     size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
     for (;;) {
@@ -544,9 +546,9 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 }
 #endif
 
-/* Collects if `bytes` more off-heap bytes call for that; *object follows the object. */
-GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes) {
-    bool fits = gc__external_fits(heap, bytes);
+/* Collects if `bytes` more off-heap bytes, and so many of their table, call for that; *object follows the object. */
+GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
+    bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
@@ -555,7 +557,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     if (fits)
         gc__collect_for_budget(heap);
     else
-        fits = gc__room_make(heap, bytes);
+        fits = gc__room_make(heap, bytes + table_bytes);
     gc_roots_remove(heap, object);
     return fits ? GC_OK : gc__last_result;
 }
@@ -567,11 +569,14 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
-    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes);
+    size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each */
+    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
     if (result != GC_OK) return result;
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
+    size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
+    gc__count(&heap->beside_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     gc__external_own(heap, (size_t)bytes);
     gc__heap_note_held(heap);

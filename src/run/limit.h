@@ -39,19 +39,27 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     return bytes;
 }
 
+GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+    return bytes;
+}
+
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
-                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered);
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and
    the next collection makes them again. The world is stopped. */
 GC__FN void gc__beside_count(gc_heap *heap) {
-    size_t lasting = gc__lasting_lists_bytes(heap), lists = gc__collection_lists_bytes(heap, false);
+    size_t lists = gc__collection_lists_bytes(heap, false);
+    if (gc__external_table_bytes(heap) > heap->limit_bytes / 64)
+        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_trim(&heap->collector->external[g]);
+    size_t lasting = gc__lasting_lists_bytes(heap);
     if (lists > heap->limit_bytes / 64) {
         gc__collection_lists_bytes(heap, true);
         lists = gc__collection_lists_bytes(heap, false);

@@ -17,25 +17,31 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     return heap->full_bytes >= usable - usable / GC__STRUGGLE_FREE;
 }
 
-/* An allocation has met the limit. Whether it fails, with gc__fail: that has been so for long, and nearly all that time was spent
-   collecting. Lock held. */
-GC__FN bool gc__struggles(gc_heap *heap) {
+/* An allocation has met the limit. Whether that has been so for long, and nearly all that time was spent collecting: *spent says
+   how long, and how. Lock held. */
+GC__FN bool gc__struggles(gc_heap *heap, gc__struggle *spent) {
     gc__struggle *before = &heap->pace->struggle, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
     unsigned most = heap->options.collecting_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
     size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->struggle_allocated_bytes;
     bool goes_on = before->ns && more < heap->limit_bytes / GC__STRUGGLE_PART && gc__is_nearly_full(heap);
     heap->pace->struggle_allocated_bytes = allocated;
-    uint64_t elapsed = now.ns - before->ns, paused = now.paused_ns - before->paused_ns;
-    bool enough = goes_on && elapsed >= GC__STRUGGLE_NS && now.collections - before->collections >= GC__STRUGGLE_COLLECTIONS;
-    bool fails = enough && paused >= elapsed / 100 * most;
-    if (fails)
-        gc__fail(GC_ERROR_HEAP_FULL,
-                 "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
-                 "live of at most %zu (%s): raise that, or drop references",
-                 (unsigned long long)(now.collections - before->collections), (unsigned long long)(paused / (elapsed / 100)),
-                 (unsigned long long)(elapsed / GC__NS_PER_MS), most, heap->full_bytes >> 10, heap->limit_bytes >> 10,
-                 gc__limit_name(heap));
+    spent->ns = now.ns - before->ns;
+    spent->paused_ns = now.paused_ns - before->paused_ns;
+    spent->collections = now.collections - before->collections;
+    bool enough = goes_on && spent->ns >= GC__STRUGGLE_NS && spent->collections >= GC__STRUGGLE_COLLECTIONS;
     if (!goes_on || enough) *before = now;
-    return fails;
+    return enough && spent->paused_ns >= spent->ns / 100 * most;
+}
+
+/* Whether such an allocation fails, with gc__fail: there has been a full collection since, and the heap is as full as before. */
+GC__FN bool gc__gives_up(const gc_heap *heap, const gc__struggle *spent) {
+    if (!gc__is_nearly_full(heap)) return false;
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
+             "live of at most %zu (%s): raise that, or drop references",
+             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
+             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.collecting_percent_max, heap->full_bytes >> 10,
+             heap->limit_bytes >> 10, gc__limit_name(heap));
+    return true;
 }

@@ -54,6 +54,19 @@ static void refused(gc_handle_kind kind, size_t limit) {
     end();
 }
 
+/* Handles to garbage take all that they may, and end: objects have the room of a region. */
+static void ended_handles(gc_handle_kind kind, size_t limit) {
+    begin(&(gc_options){.heap_bytes_max = limit});
+    size_t made = 0;
+    for (; made < MOST && (handles[made] = gc_handle_create(heap, kind, new_node(made))) != NULL; made++) {}
+    for (size_t i = 0; i < made; i++) gc_handle_destroy(heap, handles[i]);
+    full();
+    size_t news = 0;
+    for (; news < 100000 && new_node(news); news++) {}
+    is(news, 100000, "when %zu handles of kind %d have ended in %zu KiB, objects can be allocated", made, kind, limit >> 10);
+    end();
+}
+
 /* A heap full of garbage, none of which was collected yet: a collection would free it, so handles are made, and the next
    allocation collects. */
 static void beside_garbage(void) {
@@ -194,6 +207,29 @@ static void external(void) {
     end();
 }
 
+/* The tables of off-heap bytes count, and give their memory back. */
+static void external_tables(size_t limit) {
+    begin(&(gc_options){.heap_bytes_max = limit});
+    node *list = NULL, *n = NULL;
+    GC_ROOTS(gc, list, n);
+    size_t added = 0, most = 0;
+    for (; (n = new_node(added)) != NULL && gc_external_add(gc, n, 16) == GC_OK; added++) {
+        n->left = list;
+        list = n;
+        most = gc__max(most, gc__bytes_charged(heap));
+    }
+    ok(added > limit / 300, "%zu objects have 16 bytes each off the heap", added);
+    has(gc_last_message(), "heap_bytes_max", "then the limit is met: %s", gc_last_message());
+    ok(most <= limit + limit / 64, "%zu KiB count at most", most >> 10);
+    list = n = NULL;
+    full();
+    size_t news = 0;
+    for (; news < 100000 && new_node(news); news++) {}
+    is(news, 100000, "when they have died objects can be allocated");
+    ok(stats().beside_bytes < MIB, "and %zu KiB are beside", (size_t)stats().beside_bytes >> 10);
+    end();
+}
+
 /* All but one region is taken by off-heap bytes: its holes are memory, those between objects that live too. */
 static void one_region(size_t size) {
     begin(&(gc_options){.heap_bytes_max = 32 * GC_REGION_BYTES});
@@ -215,9 +251,7 @@ static void one_region(size_t size) {
 static uint64_t ms(void) { return gc__os_now_ns() / 1000000; }
 
 /* Replaces objects at random for up to so long, or until one is refused. Returns how many were made. */
-static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *fails) {
-    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = percent_max});
-    vector *keep = new_vector(live / 512);
+static size_t replace(vector *keep, uint64_t most_ms, bool *fails) {
     GC_ROOTS(gc, keep);
     size_t made = 0;
     bytes *b = NULL;
@@ -228,8 +262,29 @@ static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *f
         gc_store(gc, &keep->items[at], b);
     }
     *fails = b == NULL;
+    return made;
+}
+
+static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *fails) {
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = percent_max});
+    size_t made = replace(new_vector(live / 512), most_ms, fails);
     diag("%zu of %zu bytes live: %zu objects, %zu full collections", (size_t)stats().live_bytes, 5 * GC_REGION_BYTES, made, (size_t)stats().collections[2]);
     return made;
+}
+
+/* It has gone on so for nearly as long as it may, and then most of what lived has died. */
+static void goes_on(size_t usable) {
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = 1});
+    vector *keep = new_vector(usable / 1000 * 985 / 512);
+    GC_ROOTS(gc, keep);
+    bool fails;
+    size_t refused = 0;
+    replace(keep, 700, &fails);
+    memset(keep->items, 0, keep->header.length * sizeof *keep->items);
+    usleep(400000);
+    for (size_t i = 0; i < 2 * usable / 512; i++) refused += !new_bytes(480);
+    is(refused, 0, "a heap that was nearly full until now does not give up");
+    end();
 }
 
 static void gives_up(void) {
@@ -246,6 +301,7 @@ static void gives_up(void) {
     crawl(1, usable / 4 * 3, 1500, &fails);
     ok(!fails, "nor where a quarter is free, however long that takes");
     end();
+    goes_on(usable);
 }
 
 /* out_of_memory is left, as an interpreter does that raises an exception of its own. */
@@ -391,6 +447,7 @@ int main(void) {
     handles = (gc_handle *)calloc(MOST, sizeof *handles);
     refused_in_hook();
     for (int k = 0; k < GC_HANDLE_KINDS; k++) refused((gc_handle_kind)k, k % 2 ? 2 * MIB : 5 * MIB);
+    for (size_t limit = 8; limit < 16; limit++) ended_handles(limit % 2 ? GC_HANDLE_WEAK : GC_HANDLE_DEPENDENT, limit * MIB / 8);
     beside_garbage();
     beside_free_regions();
     registered();
@@ -398,6 +455,7 @@ int main(void) {
     lists_beside_garbage();
     safe_handles();
     external();
+    for (size_t limit = 4; limit <= 8; limit++) external_tables(limit * MIB);
     one_region(80);
     one_region(1000);
     gives_up();
