@@ -658,7 +658,8 @@ typedef struct gc_options {
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     /* An allocation that meets heap_bytes_max also fails where full collections have taken at least this part of the last
        second or longer, each making room for less than a 64th of the limit, while more than seven eighths of what objects can
-       have live. 98, say, for a program that would rather end than crawl. 0: it goes on as long as there is any room */
+       have live: 60, say, for a program that would rather end than crawl. The allocations after it go on, until that is so
+       once more. 0: it goes on as long as there is any room */
     unsigned collecting_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
@@ -1634,7 +1635,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 #endif
 
 /* Adds `bytes` (may be negative) to the memory that the object holds outside the heap, which counts towards budgets and
-   heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added.
+   heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added; the
+   out_of_memory hook is not called.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
 GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
@@ -6726,7 +6728,7 @@ typedef struct gc__thread_record {
     unsigned asking;            /* calls of out_of_memory, each within the one before, as far as is known: see gc__asking_look */
     uintptr_t asking_frame;     /* below it are the frames of the innermost one */
     const gc_stack *asking_stack;
-    bool promised;              /* room for the finalizer of the object that is being allocated */
+    unsigned promised;          /* rooms for finalizers: of the object being allocated, and of one that a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
@@ -10932,11 +10934,11 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
         return region;
     }
     for (; region < walk->end; region++) {
-        bool has_objects = region->kind == GC__SMALL || region->kind == GC__LARGE;
         const char *ahead = (const char *)(region + gc__min((size_t)(walk->end - region) - 1, GC__WALK_AHEAD));
         __builtin_prefetch(ahead, 1);
         __builtin_prefetch(ahead + 64, 1);
-        if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || !has_objects || region->verdict) continue;
+        if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || region->verdict) continue;
+        if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
         walk->region = region + 1;
         return region;
     }

@@ -78,7 +78,8 @@ typedef struct gc__handle *gc_handle;
    None of these functions collects. Finalizers may call them; a callback of a collection before collection_end may not:
    what makes, ends or lists handles fails there with GC_ERROR_MISUSE. A handle that was destroyed, or is of another heap
    or kind than the call is for, aborts the program if GC_DEBUG >= 1; otherwise the call fails with GC_ERROR_HANDLE and
-   changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
+   changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. The places of handles that have ended are kept for others until
+   the heap ends, and count towards heap_bytes_max. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Handles count towards heap_bytes_max:
    where they have no room left, free regions are given back, and then it fails with GC_ERROR_HEAP_FULL, even if gc_collect
@@ -1068,7 +1069,7 @@ GC__FN bool gc__finalizer_promise(gc_thread *thread) {
     bool ok = gc__finalizers_grow(thread->heap);
     all->promised += ok;
     gc__lock_release(&all->lock);
-    gc__record(thread)->promised = ok;
+    gc__record(thread)->promised += ok;
     return ok;
 }
 
@@ -1076,7 +1077,7 @@ GC__FN bool gc__finalizer_promise(gc_thread *thread) {
 GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = thread->heap->finalizers;
     if (!gc__record(thread)->promised) return;
-    gc__record(thread)->promised = false;
+    gc__record(thread)->promised--;
     gc__lock_take(&all->lock);
     all->promised--;
     if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);

@@ -127,7 +127,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 #endif
 
 /* Adds `bytes` (may be negative) to the memory that the object holds outside the heap, which counts towards budgets and
-   heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added.
+   heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added; the
+   out_of_memory hook is not called.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
 GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.

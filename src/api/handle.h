@@ -24,7 +24,8 @@ typedef struct gc__handle *gc_handle;
    None of these functions collects. Finalizers may call them; a callback of a collection before collection_end may not:
    what makes, ends or lists handles fails there with GC_ERROR_MISUSE. A handle that was destroyed, or is of another heap
    or kind than the call is for, aborts the program if GC_DEBUG >= 1; otherwise the call fails with GC_ERROR_HANDLE and
-   changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. */
+   changes nothing. NULL likewise, with GC_ERROR_ARGUMENT. The places of handles that have ended are kept for others until
+   the heap ends, and count towards heap_bytes_max. */
 
 /* A handle of `kind` to object, which may be NULL; its dependent or host word is NULL. Handles count towards heap_bytes_max:
    where they have no room left, free regions are given back, and then it fails with GC_ERROR_HEAP_FULL, even if gc_collect

@@ -109,7 +109,8 @@ typedef struct gc_options {
     size_t heap_bytes_soft;  /* as it comes near this, the heap is collected more often; it may hold more. 0: none */
     /* An allocation that meets heap_bytes_max also fails where full collections have taken at least this part of the last
        second or longer, each making room for less than a 64th of the limit, while more than seven eighths of what objects can
-       have live. 98, say, for a program that would rather end than crawl. 0: it goes on as long as there is any room */
+       have live: 60, say, for a program that would rather end than crawl. The allocations after it go on, until that is so
+       once more. 0: it goes on as long as there is any room */
     unsigned collecting_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */

@@ -386,11 +386,11 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
         return region;
     }
     for (; region < walk->end; region++) {
-        bool has_objects = region->kind == GC__SMALL || region->kind == GC__LARGE;
         const char *ahead = (const char *)(region + gc__min((size_t)(walk->end - region) - 1, GC__WALK_AHEAD));
         __builtin_prefetch(ahead, 1);
         __builtin_prefetch(ahead + 64, 1);
-        if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || !has_objects || region->verdict) continue;
+        if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || region->verdict) continue;
+        if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
         walk->region = region + 1;
         return region;
     }

@@ -181,7 +181,7 @@ GC__FN bool gc__finalizer_promise(gc_thread *thread) {
     bool ok = gc__finalizers_grow(thread->heap);
     all->promised += ok;
     gc__lock_release(&all->lock);
-    gc__record(thread)->promised = ok;
+    gc__record(thread)->promised += ok;
     return ok;
 }
 
@@ -189,7 +189,7 @@ GC__FN bool gc__finalizer_promise(gc_thread *thread) {
 GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = thread->heap->finalizers;
     if (!gc__record(thread)->promised) return;
-    gc__record(thread)->promised = false;
+    gc__record(thread)->promised--;
     gc__lock_take(&all->lock);
     all->promised--;
     if (object) gc__pair_push(&all->registered, (uintptr_t)object, (uintptr_t)finalizer);

@@ -18,7 +18,7 @@ typedef struct gc__thread_record {
     unsigned asking;            /* calls of out_of_memory, each within the one before, as far as is known: see gc__asking_look */
     uintptr_t asking_frame;     /* below it are the frames of the innermost one */
     const gc_stack *asking_stack;
-    bool promised;              /* room for the finalizer of the object that is being allocated */
+    unsigned promised;          /* rooms for finalizers: of the object being allocated, and of one that a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */

@@ -112,6 +112,29 @@ static void count_ended(gc_thread *thread, void *object) { (void)thread, ended++
 static const gc_finalizer counting = {.finalize = count_ended};
 static const gc_type ended_type = GC_TYPE_FINALIZED(node, counting, left, right);
 
+/* A hook that registers a finalizer while an object with one is being allocated: both run. */
+static gc_handle kept;
+static bool none_in_hook;
+static size_t in_hooks;
+static void register_in_hook(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    if (kept && !none_in_hook) in_hooks += gc_finalizer_register(gc, gc_handle_get(kept), &counting) == GC_OK;
+}
+static void registered_in_hooks(void) {
+    enum { COUNT = 100000 };
+    kept = NULL, none_in_hook = false, ended = in_hooks = 0;
+    begin(&(gc_options){.nursery_bytes = 256 << 10, .collection_end = register_in_hook});
+    kept = gc_handle_create(heap, GC_HANDLE_STRONG, new_node(0));
+    for (size_t i = 0; i < COUNT; i++) gc_new(gc, &ended_type);
+    none_in_hook = true;
+    gc_handle_destroy(heap, kept);
+    for (int i = 0; i < 3; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+    ok(in_hooks > 5, "%zu finalizers are registered by hooks of collections", in_hooks);
+    is(ended, COUNT + in_hooks, "and run, as those of all objects do that were being allocated");
+    is(heap->finalizers->promised, 0, "no room is promised any more");
+    end();
+}
+
 static void registered(void) {
     enum { LIMIT = 4 };
     begin(&(gc_options){.heap_bytes_max = LIMIT * MIB});
@@ -451,6 +474,7 @@ int main(void) {
     beside_garbage();
     beside_free_regions();
     registered();
+    registered_in_hooks();
     finalized_types();
     lists_beside_garbage();
     safe_handles();
