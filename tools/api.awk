@@ -85,10 +85,12 @@ function nested(declaration,    line) {
 function members(line,    kind, name, text, about, declaration, above, rows, at, behind) {
     kind = line ~ /enum/ ? "enum" : "struct"
     about = line_number == comment_end + 1 ? effect(trim(comment)) : ""
-    match(line, /gc_[a-z_0-9]+/)
-    name = RSTART ? substr(line, RSTART, RLENGTH) : ""
+    name = match(line, /gc_[a-z_0-9]+/) && RSTART < index(line, "{") ? substr(line, RSTART, RLENGTH) : ""
     sub(/^[^{]*\{/, "", line)
-    if (line ~ /\}/) return
+    if (line ~ /\}/) {
+        short_enum(line, name, about)
+        return
+    }
     while ((getline line < file) > 0) {
         line_number++
         if (line ~ /^\}/) break
@@ -122,6 +124,19 @@ function members(line,    kind, name, text, about, declaration, above, rows, at,
         list = ""
     }
     if (rows == "") return
+    if (!headed) head()
+    tables = tables "\n" (name == "" ? "Constants" : "`" name "`") (about == "" ? "" : ": " about) "\n\n| | |\n|---|---|\n" rows
+}
+
+# The constants of an enum that takes one line, of which this is what follows "{"; a comment behind it is about all.
+function short_enum(line, name, about,    behind, piece, rows, count, i) {
+    if (match(line, /\/\*.*\*\//)) behind = trim(substr(line, RSTART + 2, RLENGTH - 4))
+    sub(/\}.*/, "", line)
+    count = split(line, piece, ",")
+    for (i = 1; i <= count; i++)
+        if (piece[i] !~ /GC__/) rows = rows "| `" trim(piece[i]) "` | |\n"
+    if (rows == "") return
+    if (about == "") about = behind
     if (!headed) head()
     tables = tables "\n" (name == "" ? "Constants" : "`" name "`") (about == "" ? "" : ": " about) "\n\n| | |\n|---|---|\n" rows
 }

@@ -57,4 +57,6 @@ typedef enum gc_new_kind {
     GC_NEW_KINDS(GC__NEW_NAME)
 } gc_new_kind;' >> src/api/version.h
 matches "$(page | sed -n '/gc_new_kind/,/NEW_B/p' | tr '\n' '^')" '.gc_new_kind.: Kinds\.\^\^[^a-z]*\^. .GC_NEW_A. . one, \(a\): more .\^. .GC_NEW_B. . two .\^' "the constants of an enum that a list makes"
+printf '\n%s\n' 'enum { GC_NEW_C = 1, GC_NEW_D }; /* of a field */' >> src/api/version.h
+matches "$(page | sed -n '/of a field/,/NEW_D/p' | tr '\n' '^')" '^Constants: of a field\^\^[^a-z]*\^. .GC_NEW_C = 1. . .\^. .GC_NEW_D. . .\^' "the constants of an enum in one line"
 finish
