@@ -148,7 +148,8 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
 /* The same is about to be asked of the object, which marks tell if it is old. */
 GC__FN void gc__reached_await(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    const uint64_t *marks = verdict & GC__VERDICT_BESIDE ? gc__cycle_marks : gc__the_arena.marks;
+    bool beside = verdict & GC__VERDICT_BESIDE && gc__cycle_marks; /* not so where regions are packed */
+    const uint64_t *marks = beside ? gc__cycle_marks : gc__the_arena.marks;
     if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
 }
 
