@@ -3742,16 +3742,18 @@ GC__FN bool gc__map_resize(gc__map *map, size_t capacity) {
     return true;
 }
 
+GC__FN bool gc__map_has_room(const gc__map *map, size_t count) { return map->capacity >= 2 * count && map->capacity; }
+
 /* Makes room for `count` entries. On failure nothing has changed. */
 GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
-    if (map->capacity >= 2 * count && map->capacity) return true;
-    return gc__map_resize(map, gc__map_capacity(count));
+    return gc__map_has_room(map, count) || gc__map_resize(map, gc__map_capacity(count));
 }
 
 /* By how many bytes another entry makes the map larger. */
 GC__FN size_t gc__map_growth(const gc__map *map) {
-    size_t capacity = gc__map_capacity(map->count + 1);
-    return capacity > map->capacity ? (capacity - map->capacity) * 2 * sizeof(uintptr_t) : 0;
+    gc__map larger = {NULL, NULL, 0, map->capacity};
+    if (!gc__map_has_room(map, map->count + 1)) larger.capacity = gc__map_capacity(map->count + 1);
+    return gc__map_bytes(&larger) - gc__map_bytes(map);
 }
 
 #define GC__MAP_SLACK 4
@@ -8803,8 +8805,8 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
-#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
+#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
@@ -14873,6 +14875,7 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     return bytes;
 }
 
+/* Those of off-heap bytes. */
 GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
@@ -14887,14 +14890,14 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
-/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and
-   the next collection makes them again. The world is stopped. */
+/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
+   the next collection makes again, and for what tables of off-heap bytes have had for more. The world is stopped. */
 GC__FN void gc__beside_count(gc_heap *heap) {
-    size_t lists = gc__collection_lists_bytes(heap, false);
-    if (gc__external_table_bytes(heap) > heap->limit_bytes / 64)
+    size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
+    if (gc__external_table_bytes(heap) > much)
         for (int g = 0; g < GC_GENERATIONS; g++) gc__map_trim(&heap->collector->external[g]);
     size_t lasting = gc__lasting_lists_bytes(heap);
-    if (lists > heap->limit_bytes / 64) {
+    if (lists > much) {
         gc__collection_lists_bytes(heap, true);
         lists = gc__collection_lists_bytes(heap, false);
     }

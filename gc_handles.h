@@ -342,8 +342,9 @@ GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes) {
         if (!fits) gc__beside_fail(heap);
     }
     if (fits) gc__count(&heap->beside_bytes, bytes);
-    if (locked) gc__heap_note_held(heap);
-    if (locked) gc__heap_unlock(heap);
+    if (!locked) return fits;
+    gc__heap_note_held(heap);
+    gc__heap_unlock(heap);
     return fits;
 }
 /* The handle table: segments of blocks of 64 handles of one kind.
@@ -1031,7 +1032,8 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     size_t sums[2];
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
-        if (sums[1] > sums[0] && !gc__beside_grow(heap, sums[1] - sums[0])) continue;
+        if (sums[1] == sums[0]) return true; /* there is room */
+        if (!gc__beside_grow(heap, sums[1] - sums[0])) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
         return false;
@@ -1059,7 +1061,7 @@ GC__FN size_t gc__finalizer_bytes_needed(gc_heap *heap) {
     gc__lock_take(&heap->finalizers->lock);
     gc__finalizers_size(heap->finalizers, true, false, sums);
     gc__lock_release(&heap->finalizers->lock);
-    return sums[1] - gc__min(sums[0], sums[1]);
+    return sums[1] - sums[0];
 }
 
 /* Promises the thread room for one more pair; false with gc__fail. */
@@ -1237,11 +1239,15 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
 
 /* Collecting. */
 
+GC__FN void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
+    for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
+}
+
 GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->finalizers->lock);
     for (int i = 0; i < 2; i++) {
         const gc__due *due = &heap->finalizers->due[i];
-        for (size_t at = due->head; at < due->pairs.count; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
+        gc__due_visit(due, 0, due->pairs.count, visitor);
     }
     gc__lock_release(&heap->finalizers->lock);
 }
@@ -1267,10 +1273,6 @@ GC__FN void gc__due_note_young(gc__finalizers *all) {
             if (gc__due_is_young(due->pairs.words[at])) all->young_unknown |= !gc__words_push(&all->young, at | queue);
         due->looked = due->pairs.count;
     }
-}
-
-GC__FN void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
-    for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
 }
 
 /* Roots of the collection that begins: what it may move, and in the last one of a cycle what the marker has not come to. */

@@ -72,7 +72,7 @@
 #include "heap/object.h"        /* sizes, forwarding, fillers: the object-model seam */
 #include "heap/slots.h"         /* the slots of an object */
 #include "heap/arena.h"         /* address space for all heaps */
-#include "heap/huge.h"         /* huge pages for regions */
+#include "heap/huge.h"          /* huge pages for regions */
 #include "heap/heap.h"          /* one heap and its regions */
 #include "heap/profiler.h"      /* what a profile is told */
 #include "heap/index.h"         /* the object that covers an address */

@@ -64,16 +64,18 @@ GC__FN bool gc__map_resize(gc__map *map, size_t capacity) {
     return true;
 }
 
+GC__FN bool gc__map_has_room(const gc__map *map, size_t count) { return map->capacity >= 2 * count && map->capacity; }
+
 /* Makes room for `count` entries. On failure nothing has changed. */
 GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
-    if (map->capacity >= 2 * count && map->capacity) return true;
-    return gc__map_resize(map, gc__map_capacity(count));
+    return gc__map_has_room(map, count) || gc__map_resize(map, gc__map_capacity(count));
 }
 
 /* By how many bytes another entry makes the map larger. */
 GC__FN size_t gc__map_growth(const gc__map *map) {
-    size_t capacity = gc__map_capacity(map->count + 1);
-    return capacity > map->capacity ? (capacity - map->capacity) * 2 * sizeof(uintptr_t) : 0;
+    gc__map larger = {NULL, NULL, 0, map->capacity};
+    if (!gc__map_has_room(map, map->count + 1)) larger.capacity = gc__map_capacity(map->count + 1);
+    return gc__map_bytes(&larger) - gc__map_bytes(map);
 }
 
 #define GC__MAP_SLACK 4

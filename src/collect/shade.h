@@ -32,8 +32,8 @@
 #define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
-#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
+#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */

@@ -40,7 +40,8 @@ GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes) {
         if (!fits) gc__beside_fail(heap);
     }
     if (fits) gc__count(&heap->beside_bytes, bytes);
-    if (locked) gc__heap_note_held(heap);
-    if (locked) gc__heap_unlock(heap);
+    if (!locked) return fits;
+    gc__heap_note_held(heap);
+    gc__heap_unlock(heap);
     return fits;
 }

@@ -39,6 +39,7 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     return bytes;
 }
 
+/* Those of off-heap bytes. */
 GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
@@ -53,14 +54,14 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
-/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, and
-   the next collection makes them again. The world is stopped. */
+/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
+   the next collection makes again, and for what tables of off-heap bytes have had for more. The world is stopped. */
 GC__FN void gc__beside_count(gc_heap *heap) {
-    size_t lists = gc__collection_lists_bytes(heap, false);
-    if (gc__external_table_bytes(heap) > heap->limit_bytes / 64)
+    size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
+    if (gc__external_table_bytes(heap) > much)
         for (int g = 0; g < GC_GENERATIONS; g++) gc__map_trim(&heap->collector->external[g]);
     size_t lasting = gc__lasting_lists_bytes(heap);
-    if (lists > heap->limit_bytes / 64) {
+    if (lists > much) {
         gc__collection_lists_bytes(heap, true);
         lists = gc__collection_lists_bytes(heap, false);
     }

@@ -25,7 +25,6 @@
 #define GC__TREE_BEHIND ((size_t)1 << 16) /* readable beyond the last block, of which a reader may see only the start */
 #define GC__TREE_ROOT ((size_t)4096)      /* the offset of the root */
 #define GC__TREE_START (GC__TREE_ROOT + GC__TREE_ROOT_CELLS * sizeof(uint32_t)) /* the offset of further blocks */
-#define GC__TREE_HUGE ((size_t)1 << 21)
 #define GC__TREE_RETIRED 32 /* blocks that wait until they may be used again */
 
 /* Blocks have 256, 512 .. 4096 bytes; their kinds count from 0. */
@@ -170,9 +169,9 @@ GC__FN unsigned gc__block_kind(uint32_t cell) {
 /* Reserves address space for the blocks; the less is to be had, the smaller a part of it. */
 GC__FN bool gc__tree_reserve(gc__tree *tree) {
     for (size_t bytes = GC__TREE_BYTES_MAX; bytes >= GC__TREE_BYTES_MIN; bytes /= 2) {
-        void *spare = bytes < GC__TREE_BYTES_MAX ? gc__os_reserve(3 * bytes, GC__TREE_HUGE, false) : NULL;
+        void *spare = bytes < GC__TREE_BYTES_MAX ? gc__os_reserve(3 * bytes, GC__HUGE_PAGE_BYTES, false) : NULL;
         bool enough = spare || bytes == GC__TREE_BYTES_MAX;
-        char *blocks = enough ? (char *)gc__os_reserve(bytes + GC__TREE_BEHIND, GC__TREE_HUGE, true) : NULL;
+        char *blocks = enough ? (char *)gc__os_reserve(bytes + GC__TREE_BEHIND, GC__HUGE_PAGE_BYTES, true) : NULL;
         if (spare) gc__os_unmap(spare, 3 * bytes);
         if (!blocks) continue;
         tree->bytes = bytes;
@@ -196,7 +195,7 @@ GC__FN bool gc__tree_commit(gc__tree *tree) {
     size_t more = gc__min(gc__min(tree->committed, (size_t)1 << 26), tree->bytes - tree->committed);
     char *at = tree->blocks + tree->committed;
     if (!more || !gc__os_commit(at, more)) return false;
-    if (tree->committed >= GC__TREE_HUGE) gc__os_prefer_huge_pages(at, more);
+    if (tree->committed >= GC__HUGE_PAGE_BYTES) gc__os_prefer_huge_pages(at, more);
     tree->committed += more;
     return true;
 }
