@@ -141,10 +141,10 @@ READ_MEMORY(read_apart, 0)
 READ_MEMORY(read_chained, 1)
 
 static void machine(void) {
-    size_t bytes = gc__the_tree.used & ~(GC__TREE_HUGE - 1);
+    size_t bytes = gc__the_tree.used & ~(GC__HUGE_PAGE_BYTES - 1);
     double apart[ROUNDS], chained[ROUNDS];
     if (!bytes) return;
-    void *memory = gc__os_reserve(bytes, GC__TREE_HUGE, false);
+    void *memory = gc__os_reserve(bytes, GC__HUGE_PAGE_BYTES, false);
     if (!memory || !gc__os_commit(memory, bytes)) return;
     gc__os_prefer_huge_pages(memory, bytes);
     memset(memory, 0, bytes);
