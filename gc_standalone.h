@@ -165,7 +165,8 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_finalizer_running) \
     X(CALL, gc_heap_pauses) \
     X(CALL, gc_pause_explain) \
-    X(CALL, gc_heap_print_pauses)
+    X(CALL, gc_heap_print_pauses) \
+    X(CALL, gc_heap_set_collecting_percent_max)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */
@@ -1079,7 +1080,7 @@ GC__FN bool gc__elf_check(gc__os_library *library) {
 }
 
 #ifndef GC_STANDALONE_LIBRARY
-#define GC__INTERFACE_LAST gc_heap_print_pauses /* of version 1.0 */
+#define GC__INTERFACE_LAST gc_heap_set_collecting_percent_max /* of version 1.0 */
 
 /* A library on its way into the program. Its path and what is wrong with it are in `file`. */
 typedef struct gc__load {

@@ -70,3 +70,14 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     gc__world_resume(heap);
     return GC_OK;
 }
+
+/* Allocations that meet the limit read it with the lock held. */
+GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
+    GC__API_SCOPE("gc_heap_set_collecting_percent_max");
+    if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
+    gc__heap_lock(heap);
+    heap->options.collecting_percent_max = percent;
+    gc__heap_unlock(heap);
+    return GC_OK;
+}

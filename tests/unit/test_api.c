@@ -88,6 +88,7 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_pause_explain, text, gc_pause_explain(&pause, NULL, 1) == 0)                         \
     X(gc_heap_print_pauses, heap, (gc_heap_print_pauses(NULL, stdout), true))                 \
     X(gc_heap_print_pauses, file, (gc_heap_print_pauses(heap, NULL), true))                   \
+    X(gc_heap_set_collecting_percent_max, heap, gc_heap_set_collecting_percent_max(NULL, 1))  \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
     X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \
     X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \

@@ -321,6 +321,17 @@ static void gives_up(void) {
     crawl(0, usable / 1000 * 985, 1500, &fails);
     ok(!fails, "without the option it does not");
     end();
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES});
+    vector *keep = new_vector(usable / 1000 * 985 / 512);
+    GC_ROOTS(gc, keep);
+    replace(keep, 500, &fails);
+    is(gc_heap_set_collecting_percent_max(heap, 30), GC_OK, "the option can be set later");
+    replace(keep, 20000, &fails);
+    ok(fails, "and then it does");
+    is(gc_heap_set_collecting_percent_max(heap, 0), GC_OK, "and can be taken back");
+    replace(keep, 1500, &fails);
+    ok(!fails, "and then it does not");
+    end();
     crawl(1, usable / 4 * 3, 1500, &fails);
     ok(!fails, "nor where a quarter is free, however long that takes");
     end();
