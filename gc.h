@@ -779,6 +779,9 @@ GC_API void gc_heap_destroy(gc_heap *heap);
 GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
 /* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
+/* Changes collecting_percent_max; 0: the heap goes on as long as there is any room. The time that collections have taken before
+   the call counts. [cooperative; may wait; GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
@@ -9450,17 +9453,16 @@ GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t
    counts. */
 GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
-    gc__lock_take(&worker->crew->space); /* others take regions now */
-    bool leaves = gc__worker_leaves_holes(worker, generation);
-    gc__lock_release(&worker->crew->space);
-    if (leaves) return false;
-    for (;;) {
-        if (*own && gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
-        gc__lock_take(&worker->crew->space);
-        *own = *cursor;
-        if (*cursor) *cursor = (*cursor)->next;
+    for (bool next = !*own;; next = true) {
+        gc__lock_take(&worker->crew->space); /* others take regions now */
+        bool leaves = gc__worker_leaves_holes(worker, generation);
+        if (next && !leaves) {
+            *own = *cursor;
+            if (*cursor) *cursor = (*cursor)->next;
+        }
         gc__lock_release(&worker->crew->space);
-        if (!*own) return false;
+        if (leaves || !*own) return false;
+        if (gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
     }
 }
 
@@ -16909,6 +16911,17 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     heap->options.heap_bytes_soft = bytes;
     gc__limit_adapt(heap);
     gc__world_resume(heap);
+    return GC_OK;
+}
+
+/* Allocations that meet the limit read it with the lock held. */
+GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
+    GC__API_SCOPE("gc_heap_set_collecting_percent_max");
+    if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
+    gc__heap_lock(heap);
+    heap->options.collecting_percent_max = percent;
+    gc__heap_unlock(heap);
     return GC_OK;
 }
 /* Mutator threads. */

@@ -99,17 +99,16 @@ GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t
    counts. */
 GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
-    gc__lock_take(&worker->crew->space); /* others take regions now */
-    bool leaves = gc__worker_leaves_holes(worker, generation);
-    gc__lock_release(&worker->crew->space);
-    if (leaves) return false;
-    for (;;) {
-        if (*own && gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
-        gc__lock_take(&worker->crew->space);
-        *own = *cursor;
-        if (*cursor) *cursor = (*cursor)->next;
+    for (bool next = !*own;; next = true) {
+        gc__lock_take(&worker->crew->space); /* others take regions now */
+        bool leaves = gc__worker_leaves_holes(worker, generation);
+        if (next && !leaves) {
+            *own = *cursor;
+            if (*cursor) *cursor = (*cursor)->next;
+        }
         gc__lock_release(&worker->crew->space);
-        if (!*own) return false;
+        if (leaves || !*own) return false;
+        if (gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
     }
 }
 
