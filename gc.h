@@ -7929,7 +7929,7 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
    worker runs, and no atomic instruction is needed; true where several may run at once. */
 
 
-#define GC__FIFO 16     /* slots between prefetch and use; a power of two */
+#define GC__FIFO 32     /* slots between prefetch and use; a power of two */
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
@@ -9785,13 +9785,11 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
    longest. */
 GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                               bool many) {
+    /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
+       order, so a jump here would be mispredicted: mark bits are fetched for copies, too. */
     __builtin_prefetch((const void *)ref, 1);
-    if (verdict == GC__MARK) {
-        __builtin_prefetch((const void *)(ref + 24), 1); /* objects straddle cache lines: the first slots may be in another */
-        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
-    } else {
-        __builtin_prefetch((const void *)(ref + 48), 1); /* and what is copied beside them */
-    }
+    __builtin_prefetch((const void *)(ref + 24 + 24 * (verdict != GC__MARK)), 1);
+    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];

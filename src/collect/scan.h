@@ -49,13 +49,11 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
    longest. */
 GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                               bool many) {
+    /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
+       order, so a jump here would be mispredicted: mark bits are fetched for copies, too. */
     __builtin_prefetch((const void *)ref, 1);
-    if (verdict == GC__MARK) {
-        __builtin_prefetch((const void *)(ref + 24), 1); /* objects straddle cache lines: the first slots may be in another */
-        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
-    } else {
-        __builtin_prefetch((const void *)(ref + 48), 1); /* and what is copied beside them */
-    }
+    __builtin_prefetch((const void *)(ref + 24 + 24 * (verdict != GC__MARK)), 1);
+    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];

@@ -13,7 +13,7 @@
 #include "../heap/heap.h"
 #include "collector.h"
 
-#define GC__FIFO 16     /* slots between prefetch and use; a power of two */
+#define GC__FIFO 32     /* slots between prefetch and use; a power of two */
 #define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
