@@ -4410,12 +4410,6 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     gc__region_set_entries(region, entry);
 }
 
-/* The verdict is GC__MARK, and the marker's bits are the region's mark bits. */
-GC__FN void gc__region_set_beside(gc__region *region) {
-    __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
-    gc__region_set_entries(region, GC__MARK | GC__VERDICT_BESIDE);
-}
-
 /* The verdict is GC__MOVE, and the objects are elsewhere already. */
 GC__FN void gc__region_set_packed(const gc__region *region) {
     gc__region_set_entries(region, GC__VERDICT_PACKED);
@@ -4425,9 +4419,14 @@ GC__FN void gc__region_set_packed(const gc__region *region) {
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-/* The mark bits of regions that are beside mean nothing. */
+/* The mark bits of regions that are beside mean nothing, nor do those of old regions in the last collection of a cycle. */
+GC__FN bool gc__mark_means_nothing(uintptr_t address) {
+    bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == (GC__MARK | GC__VERDICT_BESIDE);
+    return condemned || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) == GC__BESIDE;
+}
+
 GC__FN void gc__mark_check(uintptr_t address) {
-    GC_ASSERT(GC_DEBUG < 3 || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) != GC__BESIDE,
+    GC_ASSERT(GC_DEBUG < 3 || !gc__mark_means_nothing(address),
               "gc.h: mark bits of the region of %p were used before it was settled", (void *)address);
     (void)address;
 }
@@ -7507,6 +7506,17 @@ typedef enum gc__marking {
     GC__MARKING_FINISH
 } gc__marking;
 
+/* What regions of small objects hold. */
+typedef struct gc__small_regions {
+    size_t used_bytes, live_bytes;
+} gc__small_regions;
+
+GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *region) {
+    if (region->kind != GC__SMALL) return;
+    regions->used_bytes += GC_REGION_BYTES;
+    regions->live_bytes += region->live_bytes;
+}
+
 #define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of the roots from the one up to the other */
 
 /* One collection. The lists keep their memory for the next one. */
@@ -7545,6 +7555,9 @@ typedef struct gc__cycle {
     bool ages_at_once; /* all survivors of the full collection become generation 2, since young collections do not pay */
     size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
     size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
+    gc__small_regions old_small;         /* of generation 2, after a full collection */
+    bool condemns_old;                   /* old regions are, with what the marker has marked, until the sweep */
+    gc__region *condemned_old;           /* the list that they were in */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
@@ -7590,6 +7603,95 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
 /* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */
 GC__FN int gc__condemned_first(const gc_heap *heap) {
     return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
+}
+/* All regions of generation 2 at once. Pauses of heaps that are marked beside mutators must hardly grow with them, so what can be
+   is done to their entries in the tables: 8 of these take as long as the descriptor of one region, for which memory is waited. */
+
+
+#define GC__WALK_AHEAD ((size_t)8) /* regions */
+#define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
+
+/* The entry of an old region in the last collection of a cycle, which is condemned with what is marked in it. */
+#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_BESIDE)
+
+/* A walk through the regions of generation 2 that have an entry in the verdict table, against the order of addresses: then their
+   memory comes in time, and a list that is made of them is in that order. In the order in which they were taken each is waited
+   for, 30 ns. A heap that has few of the process's regions goes by a list of those that it looks for. */
+typedef struct gc__old_walk {
+    const gc_heap *heap;
+    gc__region *region, *begin; /* in the table, the one above the next one; else the next one, and `begin` is NULL */
+    uint8_t entry;
+} gc__old_walk;
+
+GC__FN bool gc__has_many_regions(const gc_heap *heap) { return heap->held_regions >= gc__regions_used() / GC__WALK_PART; }
+
+GC__FN gc__old_walk gc__old_begin(const gc_heap *heap, gc__region *list, uint8_t entry) {
+    gc__region *regions = gc__the_arena.regions;
+    gc__old_walk by_list = {heap, list, NULL, entry}, by_table = {heap, regions + gc__regions_used(), regions, entry};
+    return gc__has_many_regions(heap) ? by_table : by_list;
+}
+
+/* The walk goes on before the caller puts the region into another list. NULL: that was all. */
+GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
+    gc__region *region = walk->region;
+    if (!walk->begin) {
+        walk->region = region ? region->next : NULL;
+        return region;
+    }
+    while (region > walk->begin) {
+        region--;
+        const char *ahead = (const char *)(region - gc__min((size_t)(region - walk->begin), GC__WALK_AHEAD));
+        __builtin_prefetch(ahead, 1);
+        __builtin_prefetch(ahead + 64, 1);
+        if (!gc__region_is_of(region, walk->heap) || region->generation < 2) continue;
+        if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+        if (GC__VERDICTS[region->base >> GC_REGION_SHIFT] != walk->entry) continue;
+        walk->region = region;
+        return region;
+    }
+    walk->region = region;
+    return NULL;
+}
+
+/* Every entry of an old region that is not condemned gets this age, and this verdict; those of leaving regions go on to say that.
+   There is one heap. */
+GC__FN void gc__old_rank_all(uint8_t age, uint8_t verdict) {
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
+    for (size_t i = 0, used = gc__regions_used(); i < used;) {
+        uint64_t eight = 0, condemned = 0, ranks = each * age, entries = each * verdict;
+        if (used - i >= 8) {
+            memcpy(&eight, ages + i, sizeof eight);
+            memcpy(&condemned, verdicts + i, sizeof condemned);
+        }
+        if (!condemned && (eight & each * (GC_AGE_GENERATION | GC__AGE_LEAVING)) == each * 2) {
+            memcpy(ages + i, &ranks, sizeof ranks);
+            memcpy(verdicts + i, &entries, sizeof entries);
+            i += 8;
+            continue;
+        }
+        if ((ages[i] & GC_AGE_GENERATION) == 2 && !verdicts[i]) {
+            ages[i] = (uint8_t)(age | (ages[i] & GC__AGE_LEAVING));
+            verdicts[i] = verdict;
+        }
+        i++;
+    }
+}
+
+/* Has the ages of old regions say what barriers are to do now, and condemns those that are not yet, or does not:
+   GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while the lock is held there is no other.
+   The world is stopped. */
+GC__FN void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
+    gc__lock_take(&gc__the_arena.lock);
+    bool alone = gc__the_arena.heaps == 1;
+    if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), verdict);
+    gc__lock_release(&gc__the_arena.lock);
+    if (alone) return;
+    gc__old_walk walk = gc__old_begin(heap, heap->regions[2], GC__IGNORE);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
+        gc__region_set_entries(region, verdict);
+    }
 }
 /* Stacks of values: which part of a stack a collection has to look at.
 
@@ -8810,6 +8912,7 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
 #define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
+#define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
@@ -9257,7 +9360,7 @@ GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool ma
     if (fresh && many)
         worker->live[object >> GC__PIECE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
-        gc__region_of(object)->live_bytes += gc__object_bytes(object);
+        *(beside ? &gc__region_of(object)->cycle_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
     return fresh;
 }
 GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {
@@ -10240,9 +10343,12 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
+        if (!gc__region_is_of(region, worker->heap)) continue;
+        bool beside = worker->verdicts[region->base >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        if (!region->overflowed && !(beside && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
-        const uint64_t *marks = gc__region_marks(region);
+        if (beside) region->unscanned &= (uint8_t)~GC__UNSEEN;
+        const uint64_t *marks = beside ? gc__cycle_marks : gc__the_arena.marks;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
         for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(worker, at);
@@ -10567,8 +10673,6 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
-#define GC__WALK_AHEAD ((size_t)8) /* regions */
-#define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
 #define GC__LOG_CHUNK ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
@@ -10914,41 +11018,6 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     return opened;
 }
 
-/* A walk through the regions of generation 2 that are not condemned, in the order of addresses: then their memory comes in time,
-   and the list that is made of them is in that order, too. In the order in which they were taken each is waited for, 30 ns. A
-   heap that has few of the process's regions goes by its list. */
-typedef struct gc__old_walk {
-    const gc_heap *heap;
-    gc__region *region, *end; /* the next one; in the table, unless `end` is NULL */
-} gc__old_walk;
-
-GC__FN gc__old_walk gc__old_begin(const gc_heap *heap) {
-    size_t used = gc__regions_used();
-    gc__region *regions = gc__the_arena.regions;
-    gc__old_walk by_list = {heap, heap->regions[2], NULL}, by_table = {heap, regions, regions + used};
-    return heap->held_regions >= used / GC__WALK_PART ? by_table : by_list;
-}
-
-/* The walk goes on before the caller puts the region into another list. NULL: that was all. */
-GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
-    gc__region *region = walk->region;
-    if (!walk->end) {
-        walk->region = region ? region->next : NULL;
-        return region;
-    }
-    for (; region < walk->end; region++) {
-        const char *ahead = (const char *)(region + gc__min((size_t)(walk->end - region) - 1, GC__WALK_AHEAD));
-        __builtin_prefetch(ahead, 1);
-        __builtin_prefetch(ahead + 64, 1);
-        if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || region->verdict) continue;
-        if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
-        walk->region = region + 1;
-        return region;
-    }
-    walk->region = region;
-    return NULL;
-}
-
 /* A cycle begins with the collection that runs, which has not condemned anything yet. */
 GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -10971,14 +11040,13 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
     marker->leaving_begin = NULL;
+    marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
+    for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle(region);
     heap->old_unsettled = NULL;
-    gc__old_walk walk = gc__old_begin(heap);
-    marker->provided_end = walk.end ? gc__regions_used() : 0;
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
-        gc__region_settle(region);
-        region->unscanned = 0;
-        gc__region_set_rank(region, gc__age_of(heap, 2), true);
-    }
+    for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
+        GC_ASSERT(!gc__is_beside(region) && !region->unscanned,
+                  "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
+    gc__old_rank(heap, GC__IGNORE);
 }
 
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
@@ -11005,6 +11073,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marks_take(region, false);
         region->cycle_bytes = 0;
+        region->unscanned = 0;
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
@@ -11063,42 +11132,22 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* In the last collection a region of generation 2 is condemned with what was marked in it. */
-GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
-    region->target = 2;
-    region->condemned = heap->collection.number;
-    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNREAD | GC__UNASKED)) != 0;
-    region->live_bytes = region->cycle_bytes;
-    heap->stats.concurrent_marked_bytes += region->live_bytes;
-    gc__region_set_verdict(region, GC__MARK, 2);
-    gc__region_set_rank(region, gc__age_of(heap, 2), true);
-}
-
-/* And then the marker's bits take the place of the former ones: they are the region's mark bits where they are, and moved
-   beside mutators later. To do that for all of a large heap would be a long pause. Of regions that have just become old nothing
-   is left to do. */
-GC__FN void gc__marker_hand_bits_over(gc__region *region) {
+/* What is known of a leaving region's objects is of no use any more: those that live are copied. Of regions that have just become
+   old nothing is left to do. */
+GC__FN void gc__marker_drop_bits(gc__region *region) {
     if (region->generation < 2) return;
-    bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
-    if (region->leaving || region->kind == GC__LARGE)
-        gc__marks_take(region, !region->leaving);
-    else
-        gc__region_set_beside(region);
+    gc__marks_take(region, false);
     region->cycle_bytes = 0;
-    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+    region->unscanned = 0;
 }
 
-/* Both, for all regions of generation 2 but those that leave. Returns `condemned` with them. */
-GC__FN gc__region *gc__marker_condemn_old(gc_heap *heap, gc__region *condemned) {
-    gc__old_walk walk = gc__old_begin(heap);
+/* In the last collection the regions of generation 2 that do not leave are condemned with what was marked in them: the marker's
+   bits are their mark bits, and `cycle_bytes` counts them. Their descriptors are as they were until the sweep. */
+GC__FN void gc__marker_condemn_old(gc_heap *heap) {
+    heap->cycle->condemned_old = heap->regions[2];
+    heap->cycle->condemns_old = true;
+    gc__old_rank(heap, GC__OLD_CONDEMNED);
     heap->regions[2] = NULL;
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
-        gc__marker_condemn(heap, region);
-        gc__marker_hand_bits_over(region);
-        region->next = condemned;
-        condemned = region;
-    }
-    return condemned;
 }
 
 /* Whether what lives of the object's region is copied, and scanned then. */
@@ -11109,7 +11158,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
     gc__region *region = gc__region_of(object);
     if (region->leaving) return;
-    if (entry == object && !(region->unscanned & GC__UNCOUNTED)) region->live_bytes += gc__object_bytes(object);
+    if (entry == object) region->cycle_bytes += gc__object_bytes(object);
     gc__trace_push(worker, object);
 }
 
@@ -11327,6 +11376,15 @@ GC__FN void gc__crew_settle(gc__region *region) {
         gc__crew_settle_piece(region->heap->collector->crew, region, piece++, gc__min(words - i, GC__PIECE_WORDS));
 }
 
+/* The same for all old regions, in the last collection of a cycle. */
+GC__FN void gc__crew_settle_old(const gc_heap *heap) {
+    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->cycle_bytes = region->live_bytes) {
+        region->live_bytes = region->cycle_bytes;
+        gc__crew_settle(region);
+    }
+}
+
 /* Traces from what a stopped worker holds. */
 GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
     gc__words *refused = &worker->crew->members[left->number].refused;
@@ -11409,6 +11467,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__crew_set_visit(crew, gc__trace_visit);
     gc__shade_met(crew, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__crew_settle(region);
+    if (worker->cycle->condemns_old) gc__crew_settle_old(worker->heap);
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
@@ -11839,15 +11898,13 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
 }
 
-/* Whether more than a fifth of the old generation is holes. */
+/* Whether more than a fifth of what small old objects take is holes. */
+GC__FN bool gc__is_mostly_used(const gc__small_regions *old) { return 4 * old->used_bytes <= 5 * old->live_bytes; }
+
 GC__FN bool gc__is_fragmented(const gc_heap *heap) {
-    size_t live = 0, used = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
-        if (region->kind != GC__SMALL) continue;
-        live += region->live_bytes;
-        used += GC_REGION_BYTES;
-    }
-    return 4 * used > 5 * live;
+    gc__small_regions old = {0, 0};
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(&old, region);
+    return !gc__is_mostly_used(&old);
 }
 
 /* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which
@@ -12157,6 +12214,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);
+    if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
 }
 
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
@@ -12186,7 +12244,43 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     }
 }
 
+/* Of a region in which the marker has marked: its bits are the region's mark bits where they are, and moved beside mutators
+   later. To do that for all of a large heap would be a long pause. */
+GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
+    bool counted = !(region->unscanned & GC__UNCOUNTED);
+    region->live_bytes = region->cycle_bytes;
+    region->cycle_bytes = 0;
+    region->unscanned = 0;
+    region->target = 2;
+    region->condemned = heap->collection.number;
+    if (region->kind == GC__LARGE) {
+        gc__region_set_verdict(region, GC__MARK, 2);
+        gc__marks_take(region, true);
+    } else {
+        __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
+    }
+    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+    heap->stats.concurrent_marked_bytes += region->live_bytes;
+    heap->cycle->marked_bytes[2] += region->live_bytes;
+    heap->cycle->staying_kept_bytes += region->live_bytes;
+    if (region->kind == GC__LARGE)
+        gc__sweep_large(heap, region);
+    else
+        gc__sweep_small(heap, region);
+}
+
+GC__FN void gc__sweep_old(gc_heap *heap) {
+    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
+    heap->cycle->condemned_old = NULL;
+    heap->cycle->condemns_old = false;
+}
+
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
+    gc__small_regions *old = &heap->cycle->old_small;
+    old->used_bytes = old->live_bytes = 0;
+    if (heap->collection.generation == 2) /* what is listed has just been copied there */
+        for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(old, region);
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         size_t *bytes = condemned->is_packed_into ? heap->cycle->copied_bytes : heap->cycle->marked_bytes;
@@ -12204,6 +12298,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
+    if (heap->cycle->condemns_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (heap->cycle->marking == GC__MARKING_FINISH) heap->old_unsettled = heap->regions[2];
     heap->recycled = heap->fixed_search = heap->regions[0];
@@ -12691,7 +12786,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         if (!heap->collection.compacting)
             heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
+        bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
         if (fills) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
@@ -15000,6 +15095,7 @@ GC__FN bool gc__stock_up(gc_heap *heap) {
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
    until the next one has ended. */
 #define GC__STOCK_TURNS 256
+#define GC__MARKING_LITTLE 4096 /* objects */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
@@ -15081,10 +15177,7 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_part(const gc_heap *heap) { return (void)heap, false; }
 GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
-GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
-    (void)worker;
-    return condemned;
-}
+GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     (void)heap, (void)generation;
     return GC__MARKING_NONE;
@@ -15272,12 +15365,20 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     }
 }
 
+/* Whether what the last collection has to trace of the old generation is too little to be shared: the marker had nothing left,
+   and no object waited whose trace function may lead to what nobody has met. To share it takes 20 ns for each region. */
+GC__FN bool gc__marking_left_little(const gc__worker *worker) {
+    const gc_heap *heap = worker->heap;
+    bool little = !heap->pause.concurrent_lost && !heap->pause.waiting_objects && !worker->overflowed;
+    return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
+}
+
 /* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
    and traced from what is grey or was noted. All young objects have been reached; what is copied from here on, out of leaving
-   regions or for finalizers, goes to fresh regions. Returns the condemned regions with those of the old generation. */
-GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
+   regions or for finalizers, goes to fresh regions. */
+GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
-    if (heap->cycle->marking != GC__MARKING_FINISH) return condemned;
+    if (heap->cycle->marking != GC__MARKING_FINISH) return;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
     gc__phase_note(heap, GC_PHASE_REMARK);
@@ -15285,16 +15386,18 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_hand_bits_over(region);
+        gc__marker_drop_bits(region);
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
-    condemned = gc__marker_condemn_old(heap, condemned);
+    gc__marker_condemn_old(heap);
     worker->beyond = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
-    gc__trace_held(worker, condemned);
-    return condemned;
+    if (gc__marking_left_little(worker))
+        gc__trace_drain(worker);
+    else
+        gc__trace_held(worker, condemned);
 }
 
 /* How much it may grow meanwhile. */
@@ -15439,8 +15542,7 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     if (on && !remembered->slots) return;
     heap->remembers_slots = on;
     remembered->few = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next)
-        gc__region_set_rank(region, gc__region_age(heap, region), true);
+    gc__old_rank(heap, GC__IGNORE);
 }
 
 /* After a collection. The world is stopped. */
@@ -15476,6 +15578,7 @@ GC__FN void gc__remembering_end(gc_heap *heap) {
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
 #define GC__CREW_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
 #define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
+#define GC__CREW_WORTH_HANDLES 16        /* segments of them */
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
@@ -15502,6 +15605,13 @@ GC__FN unsigned gc__crew_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__crew_processors(heap), wanted);
 }
 
+/* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
+   heap has not many handles, at which several threads look. */
+GC__FN bool gc__crew_finds_marked(const gc_heap *heap) {
+    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
+    return heap->cycle->marking == GC__MARKING_FINISH && done && heap->handles->segment_count < GC__CREW_WORTH_HANDLES;
+}
+
 GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
     return generation < 2 && heap->pace->fills_holes;
 }
@@ -15511,6 +15621,7 @@ GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
    only longer ones are shared. Called before it stops the world, too. */
 GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
     size_t survivors = 0;
+    if (gc__crew_finds_marked(heap)) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
     if (heap->options.test_collectors) return true;
@@ -15768,7 +15879,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__trace_all(worker, condemned);
     gc__trace_leaving(worker);
     gc__remembered_forget(heap);
-    condemned = gc__marking_trace_old(worker, condemned);
+    gc__marking_trace_old(worker, condemned);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(worker, generation);

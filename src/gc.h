@@ -84,6 +84,7 @@
 #include "threads/frames.h"     /* frames of GC_ROOTS */
 #include "threads/stack.h"      /* stacks, fibers */
 #include "collect/collector.h"  /* what a collection knows */
+#include "collect/old.h"        /* all old regions at once */
 #include "collect/values.h"     /* stacks of values */
 #include "collect/roots.h"      /* gathering roots */
 #include "collect/suspects.h"   /* what conservative words found */

@@ -58,7 +58,7 @@ GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool ma
     if (fresh && many)
         worker->live[object >> GC__PIECE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
-        gc__region_of(object)->live_bytes += gc__object_bytes(object);
+        *(beside ? &gc__region_of(object)->cycle_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
     return fresh;
 }
 GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {

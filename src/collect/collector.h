@@ -72,6 +72,17 @@ typedef enum gc__marking {
     GC__MARKING_FINISH
 } gc__marking;
 
+/* What regions of small objects hold. */
+typedef struct gc__small_regions {
+    size_t used_bytes, live_bytes;
+} gc__small_regions;
+
+GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *region) {
+    if (region->kind != GC__SMALL) return;
+    regions->used_bytes += GC_REGION_BYTES;
+    regions->live_bytes += region->live_bytes;
+}
+
 #define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of the roots from the one up to the other */
 
 /* One collection. The lists keep their memory for the next one. */
@@ -110,6 +121,9 @@ typedef struct gc__cycle {
     bool ages_at_once; /* all survivors of the full collection become generation 2, since young collections do not pay */
     size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
     size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
+    gc__small_regions old_small;         /* of generation 2, after a full collection */
+    bool condemns_old;                   /* old regions are, with what the marker has marked, until the sweep */
+    gc__region *condemned_old;           /* the list that they were in */
     gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;

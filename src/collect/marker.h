@@ -10,14 +10,12 @@
 #include "shade.h"
 #include "claim.h"
 #include "leaving.h"
-#include "../heap/index.h"
+#include "old.h"
 #include "../heap/slots.h"
 #include "../heap/barrier_state.h"
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
-#define GC__WALK_AHEAD ((size_t)8) /* regions */
-#define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
 #define GC__LOG_CHUNK ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
@@ -363,41 +361,6 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     return opened;
 }
 
-/* A walk through the regions of generation 2 that are not condemned, in the order of addresses: then their memory comes in time,
-   and the list that is made of them is in that order, too. In the order in which they were taken each is waited for, 30 ns. A
-   heap that has few of the process's regions goes by its list. */
-typedef struct gc__old_walk {
-    const gc_heap *heap;
-    gc__region *region, *end; /* the next one; in the table, unless `end` is NULL */
-} gc__old_walk;
-
-GC__FN gc__old_walk gc__old_begin(const gc_heap *heap) {
-    size_t used = gc__regions_used();
-    gc__region *regions = gc__the_arena.regions;
-    gc__old_walk by_list = {heap, heap->regions[2], NULL}, by_table = {heap, regions, regions + used};
-    return heap->held_regions >= used / GC__WALK_PART ? by_table : by_list;
-}
-
-/* The walk goes on before the caller puts the region into another list. NULL: that was all. */
-GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
-    gc__region *region = walk->region;
-    if (!walk->end) {
-        walk->region = region ? region->next : NULL;
-        return region;
-    }
-    for (; region < walk->end; region++) {
-        const char *ahead = (const char *)(region + gc__min((size_t)(walk->end - region) - 1, GC__WALK_AHEAD));
-        __builtin_prefetch(ahead, 1);
-        __builtin_prefetch(ahead + 64, 1);
-        if (!gc__region_is_of(region, walk->heap) || region->generation < 2 || region->verdict) continue;
-        if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
-        walk->region = region + 1;
-        return region;
-    }
-    walk->region = region;
-    return NULL;
-}
-
 /* A cycle begins with the collection that runs, which has not condemned anything yet. */
 GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -420,14 +383,13 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
     marker->leaving_begin = NULL;
+    marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
+    for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle(region);
     heap->old_unsettled = NULL;
-    gc__old_walk walk = gc__old_begin(heap);
-    marker->provided_end = walk.end ? gc__regions_used() : 0;
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
-        gc__region_settle(region);
-        region->unscanned = 0;
-        gc__region_set_rank(region, gc__age_of(heap, 2), true);
-    }
+    for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
+        GC_ASSERT(!gc__is_beside(region) && !region->unscanned,
+                  "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
+    gc__old_rank(heap, GC__IGNORE);
 }
 
 /* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
@@ -454,6 +416,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marks_take(region, false);
         region->cycle_bytes = 0;
+        region->unscanned = 0;
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
@@ -512,42 +475,22 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* In the last collection a region of generation 2 is condemned with what was marked in it. */
-GC__FN void gc__marker_condemn(gc_heap *heap, gc__region *region) {
-    region->target = 2;
-    region->condemned = heap->collection.number;
-    region->overflowed = (region->unscanned & (GC__UNSCANNED | GC__UNREAD | GC__UNASKED)) != 0;
-    region->live_bytes = region->cycle_bytes;
-    heap->stats.concurrent_marked_bytes += region->live_bytes;
-    gc__region_set_verdict(region, GC__MARK, 2);
-    gc__region_set_rank(region, gc__age_of(heap, 2), true);
-}
-
-/* And then the marker's bits take the place of the former ones: they are the region's mark bits where they are, and moved
-   beside mutators later. To do that for all of a large heap would be a long pause. Of regions that have just become old nothing
-   is left to do. */
-GC__FN void gc__marker_hand_bits_over(gc__region *region) {
+/* What is known of a leaving region's objects is of no use any more: those that live are copied. Of regions that have just become
+   old nothing is left to do. */
+GC__FN void gc__marker_drop_bits(gc__region *region) {
     if (region->generation < 2) return;
-    bool counted = region->leaving || !(region->unscanned & GC__UNCOUNTED);
-    if (region->leaving || region->kind == GC__LARGE)
-        gc__marks_take(region, !region->leaving);
-    else
-        gc__region_set_beside(region);
+    gc__marks_take(region, false);
     region->cycle_bytes = 0;
-    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+    region->unscanned = 0;
 }
 
-/* Both, for all regions of generation 2 but those that leave. Returns `condemned` with them. */
-GC__FN gc__region *gc__marker_condemn_old(gc_heap *heap, gc__region *condemned) {
-    gc__old_walk walk = gc__old_begin(heap);
+/* In the last collection the regions of generation 2 that do not leave are condemned with what was marked in them: the marker's
+   bits are their mark bits, and `cycle_bytes` counts them. Their descriptors are as they were until the sweep. */
+GC__FN void gc__marker_condemn_old(gc_heap *heap) {
+    heap->cycle->condemned_old = heap->regions[2];
+    heap->cycle->condemns_old = true;
+    gc__old_rank(heap, GC__OLD_CONDEMNED);
     heap->regions[2] = NULL;
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
-        gc__marker_condemn(heap, region);
-        gc__marker_hand_bits_over(region);
-        region->next = condemned;
-        condemned = region;
-    }
-    return condemned;
 }
 
 /* Whether what lives of the object's region is copied, and scanned then. */
@@ -558,7 +501,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
     gc__region *region = gc__region_of(object);
     if (region->leaving) return;
-    if (entry == object && !(region->unscanned & GC__UNCOUNTED)) region->live_bytes += gc__object_bytes(object);
+    if (entry == object) region->cycle_bytes += gc__object_bytes(object);
     gc__trace_push(worker, object);
 }
 

@@ -471,7 +471,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         if (!heap->collection.compacting)
             heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
         gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        bool fills = gc__has_pause_goal(heap) && (gc__is_fragmented(heap) || gc__is_tight(heap));
+        bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
         if (fills) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "cards.h"
+#include "old.h"
 #include "trace.h"
 #include "../heap/barrier_state.h"
 #include "../heap/side.h"
@@ -196,6 +197,15 @@ GC__FN void gc__crew_settle(gc__region *region) {
         gc__crew_settle_piece(region->heap->collector->crew, region, piece++, gc__min(words - i, GC__PIECE_WORDS));
 }
 
+/* The same for all old regions, in the last collection of a cycle. */
+GC__FN void gc__crew_settle_old(const gc_heap *heap) {
+    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->cycle_bytes = region->live_bytes) {
+        region->live_bytes = region->cycle_bytes;
+        gc__crew_settle(region);
+    }
+}
+
 /* Traces from what a stopped worker holds. */
 GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
     gc__words *refused = &worker->crew->members[left->number].refused;
@@ -278,6 +288,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     gc__crew_set_visit(crew, gc__trace_visit);
     gc__shade_met(crew, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__crew_settle(region);
+    if (worker->cycle->condemns_old) gc__crew_settle_old(worker->heap);
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;

@@ -285,15 +285,13 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
 }
 
-/* Whether more than a fifth of the old generation is holes. */
+/* Whether more than a fifth of what small old objects take is holes. */
+GC__FN bool gc__is_mostly_used(const gc__small_regions *old) { return 4 * old->used_bytes <= 5 * old->live_bytes; }
+
 GC__FN bool gc__is_fragmented(const gc_heap *heap) {
-    size_t live = 0, used = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
-        if (region->kind != GC__SMALL) continue;
-        live += region->live_bytes;
-        used += GC_REGION_BYTES;
-    }
-    return 4 * used > 5 * live;
+    gc__small_regions old = {0, 0};
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(&old, region);
+    return !gc__is_mostly_used(&old);
 }
 
 /* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which

@@ -6,6 +6,7 @@
 #include "copy.h"
 #include "shade.h"
 #include "leaving.h"
+#include "old.h"
 
 /* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
@@ -504,9 +505,12 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, worker->heap) || !region->overflowed) continue;
+        if (!gc__region_is_of(region, worker->heap)) continue;
+        bool beside = worker->verdicts[region->base >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        if (!region->overflowed && !(beside && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
-        const uint64_t *marks = gc__region_marks(region);
+        if (beside) region->unscanned &= (uint8_t)~GC__UNSEEN;
+        const uint64_t *marks = beside ? gc__cycle_marks : gc__the_arena.marks;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
         for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
             gc__scan(worker, at);

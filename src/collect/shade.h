@@ -34,6 +34,7 @@
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
 #define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
 #define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
+#define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */

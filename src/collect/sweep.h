@@ -4,7 +4,9 @@
 #include "../heap/bits.h"
 #include "../heap/object.h"
 #include "../heap/heap.h"
+#include "../heap/index.h"
 #include "collector.h"
+#include "old.h"
 #include "shade.h"
 
 /* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
@@ -38,6 +40,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);
+    if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
 }
 
 GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
@@ -67,7 +70,43 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     }
 }
 
+/* Of a region in which the marker has marked: its bits are the region's mark bits where they are, and moved beside mutators
+   later. To do that for all of a large heap would be a long pause. */
+GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
+    bool counted = !(region->unscanned & GC__UNCOUNTED);
+    region->live_bytes = region->cycle_bytes;
+    region->cycle_bytes = 0;
+    region->unscanned = 0;
+    region->target = 2;
+    region->condemned = heap->collection.number;
+    if (region->kind == GC__LARGE) {
+        gc__region_set_verdict(region, GC__MARK, 2);
+        gc__marks_take(region, true);
+    } else {
+        __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
+    }
+    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+    heap->stats.concurrent_marked_bytes += region->live_bytes;
+    heap->cycle->marked_bytes[2] += region->live_bytes;
+    heap->cycle->staying_kept_bytes += region->live_bytes;
+    if (region->kind == GC__LARGE)
+        gc__sweep_large(heap, region);
+    else
+        gc__sweep_small(heap, region);
+}
+
+GC__FN void gc__sweep_old(gc_heap *heap) {
+    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
+    heap->cycle->condemned_old = NULL;
+    heap->cycle->condemns_old = false;
+}
+
 GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
+    gc__small_regions *old = &heap->cycle->old_small;
+    old->used_bytes = old->live_bytes = 0;
+    if (heap->collection.generation == 2) /* what is listed has just been copied there */
+        for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(old, region);
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
         size_t *bytes = condemned->is_packed_into ? heap->cycle->copied_bytes : heap->cycle->marked_bytes;
@@ -85,6 +124,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
+    if (heap->cycle->condemns_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (heap->cycle->marking == GC__MARKING_FINISH) heap->old_unsettled = heap->regions[2];
     heap->recycled = heap->fixed_search = heap->regions[0];

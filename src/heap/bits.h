@@ -5,9 +5,14 @@
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-/* The mark bits of regions that are beside mean nothing. */
+/* The mark bits of regions that are beside mean nothing, nor do those of old regions in the last collection of a cycle. */
+GC__FN bool gc__mark_means_nothing(uintptr_t address) {
+    bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == (GC__MARK | GC__VERDICT_BESIDE);
+    return condemned || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) == GC__BESIDE;
+}
+
 GC__FN void gc__mark_check(uintptr_t address) {
-    GC_ASSERT(GC_DEBUG < 3 || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) != GC__BESIDE,
+    GC_ASSERT(GC_DEBUG < 3 || !gc__mark_means_nothing(address),
               "gc.h: mark bits of the region of %p were used before it was settled", (void *)address);
     (void)address;
 }

@@ -68,12 +68,6 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
     gc__region_set_entries(region, entry);
 }
 
-/* The verdict is GC__MARK, and the marker's bits are the region's mark bits. */
-GC__FN void gc__region_set_beside(gc__region *region) {
-    __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
-    gc__region_set_entries(region, GC__MARK | GC__VERDICT_BESIDE);
-}
-
 /* The verdict is GC__MOVE, and the objects are elsewhere already. */
 GC__FN void gc__region_set_packed(const gc__region *region) {
     gc__region_set_entries(region, GC__VERDICT_PACKED);

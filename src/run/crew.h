@@ -2,10 +2,12 @@
 #pragma once
 
 #include "../collect/parallel.h"
+#include "../handles/table.h"
 
 #define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
 #define GC__CREW_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
 #define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
+#define GC__CREW_WORTH_HANDLES 16        /* segments of them */
 #define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
@@ -32,6 +34,13 @@ GC__FN unsigned gc__crew_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__crew_processors(heap), wanted);
 }
 
+/* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
+   heap has not many handles, at which several threads look. */
+GC__FN bool gc__crew_finds_marked(const gc_heap *heap) {
+    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
+    return heap->cycle->marking == GC__MARKING_FINISH && done && heap->handles->segment_count < GC__CREW_WORTH_HANDLES;
+}
+
 GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
     return generation < 2 && heap->pace->fills_holes;
 }
@@ -41,6 +50,7 @@ GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
    only longer ones are shared. Called before it stops the world, too. */
 GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
     size_t survivors = 0;
+    if (gc__crew_finds_marked(heap)) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
     if (heap->options.test_collectors) return true;

@@ -113,7 +113,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__trace_all(worker, condemned);
     gc__trace_leaving(worker);
     gc__remembered_forget(heap);
-    condemned = gc__marking_trace_old(worker, condemned);
+    gc__marking_trace_old(worker, condemned);
     gc__trace_suspects(worker, condemned);
     gc__phase_begin(heap, GC_DAC_HANDLES);
     gc__handles_trace(worker, generation);

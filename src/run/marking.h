@@ -19,6 +19,7 @@
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
    until the next one has ended. */
 #define GC__STOCK_TURNS 256
+#define GC__MARKING_LITTLE 4096 /* objects */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
@@ -100,10 +101,7 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_part(const gc_heap *heap) { return (void)heap, false; }
 GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
-GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
-    (void)worker;
-    return condemned;
-}
+GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     (void)heap, (void)generation;
     return GC__MARKING_NONE;
@@ -291,12 +289,20 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
     }
 }
 
+/* Whether what the last collection has to trace of the old generation is too little to be shared: the marker had nothing left,
+   and no object waited whose trace function may lead to what nobody has met. To share it takes 20 ns for each region. */
+GC__FN bool gc__marking_left_little(const gc__worker *worker) {
+    const gc_heap *heap = worker->heap;
+    bool little = !heap->pause.concurrent_lost && !heap->pause.waiting_objects && !worker->overflowed;
+    return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
+}
+
 /* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
    and traced from what is grey or was noted. All young objects have been reached; what is copied from here on, out of leaving
-   regions or for finalizers, goes to fresh regions. Returns the condemned regions with those of the old generation. */
-GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
+   regions or for finalizers, goes to fresh regions. */
+GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
-    if (heap->cycle->marking != GC__MARKING_FINISH) return condemned;
+    if (heap->cycle->marking != GC__MARKING_FINISH) return;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
     gc__phase_note(heap, GC_PHASE_REMARK);
@@ -304,16 +310,18 @@ GC__FN gc__region *gc__marking_trace_old(gc__worker *worker, gc__region *condemn
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_hand_bits_over(region);
+        gc__marker_drop_bits(region);
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
-    condemned = gc__marker_condemn_old(heap, condemned);
+    gc__marker_condemn_old(heap);
     worker->beyond = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
-    gc__trace_held(worker, condemned);
-    return condemned;
+    if (gc__marking_left_little(worker))
+        gc__trace_drain(worker);
+    else
+        gc__trace_held(worker, condemned);
 }
 
 /* How much it may grow meanwhile. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../collect/remember.h"
+#include "../collect/old.h"
 #include "../collect/pace.h"
 #include "marking.h"
 
@@ -19,8 +20,7 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     if (on && !remembered->slots) return;
     heap->remembers_slots = on;
     remembered->few = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next)
-        gc__region_set_rank(region, gc__region_age(heap, region), true);
+    gc__old_rank(heap, GC__IGNORE);
 }
 
 /* After a collection. The world is stopped. */

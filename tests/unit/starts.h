@@ -94,6 +94,7 @@ static void full_collections_drop_marks(bool cycle) {
     size_t before = count_beside();
     ok(before > 0 && count_marked() >= PAIRS, "the marker's marks are there");
     if (cycle) {
+        heap->old_unsettled = heap->regions[2];
         begin_marking();
         ok(heap->marking && !count_beside(), "another cycle begins without them");
         mark_all();

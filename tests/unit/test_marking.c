@@ -260,6 +260,29 @@ static void in_two_heaps(void) {
     gc_heap_destroy(other);
 }
 
+/* The old regions of two heaps look the same in the tables, but for their ages while one of them is being marked. */
+static uint8_t entry_of(const void *object, size_t from) { return (gc__tables.age + from)[(uintptr_t)object >> GC_REGION_SHIFT]; }
+static void ages_of_two_heaps(void) {
+    gc_options options = TESTED;
+    gc_heap *other = gc_heap_create(&options);
+    gc_thread *me = gc_thread_attach(other);
+    vector *theirs = gc_new_array(me, &vector_type, 1);
+    gc_roots_add(other, &theirs, 1, 0);
+    gc_collect(other, 2, GC_COLLECT_BLOCKING);
+    gc_collect(other, 2, GC_COLLECT_BLOCKING);
+    scene_open();
+    uint8_t before = entry_of(theirs, 0);
+    to_the_scene();
+    ok(entry_of(scanned, 0) & GC__AGE_MARKING, "a heap is being marked");
+    ok(entry_of(theirs, 0) == before, "and another one's old region has the age that it had");
+    mark_all();
+    finish();
+    ok(entry_of(theirs, 0) == before && entry_of(theirs, GC_RANK_ENTRIES) == GC__IGNORE, "nor is that condemned with the others");
+    ok(!(entry_of(scanned, 0) & GC__AGE_MARKING), "which have their age again");
+    scene_close();
+    gc_heap_destroy(other);
+}
+
 /* Threads that note little, and have pieces of the log that they do not fill, do not keep the marker from what others note; and what
    they note later is not lost. */
 enum { NOTING = 3 * GC__SHADE_OPEN };
@@ -1291,7 +1314,7 @@ int main(void) {
     gc_options scarce = TESTED, crew = TESTED;
     scarce.test_scarce_memory = true;
     crew.collector_threads = 3, crew.test_collectors = 7;
-    static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+    static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
