@@ -8072,6 +8072,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     uint8_t beyond;    /* what is done with slots whose referents are not condemned: GC__BEYOND_* */
     bool overflowed;
+    bool whole_stacks; /* slots of stacks were refused, and not listed: where they are scanned again, from the base on */
     const gc__map *suspects; /* objects that only conservative words found; NULL: none */
     const gc__map
         *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
@@ -9858,11 +9859,14 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
 }
 
 /* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
-   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again. */
+   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
+   stacks, which are settled already. */
 GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->crew->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
-    if (!gc__words_push(&worker->crew->members[worker->number].refused, entry)) gc__trace_overflow(worker, gc__traced);
+    if (gc__words_push(&worker->crew->members[worker->number].refused, entry)) return;
+    worker->whole_stacks = true;
+    gc__trace_overflow(worker, gc__traced);
 }
 
 /* Handles one slot whose referent was prefetched. */
@@ -10033,7 +10037,7 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__owner_waits(worker);
     if (many) gc__lock_take(&worker->crew->space); /* two workers may have marked the same owner */
-    uintptr_t from = gc__stack_begin(stack, gc__roots_generation(worker->heap));
+    uintptr_t from = gc__stack_begin(stack, worker->whole_stacks ? 2 : gc__roots_generation(worker->heap));
     gc__stack_settle(stack, from, part->frame);
     unsigned youth = gc__stack_youth(stack);
     if (many) gc__lock_release(&worker->crew->space);
@@ -11471,6 +11475,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
+        worker->whole_stacks |= crew->members[i].worker.whole_stacks;
     }
     if (crew->cards.count || crew->slot_units) gc__crew_remember(worker, true); /* what is left may have come from them */
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);

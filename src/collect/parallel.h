@@ -292,6 +292,7 @@ GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned
     for (unsigned i = 0; i < crew->count; i++) {
         overflowed |= crew->members[i].worker.overflowed;
         crew->members[i].worker.overflowed = false;
+        worker->whole_stacks |= crew->members[i].worker.whole_stacks;
     }
     if (crew->cards.count || crew->slot_units) gc__crew_remember(worker, true); /* what is left may have come from them */
     if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);

@@ -20,11 +20,14 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
 }
 
 /* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
-   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again. */
+   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
+   stacks, which are settled already. */
 GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->crew->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
-    if (!gc__words_push(&worker->crew->members[worker->number].refused, entry)) gc__trace_overflow(worker, gc__traced);
+    if (gc__words_push(&worker->crew->members[worker->number].refused, entry)) return;
+    worker->whole_stacks = true;
+    gc__trace_overflow(worker, gc__traced);
 }
 
 /* Handles one slot whose referent was prefetched. */
@@ -195,7 +198,7 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
     if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__owner_waits(worker);
     if (many) gc__lock_take(&worker->crew->space); /* two workers may have marked the same owner */
-    uintptr_t from = gc__stack_begin(stack, gc__roots_generation(worker->heap));
+    uintptr_t from = gc__stack_begin(stack, worker->whole_stacks ? 2 : gc__roots_generation(worker->heap));
     gc__stack_settle(stack, from, part->frame);
     unsigned youth = gc__stack_youth(stack);
     if (many) gc__lock_release(&worker->crew->space);

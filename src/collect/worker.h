@@ -54,6 +54,7 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
     uint8_t beyond;    /* what is done with slots whose referents are not condemned: GC__BEYOND_* */
     bool overflowed;
+    bool whole_stacks; /* slots of stacks were refused, and not listed: where they are scanned again, from the base on */
     const gc__map *suspects; /* objects that only conservative words found; NULL: none */
     const gc__map
         *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */

@@ -3,7 +3,11 @@
 #define _GNU_SOURCE
 #include "../fixture.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* A coroutine as a bytecode interpreter has it: a stack of values, and frames, which refer to their functions. */
 typedef struct frame {
@@ -246,6 +250,60 @@ static void stack_of_the_host(void) {
     is(wrong, 0, "a stack of the host's, which scan_roots reports");
 }
 
+/* Where several workers run there is no room for many of a stack's referents, nor memory for the list of such slots. */
+static size_t lists_refused, refuses;
+void *mremap(void *address, size_t old_bytes, size_t bytes, int flags, ...) {
+    if (__atomic_load_n(&refuses, __ATOMIC_RELAXED)) {
+        __atomic_fetch_add(&lists_refused, 1, __ATOMIC_RELAXED);
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    va_list rest;
+    va_start(rest, flags);
+    void *wanted = flags & MREMAP_FIXED ? va_arg(rest, void *) : NULL;
+    va_end(rest);
+    return (void *)syscall(SYS_mremap, address, old_bytes, bytes, flags, wanted);
+}
+
+enum { LIMIT_KIB = 6 << 10 };
+static void no_room(size_t room_kib) {
+    enum { DEEP = 36000, FRAME = 35000 };
+    begin(&(gc_options){.verify = GC_VERIFY_AFTER,
+                        .heap_bytes_max = (size_t)LIMIT_KIB << 10,
+                        .nursery_bytes = (size_t)4 << 20,
+                        .collector_threads = 3,
+                        .test_collectors = 1});
+    vector *old = NULL, *more = NULL;
+    GC_ROOTS(gc, old, more);
+    gc_roots_add(heap, &current, 1, GC_SLOT_ACTIVE);
+    for (size_t bytes = 0; bytes < (LIMIT_KIB - room_kib) << 10 && (more = new_vector(1000)); bytes += 8016) {
+        gc_store(gc, &more->items[0], old);
+        old = more;
+    }
+    current = new_coroutine();
+    full(), full();
+    for (int i = 0; i < 6; i++) { /* nurseries of which nothing survives */
+        for (int k = 0; k < 100; k++) new_node(1);
+        gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    }
+    for (size_t i = 0; i < DEEP; i++) {
+        if (i == FRAME) call(NULL);
+        node *n = new_node(i);
+        push(n);
+    }
+    refuses = 1, lists_refused = 0;
+    gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    refuses = 0;
+    int wrong = 0;
+    for (size_t i = 0; i < DEEP; i++) wrong += ((node **)current->values.base)[i]->value != i;
+    is(wrong, 0, "%zu KiB free: every object is where the stack says; %zu slots were not listed, %zu objects stayed", room_kib, lists_refused,
+       (size_t)stats().evacuation_failures);
+    ok(lists_refused > 0, "there were some");
+    gc_roots_remove(heap, &current);
+    current = NULL, old = more = NULL;
+    end();
+}
+
 /* A mistake: a store below the frame that nobody was told of. */
 static char report[4096];
 static void untouched(void *unused) {
@@ -286,6 +344,7 @@ int main(void) {
     run(coroutines, (gc_options){.non_generational = true});
     run(coroutines, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
     run(coroutines, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 30});
+    for (size_t room_kib = 3300; room_kib >= 2700; room_kib -= 200) no_room(room_kib);
     begin(NULL), deep_stack(), end();
     begin(&(gc_options){.non_moving = true}), deep_stack(), end();
     pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
