@@ -636,6 +636,25 @@ static void full_heap(void) {
     is(wrong, 0, "none twice");
 }
 
+/* The same by off-heap bytes, which finalizers would free. */
+static void full_of_external(void) {
+    size_t count = 0;
+    for (padded *p; (p = gc_new(gc, &padded_type)) && gc_external_add(gc, p, 100000) == GC_OK; count++) {}
+    is(gc_last_result(), GC_ERROR_HEAP_FULL, "a heap full of off-heap bytes of objects that wait for their finalizers");
+    char expected[100];
+    snprintf(expected, sizeof expected, "; %zu finalizers are queued", count);
+    has(gc_last_message(), expected, "says so: %s", gc_last_message());
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    is(gc_external_add(gc, n, 1000000000), GC_ERROR_HEAP_FULL, "more than the limit, which finalizers could not free");
+    ok(!strstr(gc_last_message(), "finalizers"), "does not speak of them: %s", gc_last_message());
+    ok(gc_finalizers_run(gc, SIZE_MAX) >= count, "they run");
+    is(gc_external_add(gc, n, 1000000), GC_OK, "and then there is room");
+    while (gc_external_add(gc, n, 1000) == GC_OK) {}
+    while (new_final(1)) {}
+    has(gc_last_message(), " finalizers are queued", "an object with a finalizer is refused, with the same words: %s", gc_last_message());
+}
+
 /* Where somebody runs them the message says nothing of finalizers, however many are queued. */
 static void full_heap_attended(void) {
     enter_stage(0);
@@ -689,6 +708,7 @@ int main(void) {
     ended_with_more();
     for (size_t regions = 8; regions < 20; regions += 5)
         begin(&(gc_options){.heap_bytes_max = regions * GC_REGION_BYTES}), full_heap(), end();
+    begin(&(gc_options){.heap_bytes_max = 4 << 20}), full_of_external(), end();
     begin(&(gc_options){.heap_bytes_max = 8 * GC_REGION_BYTES}), full_heap_attended(), end();
     run(own_suspension, (gc_options){.suspend = suspend, .restart = suspend});
     return done();
