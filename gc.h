@@ -16574,6 +16574,7 @@ GC__FN bool gc__finalizer_promise_collecting(gc_thread *thread) {
         gc__room_make(heap, bytes);
         gc__heap_unlock(heap);
         if (gc__finalizer_promise(thread)) return true;
+        gc__explain_full(heap);
         if (again || !gc__ask_host(thread, bytes)) return false;
         if (gc__finalizer_promise(thread)) return true;
     }
@@ -16860,6 +16861,7 @@ GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t byt
     else
         fits = gc__room_make(heap, bytes + table_bytes);
     gc_roots_remove(heap, object);
+    if (!fits) gc__explain_full(heap);
     return fits ? GC_OK : gc__last_result;
 }
 
