@@ -382,6 +382,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_old_bytes = heap->generation_bytes[2];
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
+    marker->starved = 0;
     marker->leaving_begin = NULL;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle(region);

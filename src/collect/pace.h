@@ -418,17 +418,33 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
 
 #define GC__STOPS_FIRST 4
 #define GC__STOPS_MOST 64
+#define GC__STOPS_ROOM 8 /* only heaps whose limit leaves less than such a part of it beside what lives */
 
-/* After a full collection: if a heap that is marked beside mutators has met its limit all the same, some full collections stop
-   the program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. */
+/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. How much
+   lives a marking that has ended early does not tell. */
+GC__FN bool gc__pace_is_cramped(const gc_heap *heap) {
+    if (heap->cycle->marking == GC__MARKING_FINISH) return false;
+    size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
+    return lives > heap->limit_bytes - heap->limit_bytes / GC__STOPS_ROOM;
+}
+
+/* The program is stopped for the last time: what it has left is generation 2, and nurseries keep to the goal again. */
+GC__FN void gc__pace_return(gc_heap *heap) {
+    heap->pace->nursery_grows = 0;
+    if (!heap->options.nursery_bytes)
+        heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
+}
+
+/* After a full collection: if a cramped heap that is marked beside mutators has met its limit, some full collections stop the
+   program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. Other heaps have lost
+   a race for once: their next cycle begins at once, with what this collection has freed. */
 GC__FN void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
-    bool was_young =
-        heap->cycle->condemned_bytes[0] > heap->full_bytes / 2; /* as after a stop, where mutators fill holes */
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
     if (pace->stops) {
         pace->stops--;
-    } else if (heap->collection.reason == GC_REASON_LIMIT && !was_young) {
+        if (!pace->stops) gc__pace_return(heap);
+    } else if (heap->collection.reason == GC_REASON_LIMIT && gc__pace_is_cramped(heap)) {
         pace->stops = pace->stops_next > GC__STOPS_FIRST ? pace->stops_next : GC__STOPS_FIRST;
         pace->stops_next = pace->stops < GC__STOPS_MOST ? 2 * pace->stops : GC__STOPS_MOST;
     } else if (heap->cycle->marking == GC__MARKING_FINISH) {
@@ -475,6 +491,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         if (fills) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
+        heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;

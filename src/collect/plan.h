@@ -263,11 +263,17 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
 
+/* Whether this full collection is the last one that stops the program, for want of room, before marking beside it is tried
+   again. */
+GC__FN bool gc__plan_returns(const gc_heap *heap) {
+    return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->stops == 1;
+}
+
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
    for pauses keeps them for promotion: young collections would have to look at them all. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
-    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap)) return;
+    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_returns(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
     if (heap->cycle->studded) freed = gc__min(freed, gc__bytes_to_goal(heap));
@@ -346,9 +352,11 @@ GC__FN bool gc__plan_keeps_all(const gc_heap *heap) {
 
 /* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
-   its regions that stay. */
+   its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
+   keep to a goal from then on, and could not condemn all that lives. */
 GC__FN bool gc__plan_ages_at_once(const gc_heap *heap, int generation) {
     const gc_options *options = &heap->options;
+    if (generation == 2 && gc__plan_returns(heap)) return true;
     bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
     return generation == 2 && stays && heap->collection.reason == GC_REASON_GROWTH && !options->non_moving &&
            !options->non_generational && options->concurrent != GC_CONCURRENT_ON;

@@ -81,6 +81,7 @@ typedef struct gc__marker {
     size_t began_old_bytes;       /* what generation 2 held then */
     size_t grown_bytes;           /* by how much that grew during the last marking, or would have if nobody had waited */
     uint64_t began_ns, waited_ns; /* when it began; how long mutators have waited for it */
+    unsigned starved;             /* waits one after the other in which it has done nothing */
     uint64_t late_ns;             /* by how much later than they had asked for they were woken lately */
     size_t provided, provided_end; /* regions below this number have memory for the marker's bits, and those below that should */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */

@@ -57,8 +57,9 @@ struct gc_heap {
     gc__holes holes;               /* for mutators */
     gc_word chain;                 /* the first of the other holes for mutators, small ones, linked by their second words */
     gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
-    gc__region *old_unsettled;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; marker's lock */
+    gc__region *old_unsettled;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; atomic */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
+    size_t unlisted_bytes;         /* about how much is free in that one and those after it; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */

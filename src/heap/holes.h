@@ -237,7 +237,7 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
         gc__region_settle(heap->old_unsettled);
-        heap->old_unsettled = heap->old_unsettled->next;
+        __atomic_store_n(&heap->old_unsettled, heap->old_unsettled->next, __ATOMIC_RELAXED);
     }
     return heap->old_unsettled != NULL;
 }
@@ -249,6 +249,8 @@ GC__FN bool gc__holes_list_next(gc_heap *heap) {
     if (!region) return false;
     __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
     if (!gc__is_by_marks(region)) return true; /* a large object may be growing */
+    size_t unlisted = heap->unlisted_bytes, holes = GC_REGION_BYTES - region->live_bytes;
+    __atomic_store_n(&heap->unlisted_bytes, unlisted - gc__min(unlisted, holes), __ATOMIC_RELAXED);
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / 16;
     if (!full) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
     return true;
@@ -257,4 +259,5 @@ GC__FN bool gc__holes_list_next(gc_heap *heap) {
 GC__FN void gc__old_holes_forget(gc_heap *heap) {
     gc__holes_forget(&heap->old_holes);
     heap->old_unlisted = NULL;
+    __atomic_store_n(&heap->unlisted_bytes, (size_t)0, __ATOMIC_RELAXED);
 }

@@ -213,6 +213,13 @@ GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
     return fits;
 }
 
+/* An allocation that finds no region waits until the marking has ended. NULL: nothing is being marked, or in vain. */
+GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
+    void *object = NULL;
+    while (!object && gc__collect_after_marking(thread->heap)) object = gc__allocate_try(thread, bytes, kind);
+    return object;
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
    heap is packed, and then there are the holes that are left, and the reserve. */
@@ -225,10 +232,11 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     bool young = !struggles && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
     void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if (heap->collection.number == before && heap->marking)
+    if (heap->marking && (heap->marker->has_thread || heap->collection.number == before))
         gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
     else if (heap->collection.number == before)
         gc__collect(heap, 2, GC_REASON_LIMIT, false);

@@ -14,6 +14,7 @@
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 #define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
@@ -99,6 +100,7 @@ GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) { (voi
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_part(const gc_heap *heap) { return (void)heap, false; }
+GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
 GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
@@ -253,11 +255,13 @@ GC__FN size_t gc__marking_growth(const gc_heap *heap) {
     return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* What is left to the limit beside a nursery: free regions, and most of the listed holes. */
+/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
+   some of which are too small. */
 GC__FN size_t gc__marking_room(const gc_heap *heap) {
     size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
-    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+    size_t holes = gc__counted(&heap->old_holes.bytes) / 4 * 3 + gc__counted(&heap->unlisted_bytes) / 2;
+    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
 /* A cycle begins. */
@@ -330,10 +334,11 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Whether that may not suffice for as much growth. Before the holes are listed it is not known. */
+/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
+   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
 GC__FN bool gc__marking_is_short(const gc_heap *heap) {
-    bool known = !__atomic_load_n(&heap->old_unlisted, __ATOMIC_RELAXED);
-    return known && gc__marking_room(heap) < gc__marking_growth(heap);
+    size_t growth = gc__marking_growth(heap);
+    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unsettled, __ATOMIC_RELAXED) ? growth / 2 : growth);
 }
 
 /* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
@@ -384,6 +389,16 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
     uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
+}
+
+/* The same where a mutator can do nothing else. False: the marker has done nothing in many such waits. */
+GC__FN bool gc__marking_await_turn(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED);
+    uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap));
+    gc__pauses_note_wait(heap, start, gc__os_now_ns());
+    marker->starved = turns == __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) ? marker->starved + 1 : 0;
+    return marker->starved < GC__MARKING_STARVED;
 }
 
 /* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */

@@ -50,6 +50,7 @@ static size_t count_marked(void) {
 }
 
 #include "holes.h"
+#include "races.h"
 #include "huge.h"
 #include "keeping.h"
 
@@ -1378,6 +1379,10 @@ int main(void) {
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();
+    run(lost_once, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 14 << 20});
+    run(returns, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 7 << 20});
+    run(room_is_estimated, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .heap_bytes_max = 14 << 20});
+    run(waits_for_the_marker, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 100});
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 1 << 20});
     small_limit();
     end();
