@@ -5262,8 +5262,9 @@ struct gc_heap {
     gc__holes holes;               /* for mutators */
     gc_word chain;                 /* the first of the other holes for mutators, small ones, linked by their second words */
     gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
-    gc__region *old_unsettled;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; marker's lock */
+    gc__region *old_unsettled;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; atomic */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
+    size_t unlisted_bytes;         /* about how much is free in that one and those after it; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
@@ -6439,7 +6440,7 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
         gc__region_settle(heap->old_unsettled);
-        heap->old_unsettled = heap->old_unsettled->next;
+        __atomic_store_n(&heap->old_unsettled, heap->old_unsettled->next, __ATOMIC_RELAXED);
     }
     return heap->old_unsettled != NULL;
 }
@@ -6451,6 +6452,8 @@ GC__FN bool gc__holes_list_next(gc_heap *heap) {
     if (!region) return false;
     __atomic_store_n(&heap->old_unlisted, region->next, __ATOMIC_RELAXED);
     if (!gc__is_by_marks(region)) return true; /* a large object may be growing */
+    size_t unlisted = heap->unlisted_bytes, holes = GC_REGION_BYTES - region->live_bytes;
+    __atomic_store_n(&heap->unlisted_bytes, unlisted - gc__min(unlisted, holes), __ATOMIC_RELAXED);
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / 16;
     if (!full) gc__region_list_holes(heap, region, GC__HOLE_BYTES_LISTED);
     return true;
@@ -6459,6 +6462,7 @@ GC__FN bool gc__holes_list_next(gc_heap *heap) {
 GC__FN void gc__old_holes_forget(gc_heap *heap) {
     gc__holes_forget(&heap->old_holes);
     heap->old_unlisted = NULL;
+    __atomic_store_n(&heap->unlisted_bytes, (size_t)0, __ATOMIC_RELAXED);
 }
 /* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
    collector has one for each generation that it copies to.
@@ -8960,6 +8964,7 @@ typedef struct gc__marker {
     size_t began_old_bytes;       /* what generation 2 held then */
     size_t grown_bytes;           /* by how much that grew during the last marking, or would have if nobody had waited */
     uint64_t began_ns, waited_ns; /* when it began; how long mutators have waited for it */
+    unsigned starved;             /* waits one after the other in which it has done nothing */
     uint64_t late_ns;             /* by how much later than they had asked for they were woken lately */
     size_t provided, provided_end; /* regions below this number have memory for the marker's bits, and those below that should */
     bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
@@ -11043,6 +11048,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_old_bytes = heap->generation_bytes[2];
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
+    marker->starved = 0;
     marker->leaving_begin = NULL;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle(region);
@@ -11881,11 +11887,17 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
 }
 
+/* Whether this full collection is the last one that stops the program, for want of room, before marking beside it is tried
+   again. */
+GC__FN bool gc__plan_returns(const gc_heap *heap) {
+    return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->stops == 1;
+}
+
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
    for pauses keeps them for promotion: young collections would have to look at them all. */
 GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
-    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap)) return;
+    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_returns(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
     if (heap->cycle->studded) freed = gc__min(freed, gc__bytes_to_goal(heap));
@@ -11964,9 +11976,11 @@ GC__FN bool gc__plan_keeps_all(const gc_heap *heap) {
 
 /* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
-   its regions that stay. */
+   its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
+   keep to a goal from then on, and could not condemn all that lives. */
 GC__FN bool gc__plan_ages_at_once(const gc_heap *heap, int generation) {
     const gc_options *options = &heap->options;
+    if (generation == 2 && gc__plan_returns(heap)) return true;
     bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
     return generation == 2 && stays && heap->collection.reason == GC_REASON_GROWTH && !options->non_moving &&
            !options->non_generational && options->concurrent != GC_CONCURRENT_ON;
@@ -12738,17 +12752,33 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
 
 #define GC__STOPS_FIRST 4
 #define GC__STOPS_MOST 64
+#define GC__STOPS_ROOM 8 /* only heaps whose limit leaves less than such a part of it beside what lives */
 
-/* After a full collection: if a heap that is marked beside mutators has met its limit all the same, some full collections stop
-   the program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. */
+/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. How much
+   lives a marking that has ended early does not tell. */
+GC__FN bool gc__pace_is_cramped(const gc_heap *heap) {
+    if (heap->cycle->marking == GC__MARKING_FINISH) return false;
+    size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
+    return lives > heap->limit_bytes - heap->limit_bytes / GC__STOPS_ROOM;
+}
+
+/* The program is stopped for the last time: what it has left is generation 2, and nurseries keep to the goal again. */
+GC__FN void gc__pace_return(gc_heap *heap) {
+    heap->pace->nursery_grows = 0;
+    if (!heap->options.nursery_bytes)
+        heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
+}
+
+/* After a full collection: if a cramped heap that is marked beside mutators has met its limit, some full collections stop the
+   program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. Other heaps have lost
+   a race for once: their next cycle begins at once, with what this collection has freed. */
 GC__FN void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
-    bool was_young =
-        heap->cycle->condemned_bytes[0] > heap->full_bytes / 2; /* as after a stop, where mutators fill holes */
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
     if (pace->stops) {
         pace->stops--;
-    } else if (heap->collection.reason == GC_REASON_LIMIT && !was_young) {
+        if (!pace->stops) gc__pace_return(heap);
+    } else if (heap->collection.reason == GC_REASON_LIMIT && gc__pace_is_cramped(heap)) {
         pace->stops = pace->stops_next > GC__STOPS_FIRST ? pace->stops_next : GC__STOPS_FIRST;
         pace->stops_next = pace->stops < GC__STOPS_MOST ? 2 * pace->stops : GC__STOPS_MOST;
     } else if (heap->cycle->marking == GC__MARKING_FINISH) {
@@ -12795,6 +12825,7 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
         if (fills) gc__pace_fill(heap);
         heap->pace->fills_holes = fills;
         heap->old_unlisted = fills ? heap->regions[2] : NULL;
+        heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
     }
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
@@ -15095,6 +15126,7 @@ GC__FN bool gc__stock_up(gc_heap *heap) {
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 #define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
@@ -15180,6 +15212,7 @@ GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) { (voi
 GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_part(const gc_heap *heap) { return (void)heap, false; }
+GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
 GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
@@ -15334,11 +15367,13 @@ GC__FN size_t gc__marking_growth(const gc_heap *heap) {
     return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* What is left to the limit beside a nursery: free regions, and most of the listed holes. */
+/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
+   some of which are too small. */
 GC__FN size_t gc__marking_room(const gc_heap *heap) {
     size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
-    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + gc__counted(&heap->old_holes.bytes) / 4 * 3;
+    size_t holes = gc__counted(&heap->old_holes.bytes) / 4 * 3 + gc__counted(&heap->unlisted_bytes) / 2;
+    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
 /* A cycle begins. */
@@ -15411,10 +15446,11 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Whether that may not suffice for as much growth. Before the holes are listed it is not known. */
+/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
+   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
 GC__FN bool gc__marking_is_short(const gc_heap *heap) {
-    bool known = !__atomic_load_n(&heap->old_unlisted, __ATOMIC_RELAXED);
-    return known && gc__marking_room(heap) < gc__marking_growth(heap);
+    size_t growth = gc__marking_growth(heap);
+    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unsettled, __ATOMIC_RELAXED) ? growth / 2 : growth);
 }
 
 /* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
@@ -15465,6 +15501,16 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
     uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));
     heap->pauses->help_ns += gc__os_now_ns() - start;
+}
+
+/* The same where a mutator can do nothing else. False: the marker has done nothing in many such waits. */
+GC__FN bool gc__marking_await_turn(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED);
+    uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap));
+    gc__pauses_note_wait(heap, start, gc__os_now_ns());
+    marker->starved = turns == __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) ? marker->starved + 1 : 0;
+    return marker->starved < GC__MARKING_STARVED;
 }
 
 /* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */
@@ -16107,6 +16153,22 @@ GC__FN bool gc__collect_for_region(gc_heap *heap) {
     return ends;
 }
 
+/* A mutator that finds no region while objects are being marked waits for the marker, for as long as the goal at a time, so that
+   other threads can collect meanwhile. The collection that ends the cycle then is a short one; if it came now it would take as
+   long as that, and stop all threads. Returns whether to look again for a region: not if nothing is being marked, or by a thread
+   that gets no processor. */
+GC__FN bool gc__collect_after_marking(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__heap_lock(heap);
+    bool waits = heap->marking && marker->has_thread && !gc__marker_is_spoilt(heap);
+    if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
+        gc__collect_marking(heap, GC__MARKING_FINISH, marker->reason);
+    else if (waits)
+        waits = gc__marking_await_turn(heap);
+    gc__heap_unlock(heap);
+    return waits;
+}
+
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
@@ -16514,6 +16576,13 @@ GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
     return fits;
 }
 
+/* An allocation that finds no region waits until the marking has ended. NULL: nothing is being marked, or in vain. */
+GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
+    void *object = NULL;
+    while (!object && gc__collect_after_marking(thread->heap)) object = gc__allocate_try(thread, bytes, kind);
+    return object;
+}
+
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
    heap is packed, and then there are the holes that are left, and the reserve. */
@@ -16526,10 +16595,11 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     bool young = !struggles && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
     void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if (heap->collection.number == before && heap->marking)
+    if (heap->marking && (heap->marker->has_thread || heap->collection.number == before))
         gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
     else if (heap->collection.number == before)
         gc__collect(heap, 2, GC_REASON_LIMIT, false);
