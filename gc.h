@@ -11718,12 +11718,13 @@ GC__FN size_t gc__objects_bytes(const gc_heap *heap) {
            heap->generation_bytes[2];
 }
 
-/* The bytes that copies may take up to the goal, but enough to free some of the holes; as many as they like if all is to be
-   compacted. */
+/* The bytes that copies may take up to the goal, but enough to free some of the holes: a 24th of what lives, or where the heap
+   grows by less than as much, and comes near its goal often, an 8th. As many as they like if all is to be compacted. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
     size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
-    return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / 8, holes) + GC_REGION_BYTES);
+    bool grows = heap->pace->full_threshold - heap->pace->full_live_bytes >= heap->pace->full_live_bytes / 8 * 7;
+    return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / (grows ? 24 : 8), holes) + GC_REGION_BYTES);
 }
 
 /* Whether packing regions makes room for `bytes`, and not too little for its time. */
@@ -12381,6 +12382,7 @@ GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
 GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     size_t extra = gc__max(GC__GOAL_EXTRA, gc__min(growth / GC__GOAL_EXTRA_PART, GC__GOAL_EXTRA_MOST));
+    if (heap->options.non_moving) extra = GC__GOAL_EXTRA / 3 * 2; /* evacuation cannot make good what was too much */
     if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;

@@ -94,12 +94,13 @@ GC__FN size_t gc__objects_bytes(const gc_heap *heap) {
            heap->generation_bytes[2];
 }
 
-/* The bytes that copies may take up to the goal, but enough to free some of the holes; as many as they like if all is to be
-   compacted. */
+/* The bytes that copies may take up to the goal, but enough to free some of the holes: a 24th of what lives, or where the heap
+   grows by less than as much, and comes near its goal often, an 8th. As many as they like if all is to be compacted. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
     size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
-    return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / 8, holes) + GC_REGION_BYTES);
+    bool grows = heap->pace->full_threshold - heap->pace->full_live_bytes >= heap->pace->full_live_bytes / 8 * 7;
+    return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / (grows ? 24 : 8), holes) + GC_REGION_BYTES);
 }
 
 /* Whether packing regions makes room for `bytes`, and not too little for its time. */
