@@ -223,9 +223,12 @@ GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle
 /* Whether this thread has kept the lock of the handles, so that a callback calls. */
 GC__FN bool gc__handles_are_mine(const gc_heap *heap) { return gc__heap_is_locked(heap) && heap->handles->is_kept; }
 
-/* Takes the lock of the handles, unless this thread keeps it: a callback that only reads may call. */
+/* Whether a collection keeps it that waits for the trace function which this thread runs. */
+GC__FN bool gc__handles_are_elsewhere(const gc_heap *heap) { return gc__is_tracing_elsewhere(heap) && heap->handles->is_kept; }
+
+/* Takes the lock of the handles, unless it is kept for this thread: a callback that only reads may call. */
 GC__FN bool gc__handles_lock(gc_heap *heap) {
-    if (gc__handles_are_mine(heap)) return false;
+    if (gc__handles_are_mine(heap) || gc__handles_are_elsewhere(heap)) return false;
     gc__lock_take(&heap->handles->lock);
     return true;
 }
@@ -262,6 +265,7 @@ GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
     gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
+    if (gc__handles_are_elsewhere(heap) && gc__refuse_in_trace("gc_handle_create")) return NULL;
     gc__lock_take(&heap->handles->lock);
     gc_word *place = cache->count || gc__handle_cache_fill(heap, kind, cache) ? gc__handle_cache_pop(cache) : NULL;
     if (place && !mine) __atomic_store_n(place, (gc_word)0, __ATOMIC_RELAXED);
@@ -380,8 +384,9 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     if (gc__handles_are_kept(heap, "gc_handle_destroy")) return GC_ERROR_MISUSE;
     if (!gc__handle_find_in(heap, handle, "gc_handle_destroy", &segment, &index)) return gc__last_result;
     gc_handle_kind kind = gc__handle_kind(segment, index);
-    gc__handle_note(heap, handle, kind, false);
     gc__handle_cache *mine = gc__handle_caches(heap), *shared = &heap->handles->free[kind];
+    if (!mine && gc__handles_are_elsewhere(heap) && gc__refuse_in_trace("gc_handle_destroy")) return GC_ERROR_MISUSE;
+    gc__handle_note(heap, handle, kind, false);
     if (mine) gc__handle_free(segment, index, &mine[kind]);
     if (mine && mine[kind].count <= GC__HANDLE_CACHE_MAX) return GC_OK;
     gc__lock_take(&heap->handles->lock);

@@ -24,6 +24,7 @@
        warning, fatal: what their callers hold of these. */
 #pragma once
 
+#include "../heap/slots.h"
 #include "mode.h"
 
 #define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: what is further away is another stack */
@@ -40,8 +41,29 @@ GC__FN void gc__lock_take_soon(gc_heap *heap) {
     gc__lock_take(&heap->threads->lock);
 }
 
+/* Whether the calling thread is one of the collector's, which runs a trace function: who collects waits for it, and keeps locks
+   meanwhile. */
+GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
+    uintptr_t traced = gc__traced;
+    return traced && gc__in_arena(traced) && gc__region_is_of(gc__region_of(traced), heap) && !gc__heap_is_locked(heap);
+}
+
+#define GC__TRACING_ELSEWHERE \
+    "called by the trace function of a `%s`, on a thread of the collector's (parallel_trace_functions, " \
+    "concurrent_trace_functions): it would wait for ever. Have the function set a flag and return, and make the call afterwards"
+
+/* Refuses such a call. */
+GC__COLD bool gc__refuse_in_trace(const char *function) {
+    gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced));
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
 /* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
 GC__FN void gc__heap_wait(gc_heap *heap) {
+    if (gc__is_tracing_elsewhere(heap))
+        gc__fatal(&heap->options, "%s: " GC__TRACING_ELSEWHERE, gc__inside ? gc__inside : "a function of gc.h",
+                  gc__object_name(gc__traced));
     gc__park(NULL);
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
@@ -95,6 +117,7 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
 
 /* Whether `function`, which needs the program to run and inlines this, is called while this thread has stopped it. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
+    if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
     return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
 }
 

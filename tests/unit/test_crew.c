@@ -614,6 +614,64 @@ static int without_threads(void) {
     return right && !warned[0] ? 0 : 1;
 }
 
+/* A trace function that calls gc.h on another thread than the one that collects, which has the locks. */
+typedef struct calling {
+    gc_object header;
+    node *next;
+} calling;
+static pthread_t collecting;
+static int call_number;
+static gc_handle old_handle;
+static void call_from_trace(void) {
+    if (call_number == 0) {
+        if (gc_handle_create(heap, GC_HANDLE_STRONG, NULL)) _exit(3);
+    } else if (call_number == 1) {
+        if (gc_handle_destroy(heap, old_handle) != GC_ERROR_MISUSE) _exit(3);
+    } else if (call_number == 2) {
+        if (gc_collect(heap, 0, 0) != GC_ERROR_MISUSE) _exit(3);
+    } else if (call_number == 3) {
+        if (gc_handle_count(heap, GC_HANDLE_WEAK) != 1 || !gc_handle_is_valid(heap, old_handle)) _exit(3);
+    } else if (call_number == 4) {
+        gc_heap_print_stats(heap, stderr);
+    }
+}
+static void calling_trace(void *object, gc_visitor *visitor) {
+    gc_visit(visitor, &((calling *)object)->next, 1, 0);
+    if (!pthread_equal(pthread_self(), collecting)) {
+        call_from_trace();
+        fputs(call_number == 3 ? "" : gc_last_message(), stderr);
+        _exit(4);
+    }
+}
+static const gc_type calling_type = GC_TYPE_WITH(calling, trace(calling_trace));
+
+static void calls_from_trace(void *unused) {
+    (void)unused;
+    alarm(60);
+    begin(&(gc_options){.collector_threads = 3, .test_collectors = 7, .parallel_trace_functions = true});
+    collecting = pthread_self();
+    vector *all = new_vector(10000);
+    GC_ROOTS(gc, all);
+    old_handle = gc_handle_create(heap, GC_HANDLE_WEAK, all);
+    for (size_t i = 0; i < 10000; i++) {
+        calling *c = gc_new(gc, &calling_type);
+        gc_store(gc, &all->items[i], c);
+    }
+    for (int i = 0; i < 20; i++) full();
+    _exit(5);
+}
+
+static void traces_that_call(void) {
+    static const char *const names[] = {"gc_handle_create", "gc_handle_destroy", "gc_collect", "reads of handles", "gc_heap_print_stats"};
+    static char output[4000];
+    for (call_number = 0; call_number < 5; call_number++) {
+        int status = tap_child(calls_from_trace, NULL, output, sizeof output);
+        bool aborts = call_number == 4 || (call_number < 3 && GC_DEBUG > 0);
+        is(status, aborts ? 256 + 6 : 4, "%s by a trace function on a collector's thread does not wait for ever", names[call_number]);
+        if (call_number != 3) has(output, "on a thread of the collector's", "and is explained: %s", output);
+    }
+}
+
 static void threads_are_refused(void) {
     int status = 0;
     fflush(stdout);
@@ -737,6 +795,7 @@ int main(void) {
     on_any_processor();
     no_thread_starts_while_stopped();
     threads_are_refused();
+    traces_that_call();
     /* With GC_DEBUG it is reported as misuse. */
     for (order = 1; order < 3 && GC_DEBUG == 0; order++) threads = 3, a_fork_in_a_trace();
     heaps_that_go();
