@@ -1414,9 +1414,11 @@ static inline void gc_remember(gc_thread *thread, const void *object) {
     if (gc__barrier_age(&gc__tables, (uintptr_t)object)) gc_barrier_dirty_card(&gc__tables, object);
 }
 
-/* The barrier alone, around raw stores (by memcpy, say) into `count` slots of one object, or outside the heap. No safe
-   point may come between the two calls. flags: 0 or GC_SLOT_VALUE, the same in both. Pairs may nest, for different ranges.
-   GC_DEBUG >= 1 asserts all of this but that the slots are of one object. [cooperative; never collects; cannot fail] */
+/* The barrier alone, around raw stores of whole words (by memcpy, say) into `count` slots of one object, or outside the heap.
+   No safe point may come between the two calls. With `concurrent` the marker may read the slots meanwhile: no word is torn,
+   but to C and ThreadSanitizer memcpy is a race then, where gc_copy_refs and gc_copy_values are none. flags: 0 or
+   GC_SLOT_VALUE, the same in both. Pairs may nest, for different ranges. GC_DEBUG >= 1 asserts all of this but that the slots
+   are of one object. [cooperative; never collects; cannot fail] */
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags);
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags);
 /* Copies `count` references from source to destination, which may overlap, as memmove does; with the barrier, in one pass.
