@@ -4536,10 +4536,8 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
-/* The last marked address in [start, at], or 0. */
-GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
-    const uint64_t *marks = gc__the_arena.marks;
-    gc__mark_check(start);
+/* The last address in [start, at] that has a bit among `marks`, or 0. */
+GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintptr_t at) {
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
     while (!bits) {
@@ -4548,6 +4546,12 @@ GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     }
     uintptr_t found = ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
     return found >= start ? found : 0;
+}
+
+/* The last marked address in [start, at], or 0. */
+GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
+    gc__mark_check(start);
+    return gc__bit_previous(gc__the_arena.marks, start, at);
 }
 /* The card table: which parts of old regions may hold references to younger ones.
 
@@ -10494,14 +10498,27 @@ GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *conde
 /* Tracing from dirty cards and remembered slots. */
 
 
+/* Where the starts of an old region's objects are, until something is copied. After a cycle the first slots and cards lead to
+   many regions, of which each has few: to settle all of these would make that pause as long as the heap is large. Several workers
+   settle them, since one of these may look for a hole in a region in which another one looks for objects. */
+GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
+    if (many) gc__region_settle(region);
+    return gc__region_marks(region);
+}
+
+/* They are about to be asked for what lies at that address. */
+GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
+    const uint64_t *marks = worker->heap->old_unsettled ? gc__cycle_marks : gc__the_arena.marks;
+    __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
+}
+
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
     bool large = region->kind == GC__LARGE;
     uint8_t beyond = worker->beyond;
-    gc__region_settle(region);
-    uintptr_t object = gc__mark_previous(region->base, large ? region->base : from);
+    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, large ? region->base : from);
     if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = gc__beyond_of_dead(beyond);
-    if (!object) object = large ? to : gc__mark_next(from, to);
+    if (!object) object = large ? to : gc__bit_next(gc__old_starts(region, many), from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         uintptr_t until = to < end ? to : end;
@@ -10509,7 +10526,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
             many ? gc__scan_many(worker, object) : gc__scan(worker, object);
         else if (end > from)
             many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
-        object = large ? to : gc__mark_next(object + GC_OBJECT_BYTES_MIN, to);
+        object = large ? to : gc__bit_next(gc__old_starts(region, many), object + GC_OBJECT_BYTES_MIN, to);
     }
     worker->beyond = beyond;
 }
@@ -10520,7 +10537,7 @@ GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool m
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
     if (card) {
-        __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(card) >> 6]);
+        gc__old_starts_await(worker, card);
         for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
     }
     if (!oldest) return true;
@@ -10619,8 +10636,8 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (region->leaving && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
-    gc__region_settle(region);
-    uintptr_t object = gc__mark_previous(region->base, region->kind == GC__LARGE ? region->base : slot);
+    uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
+    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
     if (!gc__object_type(object)->trace) {
         uint8_t beyond = worker->beyond;
         worker->beyond = gc__beyond_of_dead(beyond);
@@ -10640,7 +10657,7 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
             __builtin_prefetch((const void *)slots[i]);
-            __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(slots[i]) >> 6]);
+            gc__old_starts_await(worker, slots[i]);
         }
         if (i < from + GC__FIFO || !slots[i - GC__FIFO]) continue;
         gc__trace_slot(worker, slots[i - GC__FIFO], many);

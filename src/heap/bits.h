@@ -120,10 +120,8 @@ GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
-/* The last marked address in [start, at], or 0. */
-GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
-    const uint64_t *marks = gc__the_arena.marks;
-    gc__mark_check(start);
+/* The last address in [start, at] that has a bit among `marks`, or 0. */
+GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintptr_t at) {
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
     while (!bits) {
@@ -132,4 +130,10 @@ GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     }
     uintptr_t found = ((word << 6) + 63 - (size_t)__builtin_clzll(bits)) * 8;
     return found >= start ? found : 0;
+}
+
+/* The last marked address in [start, at], or 0. */
+GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
+    gc__mark_check(start);
+    return gc__bit_previous(gc__the_arena.marks, start, at);
 }
