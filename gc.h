@@ -317,8 +317,8 @@ struct gc_finalizer {
     void (*finalize)(gc_thread *thread, void *object); /* cooperative mode */
     bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
     /* Whether this object says, by a mark of its own, that it needs no finalizer: then it dies at once, without the search
-       that gc_finalizer_suppress makes. Called during collections; must read that object only. NULL: every object needs
-       it. */
+       that gc_finalizer_suppress makes. Called during collections, before the finalizer runs, and with
+       concurrent_trace_functions beside the program; must read that object only. NULL: every object needs it. */
     bool (*is_suppressed)(const void *object);
 };
 
@@ -886,6 +886,7 @@ typedef struct gc_pause {
     size_t trace_calls;      /* of trace functions */
     size_t suspects;         /* objects that only conservative words have found */
     size_t finalizers;       /* that have become due */
+    size_t finalizers_left;  /* of objects that are most likely dead, which are looked at after the pause */
     size_t left_objects;     /* that the marker, or this collection, had found and nobody scanned when the marking ended */
     size_t waiting_objects;  /* whose trace functions waited for the end of the marking */
     size_t stored_objects;   /* that barriers (of several collector threads, they, too) have noted since the collection before */
@@ -3845,6 +3846,7 @@ typedef struct gc__region {
     bool accessible; /* this and the next two: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system has provided all of its memory, perhaps, though nothing was written there */
+    bool reprieves;  /* it may have bits in gc__reprieved: marker's lock, or who settles it */
     uintptr_t hole;              /* the search for holes goes on here */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
@@ -3880,6 +3882,9 @@ typedef struct gc__arena {
    are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
    cycle these bits are the starts of the region's objects, until gc__region_settle moves them to where mark bits are. */
 static uint64_t *gc__cycle_marks;
+/* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
+   last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
+static uint64_t *gc__reprieved;
 #define GC__BESIDE 1
 #define GC__SETTLING 2 /* a thread moves them */
 
@@ -3992,6 +3997,7 @@ enum {
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
     GC__SIDE_CYCLE_MARKS,
+    GC__SIDE_REPRIEVED,
     GC__SIDES
 };
 
@@ -4007,6 +4013,7 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
+    GC_REGION_BYTES / 64,
     GC_REGION_BYTES / 64,
 };
 
@@ -4086,6 +4093,12 @@ GC__FN char *gc__side_reserve(int which) {
     gc__sides[which].start = NULL;
     gc__supply_release(start, bytes);
     return NULL;
+}
+
+/* The same of a table of bits, one for each 8 bytes; biased like the mark bits. */
+GC__FN uint64_t *gc__side_reserve_bits(int which) {
+    char *start = gc__side_reserve(which);
+    return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
 }
 
 /* Gives back the tables that were reserved together with the arena. */
@@ -4482,11 +4495,37 @@ GC__FN uint64_t *gc__region_marks(const gc__region *region) {
     return gc__is_beside(region) ? gc__cycle_marks : gc__the_arena.marks;
 }
 
+/* Moves what is marked and what is reprieved to where mark bits are. What was marked, too, is reprieved no more. */
+GC__FN void gc__marks_take_both(const gc__region *region) {
+    size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
+    for (size_t i = from; i < end; i++) {
+        gc__the_arena.marks[i] = gc__cycle_marks[i] | gc__reprieved[i];
+        gc__reprieved[i] &= ~gc__cycle_marks[i];
+        gc__cycle_marks[i] = 0;
+    }
+}
+
 /* Moves the marker's bits to where mark bits are, or drops them. */
 GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
+    if (keep && region->reprieves) {
+        gc__marks_take_both(region);
+        return;
+    }
     if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
     memset(&gc__cycle_marks[from], 0, bytes);
+}
+
+/* No object of the region is reprieved any more. */
+GC__FN void gc__reprieves_clear(gc__region *region) {
+    if (!region->reprieves) return;
+    memset(&gc__reprieved[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
+    region->reprieves = false;
+}
+
+/* Whether the object has that bit, of a region that stays while it is looked at. */
+GC__FN bool gc__is_reprieved(uintptr_t object) {
+    return gc__region_of(object)->reprieves && gc__bit_get(gc__reprieved, object);
 }
 
 GC__OUT_OF_LINE void gc__region_settle_now(gc__region *region) {
@@ -5049,7 +5088,7 @@ GC__FN void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    gc__cycle_marks = NULL;
+    gc__cycle_marks = gc__reprieved = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
@@ -5299,6 +5338,7 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* below it are the frames of a collection's callbacks; 0: none runs */
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
+    bool reprieves; /* the collection that runs ends a marking, and objects that are reprieved count as reached by now */
     bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
@@ -6122,6 +6162,10 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     size_t bytes = 0;
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
     for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    if (!region->reprieves || !gc__is_beside(region)) return bytes;
+    for (at = gc__bit_next(gc__reprieved, region->base, end); at < end;
+         at = gc__bit_next(gc__reprieved, at + GC_OBJECT_BYTES_MIN, end))
+        bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);
     return bytes;
 }
 
@@ -6442,10 +6486,11 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Settles some of the regions that need it. False: none does. */
+/* Settles some of the regions that need it. Which finalizers are due has been found out. False: none does. */
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
         gc__region_settle(heap->old_unsettled);
+        gc__reprieves_clear(heap->old_unsettled);
         __atomic_store_n(&heap->old_unsettled, heap->old_unsettled->next, __ATOMIC_RELAXED);
     }
     return heap->old_unsettled != NULL;
@@ -6902,7 +6947,7 @@ GC__FN void gc__unpark(gc_thread *thread) {
        finalizers, releases of safe handles, out_of_memory: none;
        collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_heap_walk: the heap's lock;
        scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
-       is_suppressed, in a collection: the finalizers' lock, too;
+       is_suppressed, in a collection: the finalizers' lock, too; after one that lock, and perhaps the marker's;
        barrier_changed: the barrier lock, and the heap's in most cases;
        warning, fatal: what their callers hold of these. */
 
@@ -8984,6 +9029,10 @@ typedef struct gc__marker {
     size_t slots_most;            /* how many are noted at most */
     gc__region *leaving_begin;    /* the first of the leaving regions, which follow one another in their list; NULL: none */
     gc__region *leaving_behind;   /* what they follow; NULL: they were all that there was */
+    gc__words reprieved;          /* the same as `grey` of reprieved objects */
+    gc__words held;               /* those that the last collection scans */
+    bool holds;                   /* the object that is being scanned is one of these */
+    bool no_reprieves, reprieves; /* in this cycle nothing is reprieved any more; something is */
     uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
     uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
     unsigned fifo_next, next_next; /* count up */
@@ -9386,11 +9435,15 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->alone ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
 }
 
-/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. */
+/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. One that is
+   reprieved was counted. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
+    bool reprieved = beside && gc__is_reprieved(object);
+    if (reprieved && worker->heap->reprieves) return false;
     bool fresh = beside ? gc__bit_set_shared(gc__cycle_marks, object)
                  : many ? gc__claim_mark_many(worker, object)
                         : gc__mark_set(object);
+    if (reprieved) return fresh;
     if (fresh && many)
         worker->live[object >> GC__PIECE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
@@ -9466,7 +9519,10 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
 
 /* The same of a region that has no mark bits of its own, or was packed. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (entry != GC__VERDICT_PACKED) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
+    if (entry != GC__VERDICT_PACKED) {
+        if (gc__bit_get(gc__cycle_marks, object)) return object;
+        return gc__is_reprieved(object) && gc__region_of(object)->heap->reprieves ? object : 0;
+    }
     uintptr_t place = gc__packed_place(gc__region_of(object), object);
     return gc__mark_get(place) ? place : 0;
 }
@@ -10375,7 +10431,15 @@ GC__FN bool gc__stack_drain_many(gc__worker *worker) {
 }
 #endif
 
-/* Scans again every marked object of one overflowed region. */
+GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {
+    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
+        gc__scan(worker, at);
+        gc__stack_drain(worker);
+    }
+}
+
+/* Scans again every marked object of each overflowed region. */
 GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
@@ -10385,12 +10449,8 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
         if (!region->overflowed && !(beside && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
         if (beside) region->unscanned &= (uint8_t)~GC__UNSEEN;
-        const uint64_t *marks = beside ? gc__cycle_marks : gc__the_arena.marks;
-        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
-        for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
-            gc__scan(worker, at);
-            gc__stack_drain(worker);
-        }
+        gc__rescan_marked(worker, region, beside ? gc__cycle_marks : gc__the_arena.marks);
+        if (worker->heap->reprieves && region->reprieves) gc__rescan_marked(worker, region, gc__reprieved);
     }
 }
 
@@ -10729,7 +10789,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
            gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces);
+           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->reprieved) + gc__words_bytes(&marker->held);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -10748,9 +10808,10 @@ GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
 }
 
 #if !GC_HAS_MODEL
-/* The bytes were found alive. The marker's lock is held. */
+/* The bytes were found alive; those of what is reprieved count by that already. The marker's lock is held. */
 GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    if (GC__UNLIKELY(gc__is_reprieved(object))) return;
     gc__region_of(object)->cycle_bytes += bytes;
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
 }
@@ -10792,6 +10853,7 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
 typedef struct gc__marker_visitor {
     gc_visitor visitor;
     gc_heap *heap;
+    gc__slot_function slot;
     bool waits, has_entries;
 } gc__marker_visitor;
 
@@ -10817,13 +10879,13 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
         beside->waits |= count != 0;
         return;
     }
-    for (size_t i = 0; i < count; i++) gc__marker_slot(beside->heap, (gc_word *)slot + i, value);
+    for (size_t i = 0; i < count; i++) beside->slot(beside->heap, (gc_word *)slot + i, value);
 }
 
 /* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
 GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     bool may = gc__shade_may_trace(heap, object);
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may, false};
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
     if (may) gc__object_trace(object, &beside.visitor);
     if (beside.waits)
         gc__shade_wait(heap, object);
@@ -10832,10 +10894,10 @@ GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     return may;
 }
 
-/* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
-GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
+/* Elements from `index` on; the rest is pushed on the stack. An array may be growing: what it grows by was stored to by
+   barriers. */
+GC__INLINED void gc__marker_elements_to(gc_heap *heap, gc__words *grey, gc__slot_function slot, uintptr_t array, size_t index) {
     const gc_type *type = gc__object_type(array);
-    gc__words *grey = &heap->marker->grey;
     size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
     size_t count = length > index ? length - index : 0;
     if (count > GC__MARK_CHUNK && gc__shade_room(heap, grey, 2)) {
@@ -10843,7 +10905,10 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
         gc__words_push(grey, index + count);
         gc__words_push(grey, array | GC__CONTINUED);
     }
-    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot, heap);
+    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, slot, heap);
+}
+GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
+    gc__marker_elements_to(heap, &heap->marker->grey, gc__marker_slot, array, index);
 }
 
 GC__FN void gc__marker_read(gc_heap *heap, uintptr_t object) {
@@ -11058,11 +11123,7 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_BYTES);
     marker->left = marker->log + GC__SHADE_LOG;
     gc__lock_take(&gc__the_arena.lock);
-    if (!gc__cycle_marks) {
-        char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);
-        uint64_t *marks = side ? (uint64_t *)(void *)(side - (gc__the_arena.base >> 6)) : NULL;
-        __atomic_store_n(&gc__cycle_marks, marks, __ATOMIC_RELEASE);
-    }
+    if (!gc__cycle_marks) __atomic_store_n(&gc__cycle_marks, gc__side_reserve_bits(GC__SIDE_CYCLE_MARKS), __ATOMIC_RELEASE);
     bool opened = marker->log && gc__cycle_marks;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
@@ -11091,11 +11152,15 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->waited_ns = 0;
     marker->starved = 0;
     marker->leaving_begin = NULL;
+    marker->no_reprieves = marker->reprieves = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle(region);
+    for (gc__region *region = heap->old_unsettled; region; region = region->next) {
+        gc__region_settle(region);
+        gc__reprieves_clear(region);
+    }
     heap->old_unsettled = NULL;
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!gc__is_beside(region) && !region->unscanned,
+        GC_ASSERT(!gc__is_beside(region) && !region->unscanned && !region->reprieves,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
     gc__old_rank(heap, GC__IGNORE);
 }
@@ -11123,11 +11188,14 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marks_take(region, false);
+        gc__reprieves_clear(region);
         region->cycle_bytes = 0;
         region->unscanned = 0;
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
+    heap->marker->reprieved.count = heap->marker->held.count = 0;
+    heap->marker->reprieves = false;
     gc__marker_forget(heap);
 }
 
@@ -11209,7 +11277,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
     gc__region *region = gc__region_of(object);
     if (region->leaving) return;
-    if (entry == object) region->cycle_bytes += gc__object_bytes(object);
+    if (entry == object && !gc__is_reprieved(object)) region->cycle_bytes += gc__object_bytes(object);
     gc__trace_push(worker, object);
 }
 
@@ -11233,6 +11301,147 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
 }
+#endif
+/* Objects that live on only since dead ones with finalizers refer to them, or are these: they are *reprieved*.
+
+   When the marker has reached all that it can, what is white and has a finalizer will most likely become due. So it goes on
+   from there, and sets bits in gc__reprieved, not among its marks: whether such an object is dead the last collection of the
+   cycle finds out, after which references to it from weak handles are gone. From when finalizers have their turn there, those
+   bits count as marks, and what they show need not be traced.
+
+   Invariant: by then each reprieved object's referents are young, marked, or reprieved, or leave, and it was counted in its
+   region; or it is in `reprieved`, the marker's stack of those that it has not scanned, or in `held`: of these some refer to
+   leaving regions, and those with trace functions may report weak entries, or must not be scanned beside mutators. A store into
+   a reprieved object, which a mutator can only have found by a weak handle, shades both references as any other does. */
+
+
+#if !GC_HAS_MODEL
+/* Has the bits. False: nothing can be reprieved in this cycle. The marker's lock is held. */
+GC__FN bool gc__reprieves_open(gc__marker *marker) {
+    if (marker->no_reprieves) return false;
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__reprieved) gc__reprieved = gc__side_reserve_bits(GC__SIDE_REPRIEVED);
+    gc__lock_release(&gc__the_arena.lock);
+    marker->no_reprieves = !gc__reprieved;
+    return gc__reprieved != NULL;
+}
+
+/* Reprieves an object of generation 2 that stays, unless it is marked. */
+GC__FN void gc__reprieve(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    gc__region *region = gc__region_of(object);
+    if (gc__bit_get(gc__cycle_marks, object) || gc__is_reprieved(object)) return;
+    region->reprieves = marker->reprieves = true;
+    gc__reprieved[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
+    __builtin_prefetch((const void *)object);
+    if (!gc__shade_push(heap, &marker->reprieved, object)) marker->no_reprieves = true;
+}
+
+GC__INLINED void gc__reprieve_slot(void *heap, gc_word *slot, bool value) {
+    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (!gc__is_marking(object)) return;
+    if (gc__is_leaving(object))
+        ((gc_heap *)heap)->marker->holds = true;
+    else
+        gc__reprieve((gc_heap *)heap, object);
+}
+
+GC__FN void gc__reprieve_elements(gc_heap *heap, uintptr_t array, size_t index) {
+    gc__marker_elements_to(heap, &heap->marker->reprieved, gc__reprieve_slot, array, index);
+}
+
+/* What the object reports or, if the marker must not ask it, whether all is left to the last collection. */
+GC__FN bool gc__reprieve_trace(gc_heap *heap, uintptr_t object) {
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, gc__reprieve_slot, false, false};
+    if (!gc__shade_may_trace(heap, object)) return false;
+    gc__object_trace(object, &beside.visitor);
+    heap->marker->holds |= beside.waits || beside.has_entries;
+    return true;
+}
+
+GC__FN void gc__reprieve_scan(gc_heap *heap, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    gc__marker *marker = heap->marker;
+    marker->holds = false;
+    if (!type->trace || gc__reprieve_trace(heap, object)) {
+        gc__slots_of_mask(object, type->refs, false, gc__reprieve_slot, heap);
+        gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__reprieve_slot, heap);
+        if (gc__type_has_slots_in_elements(type)) gc__reprieve_elements(heap, object, 0);
+    } else {
+        marker->holds = true;
+    }
+    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+}
+
+/* Counts the object, which is scanned unless it was marked since. */
+GC__FN void gc__reprieve_look(gc_heap *heap, uintptr_t object) {
+    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    gc__region_of(object)->cycle_bytes += bytes;
+    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+    if (!gc__bit_get(gc__cycle_marks, object)) gc__reprieve_scan(heap, object);
+}
+
+/* Scans some of what is reprieved, until a collection waits. The marker's lock is held. Returns whether more is left. */
+GC__FN bool gc__reprieves_work(gc_heap *heap, size_t steps) {
+    gc__marker *marker = heap->marker;
+    gc__words *grey = &marker->reprieved;
+    for (; steps && grey->count && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED); steps--) {
+        uintptr_t object = grey->words[--grey->count];
+        if (!(object & GC__CONTINUED)) {
+            gc__reprieve_look(heap, object);
+            continue;
+        }
+        marker->holds = false;
+        object -= GC__CONTINUED;
+        gc__reprieve_elements(heap, object, grey->words[--grey->count]);
+        if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+    }
+    return grey->count != 0;
+}
+
+/* There is no memory: what is not marked is left to the last collection. The marker's lock is held, or the world is stopped. */
+GC__FN void gc__reprieves_drop(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->reprieved.count = marker->held.count = 0;
+    marker->reprieves = false;
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, heap) || !region->reprieves) continue;
+        gc__reprieves_clear(region);
+        __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
+    }
+}
+
+/* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
+GC__FN void gc__reprieves_end(const gc_heap *heap) {
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        if (!region->reprieves) continue;
+        gc__region_settle(region);
+        gc__reprieves_clear(region);
+    }
+}
+
+/* In the last collection of a cycle: from now on what is reprieved counts as reached, and the trace goes on with what the marker
+   has not scanned of it. */
+GC__FN void gc__reprieves_count(gc__worker *worker) {
+    gc_heap *heap = worker->heap;
+    gc__marker *marker = heap->marker;
+    gc__words *grey = &marker->reprieved;
+    heap->reprieves = marker->reprieves;
+    while (grey->count) {
+        uintptr_t entry = grey->words[--grey->count], object = entry & ~(uintptr_t)GC__CONTINUED;
+        if (entry != object)
+            grey->count--;
+        else
+            gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+        gc__trace_push(worker, object);
+    }
+    for (size_t i = 0; i < marker->held.count; i++) gc__trace_push(worker, marker->held.words[i]);
+    marker->held.count = 0;
+}
+#else
+GC__FN void gc__reprieves_end(const gc_heap *heap) { (void)heap; }
+GC__FN void gc__reprieves_count(gc__worker *worker) { (void)worker; }
 #endif
 /* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
    for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
@@ -14496,7 +14705,10 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
         gc__reason_count(text, pause->suspects, "object that a conservative word alone keeps",
                          "objects that conservative words alone keep");
         break;
-    case GC_PHASE_FINALIZERS: gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due"); break;
+    case GC_PHASE_FINALIZERS:
+        gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due");
+        gc__reason_count(text, pause->finalizers_left, "more left for later", "more left for later");
+        break;
     case GC_PHASE_PLAN:
     case GC_PHASE_SWEEP:
         gc__reason_count(text, pause->regions, "region", "regions");
@@ -15242,10 +15454,12 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. */
-GC__FN void gc__marking_decide(gc_heap *heap) {
+/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. Nothing
+   is left of the last one. */
+GC__FN void gc__marking_decide(gc_heap *heap, int generation) {
     bool ends = heap->cycle->marking == GC__MARKING_FINISH;
     if (ends && gc__marker_is_spoilt(heap)) heap->cycle->marking = GC__MARKING_NONE;
+    if (!heap->marking && (generation == 2 || heap->cycle->marking)) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if GC_HAS_MODEL
@@ -15268,13 +15482,14 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
-        return gc__holes_settle_next(heap) || gc__holes_list_next(heap) || gc__finalizers_pack_next(heap);
+        return gc__finalizers_decide_next(heap) || gc__holes_settle_next(heap) || gc__holes_list_next(heap) ||
+               gc__finalizers_pack_next(heap);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__due_settle(heap) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
-                gc__tables_settle(heap);
+                gc__tables_settle(heap) || gc__finalizers_reprieve(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
@@ -15380,13 +15595,18 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
-    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_settle(region);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        gc__region_settle(region);
+        gc__reprieves_clear(region);
+    }
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
     gc__words_free(&marker->tables);
     gc__words_free(&marker->pieces);
+    gc__words_free(&marker->reprieved);
+    gc__words_free(&marker->held);
 }
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */
@@ -15445,6 +15665,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
     } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
         gc__marker_abort(heap);
+        gc__reprieves_end(heap);
     }
 }
 
@@ -15880,6 +16101,7 @@ GC__FN void gc__crew_fire(gc_heap *heap) {
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
+    heap->reprieves = false;
     gc__phase_begin(heap, GC_DAC_OPENING);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
@@ -16041,7 +16263,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
-    gc__marking_decide(heap);
+    gc__marking_decide(heap, generation);
     gc__cycle_open(heap, generation, reason, compacting);
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, reason) ? gc__os_cpu_ns() : 0;
@@ -17383,6 +17605,7 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
 /* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
+    while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
         due = &all->due[GC__CRITICAL];
         for (const gc__finalizing *record = all->running; record; record = record->next)
@@ -17487,6 +17710,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
     if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
+    gc__finalizers_decide(all, SIZE_MAX, false);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);
@@ -17676,8 +17900,8 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->young, &all->due[GC__NORMAL].pairs,
-                          &all->due[GC__CRITICAL].pairs};
+    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->kept, &all->reprieved, &all->young,
+                          &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;

@@ -909,13 +909,20 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
 
    During a marking beside mutators the marker looks at the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move is what it is after the last collection, too, since marks are not taken back; so that one looks
-   only at the others, which are `unmarked`, and at pairs that have become old since.
+   only at the others, which are `unmarked`, and at pairs that have become old since. Last of all the marker reprieves the objects
+   of these, but for some, which are `kept` for that collection. Then nothing is left to trace from them, and whether they are due
+   need not be known before somebody asks: that collection looks at a few, and the marker's thread at the rest, or whoever wants
+   to know before it has. Until then (`deciding`) the others keep their places in the list.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
    no collection needs memory for them, and none is ever dropped.
 
    All under finalizers.lock, a leaf. */
 
+
+#ifndef GC__DECIDE_AT_ONCE
+#define GC__DECIDE_AT_ONCE 512 /* reprieved pairs that a collection looks at */
+#endif
 
 enum { GC__NORMAL, GC__CRITICAL };
 
@@ -945,7 +952,10 @@ typedef struct gc__finalizers {
     size_t empty;           /* words of the old part */
     size_t packed, packing; /* [packed, packing) of the old part is empty: what is moved there comes from there */
     size_t looked;          /* words of the old part that the marker has looked at in this cycle */
-    gc__words unmarked;     /* the numbers, ascending, of pairs among these that the last collection looks at */
+    gc__words unmarked;     /* the numbers of pairs among these whose objects were white */
+    gc__words kept;         /* of those of them that the last collection looks at in any case */
+    gc__words reprieved;    /* of those whose objects were reprieved */
+    bool deciding;          /* that collection is over, and these were not all looked at; atomic */
     size_t promised;
     gc__due due[2];
     gc__words young; /* queued pairs that collections visit: their first words, | GC__CRITICAL */
@@ -1048,8 +1058,8 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
 
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
     return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) + gc__words_bytes(&all->unmarked) +
-           gc__words_bytes(&all->young) + gc__words_bytes(&all->due[GC__NORMAL].pairs) +
-           gc__words_bytes(&all->due[GC__CRITICAL].pairs);
+           gc__words_bytes(&all->kept) + gc__words_bytes(&all->reprieved) + gc__words_bytes(&all->young) +
+           gc__words_bytes(&all->due[GC__NORMAL].pairs) + gc__words_bytes(&all->due[GC__CRITICAL].pairs);
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
@@ -1113,7 +1123,8 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 
 /* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
 GC__FN void gc__finalizers_unsettle(gc__finalizers *all) {
-    all->packed = all->packing = all->looked = all->unmarked.count = 0;
+    all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->reprieved.count = 0;
+    __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
 /* Moves some of the old pairs to where there are empty ones. Returns whether there are more. */
@@ -1141,6 +1152,11 @@ GC__FN bool gc__finalizers_pack_some(gc__finalizers *all, size_t pairs) {
 GC__FN void gc__finalizers_pack(gc__finalizers *all) {
     gc__finalizers_unsettle(all);
     if (all->empty) gc__finalizers_pack_some(all, SIZE_MAX);
+}
+
+/* Does so if half of the old part is empty, unless numbers of pairs are needed. */
+GC__FN void gc__finalizers_pack_half(gc__finalizers *all) {
+    if (all->empty > all->start[1] / 2 && !all->deciding) gc__finalizers_pack(all);
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -1195,7 +1211,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_find(&all->registered, 0, object);
     if (at < all->start[1]) {
         gc__pair_empty(all, &all->registered.words[at]);
-        if (all->empty > all->start[1] / 2) gc__finalizers_pack(all);
+        gc__finalizers_pack_half(all);
         return true;
     }
     if (at != SIZE_MAX) {
@@ -1254,6 +1270,9 @@ GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
         const gc__due *due = &heap->finalizers->due[i];
         gc__due_visit(due, 0, due->pairs.count, visitor);
     }
+    const gc__finalizers *all = heap->finalizers;
+    for (size_t i = 0; all->deciding && i < all->reprieved.count; i++)
+        gc_visit(visitor, &all->registered.words[all->reprieved.words[i]], 1, 0);
     gc__lock_release(&heap->finalizers->lock);
 }
 
@@ -1347,21 +1366,74 @@ GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6]);
 }
 
-/* In the last collection of a cycle: the old pairs that the marker has not seen to live on. */
-GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
-    uintptr_t *words = all->registered.words;
-    const gc__words *unmarked = &all->unmarked;
-    for (size_t i = 0; i < unmarked->count; i++) {
-        if (i + GC__FIFO < unmarked->count) gc__finalizer_await(all, unmarked->words[i + GC__FIFO]);
-        uintptr_t *pair = &words[unmarked->words[i]];
+GC__FN void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
+    for (size_t i = 0; i < numbers->count; i++) {
+        if (i + GC__FIFO < numbers->count) gc__finalizer_await(all, numbers->words[i + GC__FIFO]);
+        uintptr_t *pair = &all->registered.words[numbers->words[i]];
         if (pair[0] && !gc__finalizer_follow(all, pair)) gc__pair_empty(all, pair);
     }
+}
+
+/* In the last collection of a cycle: the old pairs that the marker has not seen to live on, nor reprieved. */
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
+    uintptr_t *words = all->registered.words;
+    if (dropped) gc__finalizers_unsettle(all);
+    gc__finalizers_follow_some(all, &all->unmarked);
+    gc__finalizers_follow_some(all, &all->kept);
     for (size_t at = all->looked; at < all->start[1]; at += 2) {
         gc__finalizer_await(all, at + 2 * GC__FIFO);
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
-    if (all->empty > all->start[1] / 2) gc__finalizers_pack(all);
-    gc__finalizers_unsettle(all);
+    all->looked = all->unmarked.count = all->kept.count = 0;
+    all->deciding = all->reprieved.count != 0;
+    if (!all->deciding) gc__finalizers_unsettle(all);
+    gc__finalizers_pack_half(all);
+}
+
+/* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
+GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
+    gc__due *due = gc__due_of(all, finalizer);
+    bool looked = due->looked == due->pairs.count;
+    gc__pair_push(&due->pairs, object, finalizer);
+    if (looked) due->looked = due->pairs.count;
+}
+
+/* Queues reprieved objects that have turned out to be dead: the last collection of the cycle has not marked them. Looks at so
+   many pairs, and at more until one is due. `stopped`: it still runs. Lock held. */
+GC__FN void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
+    if (!all->deciding) return;
+    gc__words *numbers = &all->reprieved;
+    for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
+        if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
+        uintptr_t *pair = &all->registered.words[numbers->words[--numbers->count]], object = pair[0];
+        if (!object) continue;
+        if (!stopped) gc__region_settle(gc__region_of(object));
+        if (!gc__is_reprieved(object) || (stopped && gc__bit_get(gc__cycle_marks, object))) continue;
+        if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
+        gc__pair_empty(all, pair);
+    }
+    if (!numbers->count) gc__finalizers_unsettle(all);
+}
+
+/* All that are left, before a collection that relies on what is due gathers roots. The world is stopped. */
+GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
+    gc__lock_take(&all->lock);
+    gc__finalizers_decide(all, SIZE_MAX, false);
+    gc__lock_release(&all->lock);
+}
+
+/* The same for what is reprieved, which needs no trace but for what the marker has left of it. */
+GC__FN void gc__finalizers_reprieved(gc__worker *worker) {
+    gc__finalizers *all = worker->heap->finalizers;
+    gc_pause *pause = &worker->heap->pause;
+    if (worker->heap->cycle->marking != GC__MARKING_FINISH) return;
+    size_t before = gc__due_total(all);
+    gc__reprieves_count(worker);
+    gc__finalizers_decide(all, GC__DECIDE_AT_ONCE, true);
+    size_t due = gc__due_total(all) - before;
+    all->announce |= due != 0;
+    pause->finalizers += due;
+    pause->finalizers_left = all->reprieved.count;
 }
 
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
@@ -1375,7 +1447,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (worker->heap->cycle->marking == GC__MARKING_FINISH) {
-        gc__finalizers_follow_old(all);
+        gc__finalizers_follow_old(all, worker->heap->marker->no_reprieves && all->kept.count + all->reprieved.count);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -1390,6 +1462,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
             worker->heap->pause.finalizers++;
             gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
+    gc__finalizers_reprieved(worker);
     gc__lock_release(&all->lock);
 }
 
@@ -1418,6 +1491,9 @@ GC__FN void gc__finalizers_announce(gc_heap *heap) {
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;
     all->announce = false;
+    gc__lock_take(&all->lock);
+    if (all->deciding) gc__due_note_young(all); /* what comes behind them is old */
+    gc__lock_release(&all->lock);
     gc__finalizers_notify(all);
     if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
 }
@@ -1540,14 +1616,24 @@ GC__FN bool gc__notes_wait(gc__worker *worker) {
     return any;
 }
 
-/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has. */
-GC__FN void gc__waits_fixpoint(gc__worker *worker) {
+/* Keys have been reached that the trace has not come to: all waits are looked at again. */
+GC__FN void gc__waits_unindex(gc__worker *worker) {
+    gc__handles *handles = worker->heap->handles;
+    if (handles->indexed) gc__map_reset(&handles->keys);
+    handles->indexed = 0;
+    worker->awaited = NULL;
+}
+
+/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has.
+   `reached`: others may have been reached than by the trace. */
+GC__FN void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     unsigned rounds = 0;
+    if (reached) gc__waits_unindex(worker);
     for (bool more = true; more;) {
         bool traces = !gc__trace_is_done(worker);
         gc__trace_drain(worker);
         more = gc__notes_wait(worker);
-        if (!rounds && !traces && gc__trace_is_done(worker)) return;
+        if (!rounds && !traces && !reached && gc__trace_is_done(worker)) return;
         if (!more && !worker->heap->handles->waiting.count) return;
         if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
         gc__trace_drain(worker);
@@ -1640,6 +1726,143 @@ GC__FN bool gc__notes_checkmark(gc_heap *heap, gc_visitor *visitor,
     }
     return any;
 }
+/* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of
+   the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
+
+
+#if !GC_HAS_MODEL
+
+#define GC__SAFE_CLOSED 1u
+#define GC__SAFE_DISPOSED 2u
+#define GC__SAFE_ONE 4u
+
+GC__FN gc_result gc__safe_disposed(const gc_safe_handle *handle, const char *caller) {
+    return gc__fail(GC_ERROR_DISPOSED, "%s: the safe handle (%s) has been closed", caller, handle->kind->name);
+}
+
+GC__FN gc_result gc__safe_null(const char *caller) {
+    return gc__fail(GC_ERROR_ARGUMENT, "%s: the safe handle is NULL", caller);
+}
+
+GC__FN bool gc__safe_change(gc_safe_handle *handle, uint32_t *state, uint32_t next) {
+    return __atomic_compare_exchange_n(&handle->state, state, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
+    if (!handle) return gc__safe_null("gc_safe_handle_add_ref");
+    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
+    do {
+        if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_add_ref");
+        if (state > UINT32_MAX - GC__SAFE_ONE)
+            return gc__fail(GC_ERROR_MISUSE,
+                            "gc_safe_handle_add_ref: 2^30 - 1 users of one safe handle (%s) are too many",
+                            handle->kind->name);
+    } while (!gc__safe_change(handle, &state, state + GC__SAFE_ONE));
+    *success = true;
+    return GC_OK;
+}
+
+/* The object may move or die during the host's release, so nothing of it is read after that. */
+GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
+    int error = errno;
+    bool closed;
+    {
+        GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
+        closed = kind->release(value);
+    }
+    if (!closed) {
+        char message[256];
+        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
+        gc__warn(&thread->heap->options, message);
+    }
+    errno = error;
+}
+
+GC__FN gc_result gc__safe_release(gc_thread *thread, gc_safe_handle *handle, bool dispose, const char *caller) {
+    if (!handle) return gc__safe_null(caller);
+    const gc_safe_handle_kind *kind = handle->kind;
+    intptr_t value = handle->value;
+    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST), next;
+    bool last;
+    do {
+        if (dispose && (state & GC__SAFE_DISPOSED)) return GC_OK;
+        if (state < GC__SAFE_ONE) return gc__safe_disposed(handle, caller);
+        last = state / GC__SAFE_ONE == 1;
+        next = state - GC__SAFE_ONE;
+        if (last) next |= GC__SAFE_CLOSED;
+        if (dispose) next |= GC__SAFE_DISPOSED;
+    } while (!gc__safe_change(handle, &state, next));
+    if (last && !(state & GC__SAFE_CLOSED) && handle->owned && !kind->is_invalid(value))
+        gc__safe_close(thread, kind, value);
+    return GC_OK;
+}
+
+GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle) {
+    return gc__safe_release(thread, handle, false, "gc_safe_handle_release");
+}
+
+GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle) {
+    return handle ? gc__safe_release(thread, handle, true, "gc_safe_handle_dispose") : GC_OK;
+}
+
+GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle) {
+    (void)thread;
+    if (!handle) return gc__safe_null("gc_safe_handle_set_invalid");
+    __atomic_fetch_or(&handle->state, GC__SAFE_CLOSED, __ATOMIC_SEQ_CST);
+    return GC_OK;
+}
+
+GC_API gc_result gc_safe_handle_set_value(gc_safe_handle *handle, intptr_t value) {
+    if (!handle) return gc__safe_null("gc_safe_handle_set_value");
+    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
+    if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_set_value");
+    if (state != GC__SAFE_ONE)
+        return gc__fail(GC_ERROR_MISUSE, "gc_safe_handle_set_value: the safe handle (%s) has users already",
+                        handle->kind->name);
+    handle->value = value;
+    return GC_OK;
+}
+
+GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
+    gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
+}
+
+/* Whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was disposed, and
+   its last user will close it. */
+GC__FN bool gc__safe_is_suppressed(const void *object) {
+    const gc_safe_handle *handle = (const gc_safe_handle *)object;
+    return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);
+}
+
+static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
+
+static const gc_type gc__safe_type = GC_TYPE_LEAF(gc_safe_handle);
+static const gc_type gc__safe_owning_type = GC_TYPE_LEAF_FINALIZED(gc_safe_handle, gc__safe_finalizer);
+
+GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
+                                          bool owned) {
+    if (gc__is_null(thread, "gc_safe_handle_new", "thread") || gc__is_null(kind, "gc_safe_handle_new", "kind"))
+        return NULL;
+    gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, owned ? &gc__safe_owning_type : &gc__safe_type);
+    if (!handle) return NULL;
+    handle->kind = kind;
+    handle->value = value;
+    handle->state = GC__SAFE_ONE;
+    handle->owned = owned;
+    return handle;
+}
+
+GC_API void gc__native_leave(gc__native_scope *scope) {
+    int error = errno;
+    if (scope->state != GC__NATIVE_SKIPPED) {
+        gc__mode_leave(&scope->inner);
+        scope->thread->frames = scope->frame.previous;
+        if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
+    }
+    gc__mode_leave(&scope->outer);
+    errno = error;
+}
+#endif
 /* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
 
    A handle is settled if it is free, or empty, or refers to an object of generation 2 that is marked and will not move, and so
@@ -1788,6 +2011,60 @@ GC__FN bool gc__finalizers_settle(gc_heap *heap) {
         if (room) all->looked += 2;
     }
     bool more = room && all->looked < all->start[1];
+    gc__lock_release(&all->lock);
+    return more;
+}
+
+#if !GC_HAS_MODEL
+/* Whether others than the last collection may ask about the object of the pair: the host says so, or the function is gc.h's. */
+GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
+    bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
+    return !ask || ask == gc__safe_is_suppressed || heap->options.concurrent_trace_functions;
+}
+
+/* Reprieves the object of the pair of that number, or leaves it to the last collection; unless it was marked since. */
+GC__FN void gc__finalizer_reprieve(gc_heap *heap, size_t number) {
+    gc__finalizers *all = heap->finalizers;
+    uintptr_t object = all->registered.words[number];
+    if (!object || gc__is_settled(object)) return;
+    bool keeps = !gc__is_marking(object) || gc__is_leaving(object) || heap->marker->no_reprieves;
+    keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
+    if (!keeps) gc__reprieve(heap, object);
+    if (!gc__shade_push(heap, keeps ? &all->kept : &all->reprieved, number)) heap->marker->no_reprieves = true;
+}
+
+/* The marker has reached all that it can: marks on from some of the objects that have finalizers and are white. The marker's
+   lock is held. False: all has been done. */
+GC__FN bool gc__finalizers_reprieve(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__marker *marker = heap->marker;
+    bool more = gc__reprieves_work(heap, GC__SETTLE_PAIRS);
+    if (!marker->no_reprieves && (more || !all->unmarked.count || !gc__reprieves_open(marker))) return more;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    for (size_t i = 0; i < GC__SETTLE_PAIRS && all->unmarked.count && !marker->no_reprieves; i++) {
+        size_t number = all->unmarked.words[--all->unmarked.count];
+        size_t ahead = all->unmarked.count - gc__min(all->unmarked.count, GC__FIFO);
+        if (ahead) gc__finalizer_await(all, all->unmarked.words[ahead]);
+        gc__finalizer_reprieve(heap, number);
+    }
+    more = !marker->no_reprieves || marker->reprieves;
+    if (marker->no_reprieves && marker->reprieves) {
+        gc__reprieves_drop(heap);
+        gc__finalizers_unsettle(all);
+    }
+    gc__lock_release(&all->lock);
+    return more;
+}
+#endif
+
+/* Nothing is being marked: finds out of some reprieved pairs whether they are due. The marker's lock is held. False: that is
+   known of all. */
+GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    if (!__atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE)) return false;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    gc__finalizers_decide(all, GC__SETTLE_PAIRS, false);
+    bool more = all->deciding;
     gc__lock_release(&all->lock);
     return more;
 }
@@ -2149,13 +2426,13 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__waits_begin(heap);
     gc__clumps_choose(heap, generation, gc__settled_are_skipped(heap));
     gc__clumps_each(heap, dependent, gc__dependents_gather, worker);
-    gc__waits_fixpoint(worker);
+    gc__waits_fixpoint(worker, false);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
     gc__notes_clear(heap, false);
     gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
-    gc__waits_fixpoint(worker);
+    gc__waits_fixpoint(worker, heap->reprieves);
     /* Everything that survives this collection has been reached. */
     gc__phase_note(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
@@ -2219,142 +2496,5 @@ GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
     gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, gc__dependents_check_clump, &checker);
     return checker.any;
 }
-/* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of
-   the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
-
-
-#if !GC_HAS_MODEL
-
-#define GC__SAFE_CLOSED 1u
-#define GC__SAFE_DISPOSED 2u
-#define GC__SAFE_ONE 4u
-
-GC__FN gc_result gc__safe_disposed(const gc_safe_handle *handle, const char *caller) {
-    return gc__fail(GC_ERROR_DISPOSED, "%s: the safe handle (%s) has been closed", caller, handle->kind->name);
-}
-
-GC__FN gc_result gc__safe_null(const char *caller) {
-    return gc__fail(GC_ERROR_ARGUMENT, "%s: the safe handle is NULL", caller);
-}
-
-GC__FN bool gc__safe_change(gc_safe_handle *handle, uint32_t *state, uint32_t next) {
-    return __atomic_compare_exchange_n(&handle->state, state, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
-GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
-    if (!handle) return gc__safe_null("gc_safe_handle_add_ref");
-    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
-    do {
-        if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_add_ref");
-        if (state > UINT32_MAX - GC__SAFE_ONE)
-            return gc__fail(GC_ERROR_MISUSE,
-                            "gc_safe_handle_add_ref: 2^30 - 1 users of one safe handle (%s) are too many",
-                            handle->kind->name);
-    } while (!gc__safe_change(handle, &state, state + GC__SAFE_ONE));
-    *success = true;
-    return GC_OK;
-}
-
-/* The object may move or die during the host's release, so nothing of it is read after that. */
-GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
-    int error = errno;
-    bool closed;
-    {
-        GC_IN_MODE(thread, GC_MODE_PREEMPTIVE);
-        closed = kind->release(value);
-    }
-    if (!closed) {
-        char message[256];
-        snprintf(message, sizeof message, "the release of a %s (value %lld) failed", kind->name, (long long)value);
-        gc__warn(&thread->heap->options, message);
-    }
-    errno = error;
-}
-
-GC__FN gc_result gc__safe_release(gc_thread *thread, gc_safe_handle *handle, bool dispose, const char *caller) {
-    if (!handle) return gc__safe_null(caller);
-    const gc_safe_handle_kind *kind = handle->kind;
-    intptr_t value = handle->value;
-    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST), next;
-    bool last;
-    do {
-        if (dispose && (state & GC__SAFE_DISPOSED)) return GC_OK;
-        if (state < GC__SAFE_ONE) return gc__safe_disposed(handle, caller);
-        last = state / GC__SAFE_ONE == 1;
-        next = state - GC__SAFE_ONE;
-        if (last) next |= GC__SAFE_CLOSED;
-        if (dispose) next |= GC__SAFE_DISPOSED;
-    } while (!gc__safe_change(handle, &state, next));
-    if (last && !(state & GC__SAFE_CLOSED) && handle->owned && !kind->is_invalid(value))
-        gc__safe_close(thread, kind, value);
-    return GC_OK;
-}
-
-GC_API gc_result gc_safe_handle_release(gc_thread *thread, gc_safe_handle *handle) {
-    return gc__safe_release(thread, handle, false, "gc_safe_handle_release");
-}
-
-GC_API gc_result gc_safe_handle_dispose(gc_thread *thread, gc_safe_handle *handle) {
-    return handle ? gc__safe_release(thread, handle, true, "gc_safe_handle_dispose") : GC_OK;
-}
-
-GC_API gc_result gc_safe_handle_set_invalid(gc_thread *thread, gc_safe_handle *handle) {
-    (void)thread;
-    if (!handle) return gc__safe_null("gc_safe_handle_set_invalid");
-    __atomic_fetch_or(&handle->state, GC__SAFE_CLOSED, __ATOMIC_SEQ_CST);
-    return GC_OK;
-}
-
-GC_API gc_result gc_safe_handle_set_value(gc_safe_handle *handle, intptr_t value) {
-    if (!handle) return gc__safe_null("gc_safe_handle_set_value");
-    uint32_t state = __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST);
-    if (state & GC__SAFE_CLOSED) return gc__safe_disposed(handle, "gc_safe_handle_set_value");
-    if (state != GC__SAFE_ONE)
-        return gc__fail(GC_ERROR_MISUSE, "gc_safe_handle_set_value: the safe handle (%s) has users already",
-                        handle->kind->name);
-    handle->value = value;
-    return GC_OK;
-}
-
-GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
-    gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
-}
-
-/* Whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was disposed, and
-   its last user will close it. */
-GC__FN bool gc__safe_is_suppressed(const void *object) {
-    const gc_safe_handle *handle = (const gc_safe_handle *)object;
-    return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);
-}
-
-static const gc_finalizer gc__safe_finalizer = {gc__safe_finalize, true, gc__safe_is_suppressed};
-
-static const gc_type gc__safe_type = GC_TYPE_LEAF(gc_safe_handle);
-static const gc_type gc__safe_owning_type = GC_TYPE_LEAF_FINALIZED(gc_safe_handle, gc__safe_finalizer);
-
-GC_API gc_safe_handle *gc_safe_handle_new(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value,
-                                          bool owned) {
-    if (gc__is_null(thread, "gc_safe_handle_new", "thread") || gc__is_null(kind, "gc_safe_handle_new", "kind"))
-        return NULL;
-    gc_safe_handle *handle = (gc_safe_handle *)gc_new(thread, owned ? &gc__safe_owning_type : &gc__safe_type);
-    if (!handle) return NULL;
-    handle->kind = kind;
-    handle->value = value;
-    handle->state = GC__SAFE_ONE;
-    handle->owned = owned;
-    return handle;
-}
-
-GC_API void gc__native_leave(gc__native_scope *scope) {
-    int error = errno;
-    if (scope->state != GC__NATIVE_SKIPPED) {
-        gc__mode_leave(&scope->inner);
-        scope->thread->frames = scope->frame.previous;
-        if (scope->counted) gc__safe_release(scope->thread, (gc_safe_handle *)scope->object, false, "GC_NATIVE_CALL");
-    }
-    gc__mode_leave(&scope->outer);
-    errno = error;
-}
-#endif
 #endif
 #endif

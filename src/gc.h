@@ -99,6 +99,7 @@
 #include "collect/trace.h"      /* tracing from roots */
 #include "collect/cards.h"      /* tracing from dirty cards */
 #include "collect/marker.h"     /* marking beside mutators */
+#include "collect/reprieve.h"   /* what lives on for finalizers only */
 #include "collect/parallel.h"   /* the trace by several workers */
 #include "collect/plan.h"       /* which region is moved, marked, ignored */
 #include "collect/external.h"   /* off-heap memory of objects */

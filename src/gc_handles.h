@@ -17,9 +17,9 @@
 #include "handles/table.h"      /* handles, and which are free */
 #include "handles/finalizers.h" /* which objects have finalizers, and which are due */
 #include "handles/entries.h"    /* weak tables, and what waits for a key */
+#include "handles/safe.h"       /* the state word of safe handles */
 #include "handles/settle.h"     /* what the last collection of a marking need not look at of both */
 #include "handles/tables.h"     /* and in weak tables */
 #include "handles/weak.h"       /* what a collection does with both */
-#include "handles/safe.h"       /* the state word of safe handles */
 #endif
 #endif

@@ -36,6 +36,7 @@ typedef struct gc_pause {
     size_t trace_calls;      /* of trace functions */
     size_t suspects;         /* objects that only conservative words have found */
     size_t finalizers;       /* that have become due */
+    size_t finalizers_left;  /* of objects that are most likely dead, which are looked at after the pause */
     size_t left_objects;     /* that the marker, or this collection, had found and nobody scanned when the marking ended */
     size_t waiting_objects;  /* whose trace functions waited for the end of the marking */
     size_t stored_objects;   /* that barriers (of several collector threads, they, too) have noted since the collection before */

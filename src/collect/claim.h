@@ -50,11 +50,15 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->alone ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
 }
 
-/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. */
+/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. One that is
+   reprieved was counted. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
+    bool reprieved = beside && gc__is_reprieved(object);
+    if (reprieved && worker->heap->reprieves) return false;
     bool fresh = beside ? gc__bit_set_shared(gc__cycle_marks, object)
                  : many ? gc__claim_mark_many(worker, object)
                         : gc__mark_set(object);
+    if (reprieved) return fresh;
     if (fresh && many)
         worker->live[object >> GC__PIECE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
@@ -130,7 +134,10 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
 
 /* The same of a region that has no mark bits of its own, or was packed. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (entry != GC__VERDICT_PACKED) return gc__bit_get(gc__cycle_marks, object) ? object : 0;
+    if (entry != GC__VERDICT_PACKED) {
+        if (gc__bit_get(gc__cycle_marks, object)) return object;
+        return gc__is_reprieved(object) && gc__region_of(object)->heap->reprieves ? object : 0;
+    }
     uintptr_t place = gc__packed_place(gc__region_of(object), object);
     return gc__mark_get(place) ? place : 0;
 }

@@ -22,7 +22,7 @@
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
            gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces);
+           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->reprieved) + gc__words_bytes(&marker->held);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -41,9 +41,10 @@ GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
 }
 
 #if !GC_HAS_MODEL
-/* The bytes were found alive. The marker's lock is held. */
+/* The bytes were found alive; those of what is reprieved count by that already. The marker's lock is held. */
 GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    if (GC__UNLIKELY(gc__is_reprieved(object))) return;
     gc__region_of(object)->cycle_bytes += bytes;
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
 }
@@ -85,6 +86,7 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
 typedef struct gc__marker_visitor {
     gc_visitor visitor;
     gc_heap *heap;
+    gc__slot_function slot;
     bool waits, has_entries;
 } gc__marker_visitor;
 
@@ -110,13 +112,13 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
         beside->waits |= count != 0;
         return;
     }
-    for (size_t i = 0; i < count; i++) gc__marker_slot(beside->heap, (gc_word *)slot + i, value);
+    for (size_t i = 0; i < count; i++) beside->slot(beside->heap, (gc_word *)slot + i, value);
 }
 
 /* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
 GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     bool may = gc__shade_may_trace(heap, object);
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, !may, false};
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
     if (may) gc__object_trace(object, &beside.visitor);
     if (beside.waits)
         gc__shade_wait(heap, object);
@@ -125,10 +127,10 @@ GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     return may;
 }
 
-/* Elements from `index` on. An array may be growing: what it grows by was stored to by barriers. */
-GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
+/* Elements from `index` on; the rest is pushed on the stack. An array may be growing: what it grows by was stored to by
+   barriers. */
+GC__INLINED void gc__marker_elements_to(gc_heap *heap, gc__words *grey, gc__slot_function slot, uintptr_t array, size_t index) {
     const gc_type *type = gc__object_type(array);
-    gc__words *grey = &heap->marker->grey;
     size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
     size_t count = length > index ? length - index : 0;
     if (count > GC__MARK_CHUNK && gc__shade_room(heap, grey, 2)) {
@@ -136,7 +138,10 @@ GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
         gc__words_push(grey, index + count);
         gc__words_push(grey, array | GC__CONTINUED);
     }
-    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, gc__marker_slot, heap);
+    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, slot, heap);
+}
+GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
+    gc__marker_elements_to(heap, &heap->marker->grey, gc__marker_slot, array, index);
 }
 
 GC__FN void gc__marker_read(gc_heap *heap, uintptr_t object) {
@@ -351,11 +356,7 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_BYTES);
     marker->left = marker->log + GC__SHADE_LOG;
     gc__lock_take(&gc__the_arena.lock);
-    if (!gc__cycle_marks) {
-        char *side = gc__side_reserve(GC__SIDE_CYCLE_MARKS);
-        uint64_t *marks = side ? (uint64_t *)(void *)(side - (gc__the_arena.base >> 6)) : NULL;
-        __atomic_store_n(&gc__cycle_marks, marks, __ATOMIC_RELEASE);
-    }
+    if (!gc__cycle_marks) __atomic_store_n(&gc__cycle_marks, gc__side_reserve_bits(GC__SIDE_CYCLE_MARKS), __ATOMIC_RELEASE);
     bool opened = marker->log && gc__cycle_marks;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
@@ -384,11 +385,15 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->waited_ns = 0;
     marker->starved = 0;
     marker->leaving_begin = NULL;
+    marker->no_reprieves = marker->reprieves = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle(region);
+    for (gc__region *region = heap->old_unsettled; region; region = region->next) {
+        gc__region_settle(region);
+        gc__reprieves_clear(region);
+    }
     heap->old_unsettled = NULL;
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!gc__is_beside(region) && !region->unscanned,
+        GC_ASSERT(!gc__is_beside(region) && !region->unscanned && !region->reprieves,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
     gc__old_rank(heap, GC__IGNORE);
 }
@@ -416,11 +421,14 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marks_take(region, false);
+        gc__reprieves_clear(region);
         region->cycle_bytes = 0;
         region->unscanned = 0;
         region->leaving = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
+    heap->marker->reprieved.count = heap->marker->held.count = 0;
+    heap->marker->reprieves = false;
     gc__marker_forget(heap);
 }
 
@@ -502,7 +510,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
     gc__region *region = gc__region_of(object);
     if (region->leaving) return;
-    if (entry == object) region->cycle_bytes += gc__object_bytes(object);
+    if (entry == object && !gc__is_reprieved(object)) region->cycle_bytes += gc__object_bytes(object);
     gc__trace_push(worker, object);
 }
 

@@ -503,7 +503,15 @@ GC__FN bool gc__stack_drain_many(gc__worker *worker) {
 }
 #endif
 
-/* Scans again every marked object of one overflowed region. */
+GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {
+    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
+        gc__scan(worker, at);
+        gc__stack_drain(worker);
+    }
+}
+
+/* Scans again every marked object of each overflowed region. */
 GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
@@ -513,12 +521,8 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
         if (!region->overflowed && !(beside && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
         if (beside) region->unscanned &= (uint8_t)~GC__UNSEEN;
-        const uint64_t *marks = beside ? gc__cycle_marks : gc__the_arena.marks;
-        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
-        for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
-            gc__scan(worker, at);
-            gc__stack_drain(worker);
-        }
+        gc__rescan_marked(worker, region, beside ? gc__cycle_marks : gc__the_arena.marks);
+        if (worker->heap->reprieves && region->reprieves) gc__rescan_marked(worker, region, gc__reprieved);
     }
 }
 

@@ -73,6 +73,10 @@ typedef struct gc__marker {
     size_t slots_most;            /* how many are noted at most */
     gc__region *leaving_begin;    /* the first of the leaving regions, which follow one another in their list; NULL: none */
     gc__region *leaving_behind;   /* what they follow; NULL: they were all that there was */
+    gc__words reprieved;          /* the same as `grey` of reprieved objects */
+    gc__words held;               /* those that the last collection scans */
+    bool holds;                   /* the object that is being scanned is one of these */
+    bool no_reprieves, reprieves; /* in this cycle nothing is reprieved any more; something is */
     uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
     uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
     unsigned fifo_next, next_next; /* count up */

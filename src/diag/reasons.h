@@ -122,7 +122,10 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
         gc__reason_count(text, pause->suspects, "object that a conservative word alone keeps",
                          "objects that conservative words alone keep");
         break;
-    case GC_PHASE_FINALIZERS: gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due"); break;
+    case GC_PHASE_FINALIZERS:
+        gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due");
+        gc__reason_count(text, pause->finalizers_left, "more left for later", "more left for later");
+        break;
     case GC_PHASE_PLAN:
     case GC_PHASE_SWEEP:
         gc__reason_count(text, pause->regions, "region", "regions");

@@ -120,14 +120,24 @@ GC__FN bool gc__notes_wait(gc__worker *worker) {
     return any;
 }
 
-/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has. */
-GC__FN void gc__waits_fixpoint(gc__worker *worker) {
+/* Keys have been reached that the trace has not come to: all waits are looked at again. */
+GC__FN void gc__waits_unindex(gc__worker *worker) {
+    gc__handles *handles = worker->heap->handles;
+    if (handles->indexed) gc__map_reset(&handles->keys);
+    handles->indexed = 0;
+    worker->awaited = NULL;
+}
+
+/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has.
+   `reached`: others may have been reached than by the trace. */
+GC__FN void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     unsigned rounds = 0;
+    if (reached) gc__waits_unindex(worker);
     for (bool more = true; more;) {
         bool traces = !gc__trace_is_done(worker);
         gc__trace_drain(worker);
         more = gc__notes_wait(worker);
-        if (!rounds && !traces && gc__trace_is_done(worker)) return;
+        if (!rounds && !traces && !reached && gc__trace_is_done(worker)) return;
         if (!more && !worker->heap->handles->waiting.count) return;
         if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
         gc__trace_drain(worker);

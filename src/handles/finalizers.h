@@ -10,7 +10,10 @@
 
    During a marking beside mutators the marker looks at the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move is what it is after the last collection, too, since marks are not taken back; so that one looks
-   only at the others, which are `unmarked`, and at pairs that have become old since.
+   only at the others, which are `unmarked`, and at pairs that have become old since. Last of all the marker reprieves the objects
+   of these, but for some, which are `kept` for that collection. Then nothing is left to trace from them, and whether they are due
+   need not be known before somebody asks: that collection looks at a few, and the marker's thread at the rest, or whoever wants
+   to know before it has. Until then (`deciding`) the others keep their places in the list.
 
    Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
    no collection needs memory for them, and none is ever dropped.
@@ -20,8 +23,13 @@
 
 #include "../threads/mode.h"
 #include "room.h"
+#include "../collect/reprieve.h"
 #include "../collect/scan.h"
 #include "../api/finalizer.h"
+
+#ifndef GC__DECIDE_AT_ONCE
+#define GC__DECIDE_AT_ONCE 512 /* reprieved pairs that a collection looks at */
+#endif
 
 enum { GC__NORMAL, GC__CRITICAL };
 
@@ -51,7 +59,10 @@ typedef struct gc__finalizers {
     size_t empty;           /* words of the old part */
     size_t packed, packing; /* [packed, packing) of the old part is empty: what is moved there comes from there */
     size_t looked;          /* words of the old part that the marker has looked at in this cycle */
-    gc__words unmarked;     /* the numbers, ascending, of pairs among these that the last collection looks at */
+    gc__words unmarked;     /* the numbers of pairs among these whose objects were white */
+    gc__words kept;         /* of those of them that the last collection looks at in any case */
+    gc__words reprieved;    /* of those whose objects were reprieved */
+    bool deciding;          /* that collection is over, and these were not all looked at; atomic */
     size_t promised;
     gc__due due[2];
     gc__words young; /* queued pairs that collections visit: their first words, | GC__CRITICAL */
@@ -154,8 +165,8 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
 
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
     return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) + gc__words_bytes(&all->unmarked) +
-           gc__words_bytes(&all->young) + gc__words_bytes(&all->due[GC__NORMAL].pairs) +
-           gc__words_bytes(&all->due[GC__CRITICAL].pairs);
+           gc__words_bytes(&all->kept) + gc__words_bytes(&all->reprieved) + gc__words_bytes(&all->young) +
+           gc__words_bytes(&all->due[GC__NORMAL].pairs) + gc__words_bytes(&all->due[GC__CRITICAL].pairs);
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
@@ -219,7 +230,8 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 
 /* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
 GC__FN void gc__finalizers_unsettle(gc__finalizers *all) {
-    all->packed = all->packing = all->looked = all->unmarked.count = 0;
+    all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->reprieved.count = 0;
+    __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
 /* Moves some of the old pairs to where there are empty ones. Returns whether there are more. */
@@ -247,6 +259,11 @@ GC__FN bool gc__finalizers_pack_some(gc__finalizers *all, size_t pairs) {
 GC__FN void gc__finalizers_pack(gc__finalizers *all) {
     gc__finalizers_unsettle(all);
     if (all->empty) gc__finalizers_pack_some(all, SIZE_MAX);
+}
+
+/* Does so if half of the old part is empty, unless numbers of pairs are needed. */
+GC__FN void gc__finalizers_pack_half(gc__finalizers *all) {
+    if (all->empty > all->start[1] / 2 && !all->deciding) gc__finalizers_pack(all);
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -301,7 +318,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_find(&all->registered, 0, object);
     if (at < all->start[1]) {
         gc__pair_empty(all, &all->registered.words[at]);
-        if (all->empty > all->start[1] / 2) gc__finalizers_pack(all);
+        gc__finalizers_pack_half(all);
         return true;
     }
     if (at != SIZE_MAX) {
@@ -360,6 +377,9 @@ GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
         const gc__due *due = &heap->finalizers->due[i];
         gc__due_visit(due, 0, due->pairs.count, visitor);
     }
+    const gc__finalizers *all = heap->finalizers;
+    for (size_t i = 0; all->deciding && i < all->reprieved.count; i++)
+        gc_visit(visitor, &all->registered.words[all->reprieved.words[i]], 1, 0);
     gc__lock_release(&heap->finalizers->lock);
 }
 
@@ -453,21 +473,74 @@ GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6]);
 }
 
-/* In the last collection of a cycle: the old pairs that the marker has not seen to live on. */
-GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
-    uintptr_t *words = all->registered.words;
-    const gc__words *unmarked = &all->unmarked;
-    for (size_t i = 0; i < unmarked->count; i++) {
-        if (i + GC__FIFO < unmarked->count) gc__finalizer_await(all, unmarked->words[i + GC__FIFO]);
-        uintptr_t *pair = &words[unmarked->words[i]];
+GC__FN void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
+    for (size_t i = 0; i < numbers->count; i++) {
+        if (i + GC__FIFO < numbers->count) gc__finalizer_await(all, numbers->words[i + GC__FIFO]);
+        uintptr_t *pair = &all->registered.words[numbers->words[i]];
         if (pair[0] && !gc__finalizer_follow(all, pair)) gc__pair_empty(all, pair);
     }
+}
+
+/* In the last collection of a cycle: the old pairs that the marker has not seen to live on, nor reprieved. */
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
+    uintptr_t *words = all->registered.words;
+    if (dropped) gc__finalizers_unsettle(all);
+    gc__finalizers_follow_some(all, &all->unmarked);
+    gc__finalizers_follow_some(all, &all->kept);
     for (size_t at = all->looked; at < all->start[1]; at += 2) {
         gc__finalizer_await(all, at + 2 * GC__FIFO);
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
-    if (all->empty > all->start[1] / 2) gc__finalizers_pack(all);
-    gc__finalizers_unsettle(all);
+    all->looked = all->unmarked.count = all->kept.count = 0;
+    all->deciding = all->reprieved.count != 0;
+    if (!all->deciding) gc__finalizers_unsettle(all);
+    gc__finalizers_pack_half(all);
+}
+
+/* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
+GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
+    gc__due *due = gc__due_of(all, finalizer);
+    bool looked = due->looked == due->pairs.count;
+    gc__pair_push(&due->pairs, object, finalizer);
+    if (looked) due->looked = due->pairs.count;
+}
+
+/* Queues reprieved objects that have turned out to be dead: the last collection of the cycle has not marked them. Looks at so
+   many pairs, and at more until one is due. `stopped`: it still runs. Lock held. */
+GC__FN void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
+    if (!all->deciding) return;
+    gc__words *numbers = &all->reprieved;
+    for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
+        if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
+        uintptr_t *pair = &all->registered.words[numbers->words[--numbers->count]], object = pair[0];
+        if (!object) continue;
+        if (!stopped) gc__region_settle(gc__region_of(object));
+        if (!gc__is_reprieved(object) || (stopped && gc__bit_get(gc__cycle_marks, object))) continue;
+        if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
+        gc__pair_empty(all, pair);
+    }
+    if (!numbers->count) gc__finalizers_unsettle(all);
+}
+
+/* All that are left, before a collection that relies on what is due gathers roots. The world is stopped. */
+GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
+    gc__lock_take(&all->lock);
+    gc__finalizers_decide(all, SIZE_MAX, false);
+    gc__lock_release(&all->lock);
+}
+
+/* The same for what is reprieved, which needs no trace but for what the marker has left of it. */
+GC__FN void gc__finalizers_reprieved(gc__worker *worker) {
+    gc__finalizers *all = worker->heap->finalizers;
+    gc_pause *pause = &worker->heap->pause;
+    if (worker->heap->cycle->marking != GC__MARKING_FINISH) return;
+    size_t before = gc__due_total(all);
+    gc__reprieves_count(worker);
+    gc__finalizers_decide(all, GC__DECIDE_AT_ONCE, true);
+    size_t due = gc__due_total(all) - before;
+    all->announce |= due != 0;
+    pause->finalizers += due;
+    pause->finalizers_left = all->reprieved.count;
 }
 
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
@@ -481,7 +554,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (worker->heap->cycle->marking == GC__MARKING_FINISH) {
-        gc__finalizers_follow_old(all);
+        gc__finalizers_follow_old(all, worker->heap->marker->no_reprieves && all->kept.count + all->reprieved.count);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -496,6 +569,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
             worker->heap->pause.finalizers++;
             gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
+    gc__finalizers_reprieved(worker);
     gc__lock_release(&all->lock);
 }
 
@@ -524,6 +598,9 @@ GC__FN void gc__finalizers_announce(gc_heap *heap) {
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;
     all->announce = false;
+    gc__lock_take(&all->lock);
+    if (all->deciding) gc__due_note_young(all); /* what comes behind them is old */
+    gc__lock_release(&all->lock);
     gc__finalizers_notify(all);
     if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
 }

@@ -8,6 +8,7 @@
 
 #include "../collect/marker.h"
 #include "finalizers.h"
+#include "safe.h"
 #include "table.h"
 
 #define GC__SETTLE_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
@@ -150,6 +151,60 @@ GC__FN bool gc__finalizers_settle(gc_heap *heap) {
         if (room) all->looked += 2;
     }
     bool more = room && all->looked < all->start[1];
+    gc__lock_release(&all->lock);
+    return more;
+}
+
+#if !GC_HAS_MODEL
+/* Whether others than the last collection may ask about the object of the pair: the host says so, or the function is gc.h's. */
+GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
+    bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
+    return !ask || ask == gc__safe_is_suppressed || heap->options.concurrent_trace_functions;
+}
+
+/* Reprieves the object of the pair of that number, or leaves it to the last collection; unless it was marked since. */
+GC__FN void gc__finalizer_reprieve(gc_heap *heap, size_t number) {
+    gc__finalizers *all = heap->finalizers;
+    uintptr_t object = all->registered.words[number];
+    if (!object || gc__is_settled(object)) return;
+    bool keeps = !gc__is_marking(object) || gc__is_leaving(object) || heap->marker->no_reprieves;
+    keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
+    if (!keeps) gc__reprieve(heap, object);
+    if (!gc__shade_push(heap, keeps ? &all->kept : &all->reprieved, number)) heap->marker->no_reprieves = true;
+}
+
+/* The marker has reached all that it can: marks on from some of the objects that have finalizers and are white. The marker's
+   lock is held. False: all has been done. */
+GC__FN bool gc__finalizers_reprieve(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__marker *marker = heap->marker;
+    bool more = gc__reprieves_work(heap, GC__SETTLE_PAIRS);
+    if (!marker->no_reprieves && (more || !all->unmarked.count || !gc__reprieves_open(marker))) return more;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    for (size_t i = 0; i < GC__SETTLE_PAIRS && all->unmarked.count && !marker->no_reprieves; i++) {
+        size_t number = all->unmarked.words[--all->unmarked.count];
+        size_t ahead = all->unmarked.count - gc__min(all->unmarked.count, GC__FIFO);
+        if (ahead) gc__finalizer_await(all, all->unmarked.words[ahead]);
+        gc__finalizer_reprieve(heap, number);
+    }
+    more = !marker->no_reprieves || marker->reprieves;
+    if (marker->no_reprieves && marker->reprieves) {
+        gc__reprieves_drop(heap);
+        gc__finalizers_unsettle(all);
+    }
+    gc__lock_release(&all->lock);
+    return more;
+}
+#endif
+
+/* Nothing is being marked: finds out of some reprieved pairs whether they are due. The marker's lock is held. False: that is
+   known of all. */
+GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    if (!__atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE)) return false;
+    if (!gc__lock_try(&all->lock)) return true; /* as above */
+    gc__finalizers_decide(all, GC__SETTLE_PAIRS, false);
+    bool more = all->deciding;
     gc__lock_release(&all->lock);
     return more;
 }

@@ -232,13 +232,13 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__waits_begin(heap);
     gc__clumps_choose(heap, generation, gc__settled_are_skipped(heap));
     gc__clumps_each(heap, dependent, gc__dependents_gather, worker);
-    gc__waits_fixpoint(worker);
+    gc__waits_fixpoint(worker, false);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
     gc__notes_clear(heap, false);
     gc__phase_note(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
-    gc__waits_fixpoint(worker);
+    gc__waits_fixpoint(worker, heap->reprieves);
     /* Everything that survives this collection has been reached. */
     gc__phase_note(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);

@@ -137,7 +137,7 @@ GC__FN void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    gc__cycle_marks = NULL;
+    gc__cycle_marks = gc__reprieved = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 

@@ -66,11 +66,37 @@ GC__FN uint64_t *gc__region_marks(const gc__region *region) {
     return gc__is_beside(region) ? gc__cycle_marks : gc__the_arena.marks;
 }
 
+/* Moves what is marked and what is reprieved to where mark bits are. What was marked, too, is reprieved no more. */
+GC__FN void gc__marks_take_both(const gc__region *region) {
+    size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
+    for (size_t i = from; i < end; i++) {
+        gc__the_arena.marks[i] = gc__cycle_marks[i] | gc__reprieved[i];
+        gc__reprieved[i] &= ~gc__cycle_marks[i];
+        gc__cycle_marks[i] = 0;
+    }
+}
+
 /* Moves the marker's bits to where mark bits are, or drops them. */
 GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
+    if (keep && region->reprieves) {
+        gc__marks_take_both(region);
+        return;
+    }
     if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
     memset(&gc__cycle_marks[from], 0, bytes);
+}
+
+/* No object of the region is reprieved any more. */
+GC__FN void gc__reprieves_clear(gc__region *region) {
+    if (!region->reprieves) return;
+    memset(&gc__reprieved[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
+    region->reprieves = false;
+}
+
+/* Whether the object has that bit, of a region that stays while it is looked at. */
+GC__FN bool gc__is_reprieved(uintptr_t object) {
+    return gc__region_of(object)->reprieves && gc__bit_get(gc__reprieved, object);
 }
 
 GC__OUT_OF_LINE void gc__region_settle_now(gc__region *region) {

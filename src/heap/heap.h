@@ -88,6 +88,7 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* below it are the frames of a collection's callbacks; 0: none runs */
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
+    bool reprieves; /* the collection that runs ends a marking, and objects that are reprieved count as reached by now */
     bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
     uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
     uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */

@@ -233,10 +233,11 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Settles some of the regions that need it. False: none does. */
+/* Settles some of the regions that need it. Which finalizers are due has been found out. False: none does. */
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
         gc__region_settle(heap->old_unsettled);
+        gc__reprieves_clear(heap->old_unsettled);
         __atomic_store_n(&heap->old_unsettled, heap->old_unsettled->next, __ATOMIC_RELAXED);
     }
     return heap->old_unsettled != NULL;

@@ -9,6 +9,10 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     size_t bytes = 0;
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
     for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    if (!region->reprieves || !gc__is_beside(region)) return bytes;
+    for (at = gc__bit_next(gc__reprieved, region->base, end); at < end;
+         at = gc__bit_next(gc__reprieved, at + GC_OBJECT_BYTES_MIN, end))
+        bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);
     return bytes;
 }
 

@@ -52,6 +52,7 @@ typedef struct gc__region {
     bool accessible; /* this and the next two: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system has provided all of its memory, perhaps, though nothing was written there */
+    bool reprieves;  /* it may have bits in gc__reprieved: marker's lock, or who settles it */
     uintptr_t hole;              /* the search for holes goes on here */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
@@ -87,6 +88,9 @@ typedef struct gc__arena {
    are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
    cycle these bits are the starts of the region's objects, until gc__region_settle moves them to where mark bits are. */
 static uint64_t *gc__cycle_marks;
+/* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
+   last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
+static uint64_t *gc__reprieved;
 #define GC__BESIDE 1
 #define GC__SETTLING 2 /* a thread moves them */
 

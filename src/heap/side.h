@@ -22,6 +22,7 @@ enum {
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
     GC__SIDE_CYCLE_MARKS,
+    GC__SIDE_REPRIEVED,
     GC__SIDES
 };
 
@@ -37,6 +38,7 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
+    GC_REGION_BYTES / 64,
     GC_REGION_BYTES / 64,
 };
 
@@ -116,6 +118,12 @@ GC__FN char *gc__side_reserve(int which) {
     gc__sides[which].start = NULL;
     gc__supply_release(start, bytes);
     return NULL;
+}
+
+/* The same of a table of bits, one for each 8 bytes; biased like the mark bits. */
+GC__FN uint64_t *gc__side_reserve_bits(int which) {
+    char *start = gc__side_reserve(which);
+    return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
 }
 
 /* Gives back the tables that were reserved together with the arena. */

@@ -20,6 +20,7 @@
 
 GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
     heap->collecting = true;
+    heap->reprieves = false;
     gc__phase_begin(heap, GC_DAC_OPENING);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
@@ -181,7 +182,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
     if (heap->options.non_generational) generation = 2;
-    gc__marking_decide(heap);
+    gc__marking_decide(heap, generation);
     gc__cycle_open(heap, generation, reason, compacting);
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, reason) ? gc__os_cpu_ns() : 0;

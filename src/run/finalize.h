@@ -9,6 +9,7 @@
 /* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
+    while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
         due = &all->due[GC__CRITICAL];
         for (const gc__finalizing *record = all->running; record; record = record->next)
@@ -113,6 +114,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
     if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
+    gc__finalizers_decide(all, SIZE_MAX, false);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);
@@ -302,8 +304,8 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->young, &all->due[GC__NORMAL].pairs,
-                          &all->due[GC__CRITICAL].pairs};
+    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->kept, &all->reprieved, &all->young,
+                          &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;

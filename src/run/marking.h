@@ -87,10 +87,12 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. */
-GC__FN void gc__marking_decide(gc_heap *heap) {
+/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. Nothing
+   is left of the last one. */
+GC__FN void gc__marking_decide(gc_heap *heap, int generation) {
     bool ends = heap->cycle->marking == GC__MARKING_FINISH;
     if (ends && gc__marker_is_spoilt(heap)) heap->cycle->marking = GC__MARKING_NONE;
+    if (!heap->marking && (generation == 2 || heap->cycle->marking)) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if GC_HAS_MODEL
@@ -113,13 +115,14 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
-        return gc__holes_settle_next(heap) || gc__holes_list_next(heap) || gc__finalizers_pack_next(heap);
+        return gc__finalizers_decide_next(heap) || gc__holes_settle_next(heap) || gc__holes_list_next(heap) ||
+               gc__finalizers_pack_next(heap);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
         gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
     bool more = gc__marker_work(heap, steps) || gc__due_settle(heap) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
-                gc__tables_settle(heap);
+                gc__tables_settle(heap) || gc__finalizers_reprieve(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
@@ -225,13 +228,18 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
-    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_settle(region);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        gc__region_settle(region);
+        gc__reprieves_clear(region);
+    }
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
     gc__words_free(&marker->tables);
     gc__words_free(&marker->pieces);
+    gc__words_free(&marker->reprieved);
+    gc__words_free(&marker->held);
 }
 
 /* For tests, where there is no thread: the calling mutator does some of its work. */
@@ -290,6 +298,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
     } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
         gc__marker_abort(heap);
+        gc__reprieves_end(heap);
     }
 }
 

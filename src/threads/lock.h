@@ -19,7 +19,7 @@
        finalizers, releases of safe handles, out_of_memory: none;
        collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_heap_walk: the heap's lock;
        scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
-       is_suppressed, in a collection: the finalizers' lock, too;
+       is_suppressed, in a collection: the finalizers' lock, too; after one that lock, and perhaps the marker's;
        barrier_changed: the barrier lock, and the heap's in most cases;
        warning, fatal: what their callers hold of these. */
 #pragma once

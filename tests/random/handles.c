@@ -7,6 +7,7 @@
    handles [--mode=MODE] [--seed=S] [--ops=N]      The same arguments do the same again. */
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
+#define GC__DECIDE_AT_ONCE 2 /* most are left to what comes after the collection */
 #include "../fixture.h"
 
 #include <signal.h>
@@ -47,6 +48,7 @@ static const int type_finalizers[TYPES] = {-1, -1, -1, 0, 3, 2};
 /* The model. Item 0 is null. */
 typedef struct item {
     bool exists, suppressed;
+    bool doomed; /* it was dead at the end of a marking, and said that it needs no finalizer: it is asked once more */
     int type, finalizer, state;
     uint32_t refs[REFS];
     uint64_t born; /* collections before */
@@ -61,7 +63,7 @@ static item items[ITEMS];
 static held handles[HANDLES];
 static void *roots[ROOTS];
 static uint32_t root_ids[ROOTS], running;
-static uint64_t collections, markings, operations, cleared, queued, ran;
+static uint64_t collections, markings, operations, cleared, queued, ran, left_over;
 static bool ending;
 
 static struct {
@@ -167,6 +169,17 @@ static size_t count_of(const uint8_t *set) {
     return count;
 }
 
+static bool says_suppressed(const item *i) { return i->suppressed && finalizers[i->finalizer]->is_suppressed; }
+
+/* Whether the old pair of that number will be queued as soon as anybody asks. */
+static bool is_doomed(const gc__finalizers *all, size_t at) {
+    uintptr_t object = all->registered.words[at];
+    bool found = false;
+    for (size_t i = 0; all->deciding && i < all->reprieved.count; i++) found |= all->reprieved.words[i] == at;
+    left_over += found;
+    return found && gc__is_reprieved(object) && !gc__bit_get(gc__cycle_marks, object);
+}
+
 /* The heap's lists of finalizers: the state of each item by them. */
 static void read_finalizers(uint8_t *states) {
     const gc__finalizers *all = heap->finalizers;
@@ -181,12 +194,12 @@ static void read_finalizers(uint8_t *states) {
                 wrong("item %u has another finalizer", id);
             if (list && (list == 2) != finalizers[items[id].finalizer]->critical)
                 wrong("item %u is in the other queue", id);
-            states[id] = list ? QUEUED : REGISTERED;
+            bool is_queued = list || is_doomed(all, at);
+            if (!list && is_queued && says_suppressed(&items[id])) is_queued = false, items[id].doomed = true;
+            states[id] = is_queued ? QUEUED : REGISTERED;
         }
     }
 }
-
-static bool says_suppressed(const item *i) { return i->suppressed && finalizers[i->finalizer]->is_suppressed; }
 
 /* What was queued, and is not any more without having run, must have said that it is not needed. */
 static void drop_suppressed(const uint8_t *states) {
@@ -206,7 +219,7 @@ static void compare_finalizers(void) {
             wrong("item %u: state %d became %d", id, i->state, states[id]);
         if (i->state != REGISTERED) continue;
         if (states[id] == REGISTERED && !most[id]) wrong("item %u has died, but its finalizer is not queued", id);
-        if (states[id] != REGISTERED && least[id])
+        if (states[id] != REGISTERED && least[id] && !i->doomed)
             wrong("the finalizer of item %u is queued, or lost, but it lives", id);
         if (states[id] == QUEUED && says_suppressed(i)) wrong("the finalizer of item %u is queued, but suppressed", id);
         if (states[id] == NONE && !says_suppressed(i)) wrong("the finalizer of item %u is lost", id);
@@ -478,7 +491,7 @@ static void finalize(gc_thread *thread, void *object) {
     item *i = &items[id];
     GC_ROOTS(thread, object);
     ran++;
-    if (!i->exists || i->state == NONE || (i->state == REGISTERED && !ending))
+    if (!i->exists || i->state == NONE || (i->state == REGISTERED && !ending && !i->doomed))
         wrong("the finalizer of item %u runs", id);
     if (says_suppressed(i)) wrong("the suppressed finalizer of item %u runs", id);
     for (uint32_t k = 1; k < ITEMS && finalizers[i->finalizer]->critical; k++) {
@@ -507,6 +520,11 @@ static void finalize(gc_thread *thread, void *object) {
 
 /* Modes. */
 
+/* In so short a pause hardly any region is evacuated, so what is dead and has a finalizer is reprieved. */
+#define STAYING \
+    .nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .pause_goal_us = 1, \
+    .concurrent_trace_functions = true
+
 static const struct {
     const char *name;
     gc_options options;
@@ -517,6 +535,8 @@ static const struct {
              {"stress", {.stress = GC_STRESS_NTH, .stress_interval = 50}},
              {"without_memory", {.nursery_bytes = 256 << 10, .test_scarce_memory = true}},
              {"concurrent", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20}},
+             {"staying", {STAYING}},
+             {"staying_without_memory", {STAYING, .test_scarce_memory = true}},
              {"leaving", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .test_leaving = true}},
              {"concurrent_without_memory",
               {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .test_scarce_memory = true}}};
@@ -549,7 +569,7 @@ static void run_mode(size_t mode, size_t number) {
     run_options.mode = modes[mode].name;
     memset(items, 0, sizeof items), memset(handles, 0, sizeof handles), memset(roots, 0, sizeof roots);
     memset(root_ids, 0, sizeof root_ids);
-    collections = markings = cleared = queued = ran = 0, running = 0, ending = false;
+    collections = markings = cleared = queued = ran = left_over = 0, running = 0, ending = false;
     state = run_options.seed * 0x9E3779B97F4A7C15u | 1;
     options.collection_end = on_collection_end;
     options.handle_is_held = handle_is_held;
@@ -567,6 +587,7 @@ static void run_mode(size_t mode, size_t number) {
            (unsigned long long)cleared, (unsigned long long)queued, (unsigned long long)ran);
     bool beside = options.concurrent == GC_CONCURRENT_ON;
     if (run_options.ops >= 10000 && (!cleared || !queued || !ran || (beside && markings < 10))) wrong("too little has happened");
+    if (run_options.ops >= 20000 && options.concurrent_trace_functions && !options.test_scarce_memory && !left_over) wrong("no finalizers were left for later");
     fflush(stdout);
 }
 

@@ -787,6 +787,7 @@ static void settled_handles(void) {
 
 #include "settled.h"
 #include "due.h"
+#include "reprieved.h"
 #include "tables.h"
 
 /* A weak table with a buffer of its own. */
@@ -1325,6 +1326,13 @@ int main(void) {
         run(tests[i], scarce);
         run(tests[i], crew);
     }
+    gc_options staying = TESTED; /* hardly anything is evacuated in so short a pause */
+    staying.pause_goal_us = 1;
+    run(reprieved_objects, staying), run(undecided_objects, staying);
+    staying.collector_threads = 3, staying.test_collectors = 7;
+    run(reprieved_objects, staying), run(undecided_objects, staying);
+    staying.test_scarce_memory = true;
+    run(reprieved_objects, staying), run(undecided_objects, staying);
     gc_options beside = TESTED;
     beside.concurrent_trace_functions = true;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
@@ -1347,6 +1355,7 @@ int main(void) {
     run(emptied_dependents, leaving);
     run(settled_finalizers, leaving);
     run(due_finalizers, leaving);
+    run(reprieved_objects, leaving);
     run(met_when_settled, leaving);
     run(settled_references, leaving);
     run(settled_ephemerons, leaving);

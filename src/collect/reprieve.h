@@ -1,0 +1,143 @@
+/* Objects that live on only since dead ones with finalizers refer to them, or are these: they are *reprieved*.
+
+   When the marker has reached all that it can, what is white and has a finalizer will most likely become due. So it goes on
+   from there, and sets bits in gc__reprieved, not among its marks: whether such an object is dead the last collection of the
+   cycle finds out, after which references to it from weak handles are gone. From when finalizers have their turn there, those
+   bits count as marks, and what they show need not be traced.
+
+   Invariant: by then each reprieved object's referents are young, marked, or reprieved, or leave, and it was counted in its
+   region; or it is in `reprieved`, the marker's stack of those that it has not scanned, or in `held`: of these some refer to
+   leaving regions, and those with trace functions may report weak entries, or must not be scanned beside mutators. A store into
+   a reprieved object, which a mutator can only have found by a weak handle, shades both references as any other does. */
+#pragma once
+
+#include "marker.h"
+
+#if !GC_HAS_MODEL
+/* Has the bits. False: nothing can be reprieved in this cycle. The marker's lock is held. */
+GC__FN bool gc__reprieves_open(gc__marker *marker) {
+    if (marker->no_reprieves) return false;
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__reprieved) gc__reprieved = gc__side_reserve_bits(GC__SIDE_REPRIEVED);
+    gc__lock_release(&gc__the_arena.lock);
+    marker->no_reprieves = !gc__reprieved;
+    return gc__reprieved != NULL;
+}
+
+/* Reprieves an object of generation 2 that stays, unless it is marked. */
+GC__FN void gc__reprieve(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    gc__region *region = gc__region_of(object);
+    if (gc__bit_get(gc__cycle_marks, object) || gc__is_reprieved(object)) return;
+    region->reprieves = marker->reprieves = true;
+    gc__reprieved[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
+    __builtin_prefetch((const void *)object);
+    if (!gc__shade_push(heap, &marker->reprieved, object)) marker->no_reprieves = true;
+}
+
+GC__INLINED void gc__reprieve_slot(void *heap, gc_word *slot, bool value) {
+    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (!gc__is_marking(object)) return;
+    if (gc__is_leaving(object))
+        ((gc_heap *)heap)->marker->holds = true;
+    else
+        gc__reprieve((gc_heap *)heap, object);
+}
+
+GC__FN void gc__reprieve_elements(gc_heap *heap, uintptr_t array, size_t index) {
+    gc__marker_elements_to(heap, &heap->marker->reprieved, gc__reprieve_slot, array, index);
+}
+
+/* What the object reports or, if the marker must not ask it, whether all is left to the last collection. */
+GC__FN bool gc__reprieve_trace(gc_heap *heap, uintptr_t object) {
+    gc__marker_visitor beside = {{gc__marker_visit}, heap, gc__reprieve_slot, false, false};
+    if (!gc__shade_may_trace(heap, object)) return false;
+    gc__object_trace(object, &beside.visitor);
+    heap->marker->holds |= beside.waits || beside.has_entries;
+    return true;
+}
+
+GC__FN void gc__reprieve_scan(gc_heap *heap, uintptr_t object) {
+    const gc_type *type = gc__object_type(object);
+    gc__marker *marker = heap->marker;
+    marker->holds = false;
+    if (!type->trace || gc__reprieve_trace(heap, object)) {
+        gc__slots_of_mask(object, type->refs, false, gc__reprieve_slot, heap);
+        gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__reprieve_slot, heap);
+        if (gc__type_has_slots_in_elements(type)) gc__reprieve_elements(heap, object, 0);
+    } else {
+        marker->holds = true;
+    }
+    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+}
+
+/* Counts the object, which is scanned unless it was marked since. */
+GC__FN void gc__reprieve_look(gc_heap *heap, uintptr_t object) {
+    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    gc__region_of(object)->cycle_bytes += bytes;
+    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+    if (!gc__bit_get(gc__cycle_marks, object)) gc__reprieve_scan(heap, object);
+}
+
+/* Scans some of what is reprieved, until a collection waits. The marker's lock is held. Returns whether more is left. */
+GC__FN bool gc__reprieves_work(gc_heap *heap, size_t steps) {
+    gc__marker *marker = heap->marker;
+    gc__words *grey = &marker->reprieved;
+    for (; steps && grey->count && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED); steps--) {
+        uintptr_t object = grey->words[--grey->count];
+        if (!(object & GC__CONTINUED)) {
+            gc__reprieve_look(heap, object);
+            continue;
+        }
+        marker->holds = false;
+        object -= GC__CONTINUED;
+        gc__reprieve_elements(heap, object, grey->words[--grey->count]);
+        if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+    }
+    return grey->count != 0;
+}
+
+/* There is no memory: what is not marked is left to the last collection. The marker's lock is held, or the world is stopped. */
+GC__FN void gc__reprieves_drop(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->reprieved.count = marker->held.count = 0;
+    marker->reprieves = false;
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, heap) || !region->reprieves) continue;
+        gc__reprieves_clear(region);
+        __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
+    }
+}
+
+/* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
+GC__FN void gc__reprieves_end(const gc_heap *heap) {
+    for (gc__region *region = heap->regions[2]; region; region = region->next) {
+        if (!region->reprieves) continue;
+        gc__region_settle(region);
+        gc__reprieves_clear(region);
+    }
+}
+
+/* In the last collection of a cycle: from now on what is reprieved counts as reached, and the trace goes on with what the marker
+   has not scanned of it. */
+GC__FN void gc__reprieves_count(gc__worker *worker) {
+    gc_heap *heap = worker->heap;
+    gc__marker *marker = heap->marker;
+    gc__words *grey = &marker->reprieved;
+    heap->reprieves = marker->reprieves;
+    while (grey->count) {
+        uintptr_t entry = grey->words[--grey->count], object = entry & ~(uintptr_t)GC__CONTINUED;
+        if (entry != object)
+            grey->count--;
+        else
+            gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+        gc__trace_push(worker, object);
+    }
+    for (size_t i = 0; i < marker->held.count; i++) gc__trace_push(worker, marker->held.words[i]);
+    marker->held.count = 0;
+}
+#else
+GC__FN void gc__reprieves_end(const gc_heap *heap) { (void)heap; }
+GC__FN void gc__reprieves_count(gc__worker *worker) { (void)worker; }
+#endif

@@ -1,0 +1,101 @@
+/* Dead objects with finalizers, from which the marker has marked on: the last collection leaves most of them for later. For
+   test_marking. */
+
+enum { LIVE = 10, STRONG = 1500, LONG, SHORT, LATE, TAKEN, FOUND = 5 };
+static const gc_finalizer of_parent = {.finalize = check_child}, of_parent_critical = {.finalize = check_child, .critical = true};
+
+/* Old objects with finalizers, of which only LIVE survive, and handles of some of them, and of the children of others. */
+static void make_dying(vector *many, gc_handle *parents, gc_handle *children) {
+    node *one = NULL;
+    GC_ROOTS(gc, many, one);
+    for (size_t i = 0; i < QUEUED; i++) {
+        gc_store(gc, &many->items[i], one = new_node(i));
+        gc_store(gc, &one->right, new_node(i + 1));
+        gc_finalizer_register(gc, one, i % 4 ? &of_parent : &of_parent_critical);
+    }
+    full(), full();
+    for (int i = 0; i < FOUND; i++) {
+        parents[i] = gc_handle_create(heap, i == SHORT - STRONG ? GC_HANDLE_WEAK : GC_HANDLE_WEAK_LONG, many->items[STRONG + i]);
+        children[i] = gc_handle_create(heap, i % 2 ? GC_HANDLE_WEAK : GC_HANDLE_WEAK_LONG, ((node *)many->items[LIVE + i])->right);
+    }
+    memset(&many->items[LIVE], 0, (QUEUED - LIVE) * sizeof *many->items);
+}
+
+static size_t marked_of(const gc__words *numbers) {
+    size_t count = 0;
+    for (size_t i = 0; i < numbers->count; i++)
+        count += is_marked((const void *)heap->finalizers->registered.words[numbers->words[i]]);
+    return count;
+}
+
+/* As many are due as have died and are not in `run` yet; each runs once. */
+static void rest_is_due(size_t run) {
+    size_t wrong = 0;
+    is(gc_finalizers_pending(heap), QUEUED - LIVE - 1 - run, "all others are due");
+    mark_and_settle_all();
+    gc_finalizers_run(gc, SIZE_MAX);
+    for (size_t i = 0; i < QUEUED; i++) wrong += times_run[i] != (i >= LIVE && i != STRONG);
+    is(wrong + wrong_children, 0, "each runs once, and its child is there");
+}
+
+static void reprieved_objects(void) {
+    const gc__finalizers *all = heap->finalizers;
+    gc_handle parents[FOUND], children[FOUND];
+    vector *many = NULL;
+    GC_ROOTS(gc, many);
+    scene_open();
+    memset(times_run, 0, sizeof times_run);
+    wrong_children = hidden_objects = 0;
+    make_dying(many = new_vector(QUEUED), parents, children);
+    begin_marking();
+    mark_and_settle_all();
+    size_t left = all->reprieved.count, least = heap->options.test_scarce_memory || heap->options.test_leaving ? 0 : QUEUED / 2;
+    ok(left >= least, "most are reprieved");
+    gc_store(gc, &scanned->items[3], gc_handle_get(parents[0])); /* lives again, and the marker comes to know it only now */
+    gc_collect(heap, 0, 0);
+    finish();
+    is(marked_of(&all->reprieved) > 1, 0, "what is reprieved is not marked");
+    is(heap->pause.finalizers_left, left - gc__min(left, GC__DECIDE_AT_ONCE), "what the pause leaves for later is counted");
+    ok(!gc_handle_get(parents[2]) && gc_handle_get(parents[1]), "of what is dead short weak handles are cleared, and long ones are not");
+    ok(!gc_handle_get(children[1]) && gc_handle_get(children[0]), "and of what it refers to");
+    ok(gc_finalizer_suppress(gc, gc_handle_get(parents[TAKEN - STRONG])), "a finalizer is taken back, whether it is known to be due or not");
+    times_run[TAKEN]++;
+    gc_store(gc, &scanned->items[4], gc_handle_get(parents[LATE - STRONG])); /* too late */
+    gc_collect(heap, 0, 0);
+    gc_collect(heap, 1, 0);
+    is(gc_finalizers_run(gc, 5), 5, "some are run");
+    rest_is_due(6);
+    gc_store(gc, &scanned->items[3], NULL);
+    full();
+    gc_finalizers_run(gc, SIZE_MAX);
+    is(times_run[STRONG], 1, "what was found again is finalized when it dies");
+    for (int i = 0; i < FOUND; i++) gc_handle_destroy(heap, parents[i]), gc_handle_destroy(heap, children[i]);
+    scene_close();
+}
+
+/* The next full collection, or the next cycle, comes before anybody has asked which are due. */
+static void undecided_objects(void) {
+    gc_handle parents[FOUND], children[FOUND];
+    vector *many = NULL;
+    GC_ROOTS(gc, many);
+    for (int stops = 0; stops < 2; stops++) {
+        scene_open();
+        memset(times_run, 0, sizeof times_run);
+        wrong_children = hidden_objects = 0;
+        make_dying(many = new_vector(QUEUED), parents, children);
+        begin_marking();
+        mark_and_settle_all();
+        gc_store(gc, &scanned->items[3], gc_handle_get(parents[0]));
+        finish();
+        if (stops)
+            full();
+        else
+            begin_marking(), mark_and_settle_all(), finish();
+        rest_is_due(0);
+        for (int i = 0; i < FOUND; i++) gc_handle_destroy(heap, parents[i]), gc_handle_destroy(heap, children[i]);
+        gc_store(gc, &scanned->items[3], many = NULL);
+        full();
+        gc_finalizers_run(gc, SIZE_MAX);
+        scene_close();
+    }
+}
