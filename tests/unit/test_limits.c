@@ -32,6 +32,14 @@ static size_t fill(node **list) {
     return count;
 }
 
+static bool push(node **list, size_t value) {
+    node *n = new_node(value);
+    if (!n) return false;
+    gc_store(gc, &n->left, *list);
+    *list = n;
+    return true;
+}
+
 static size_t length(const node *list, size_t count) {
     size_t right = 0;
     for (; list; list = list->left) right += list->value == --count;
@@ -303,6 +311,26 @@ static void without_memory_for_roots(void *unused) {
     _exit(tap_failures);
 }
 
+/* The same while objects are being marked beside the program, which only such a collection could end. */
+static void *many_roots[20000];
+static void without_memory_beside_marking(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .heap_bytes_max = 32 << 20, .warning = ignore});
+    node *list = NULL;
+    GC_ROOTS(gc, list);
+    for (size_t i = 0; i < 100000; i++) push(&list, i);
+    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    is(stats().concurrent_cycles - stats().concurrent_finished, 1, "objects are being marked");
+    gc_roots_add(heap, many_roots, sizeof many_roots / sizeof *many_roots, 0);
+    for (size_t i = 0; i < sizeof many_roots / sizeof *many_roots; i++) many_roots[i] = list;
+    setrlimit(RLIMIT_AS, &(struct rlimit){1, RLIM_INFINITY});
+    alarm(60);
+    while (push(&list, 0)) {}
+    is(gc_last_result(), GC_ERROR_MEMORY, "an allocation fails instead of waiting for ever");
+    has(gc_last_message(), "left out", "and says why");
+    _exit(tap_failures);
+}
+
 static void resources(void) {
     static char output[4000];
     if (HAS_ASAN) {
@@ -319,6 +347,8 @@ static void resources(void) {
     }
     int failures = tap_child(without_memory_for_roots, NULL, output, sizeof output);
     if (!is(failures, 0, "no memory for the list of roots")) diag("%s", output);
+    failures = tap_child(without_memory_beside_marking, NULL, output, sizeof output);
+    if (!is(failures, 0, "nor while objects are being marked")) diag("%s", output);
     rlim_t data = (rlim_t)200 << 20;
     int status = tap_child(in_little_memory, &data, output, sizeof output);
     is(status, 0, "a system out of memory is an expected failure");
