@@ -16421,13 +16421,13 @@ GC__FN bool gc__collect_for_region(gc_heap *heap) {
 /* A mutator that finds no region while objects are being marked waits for the marker, for as long as the goal at a time, so that
    other threads can collect meanwhile. The collection that ends the cycle then is a short one; if it came now it would take as
    long as that, and stop all threads. Returns whether to look again for a region: not if nothing is being marked, or by a thread
-   that gets no processor. */
+   that gets no processor, nor where the collection was left out for want of memory. */
 GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__heap_lock(heap);
     bool waits = heap->marking && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        gc__collect_marking(heap, GC__MARKING_FINISH, marker->reason);
+        waits = gc__collect_marking(heap, GC__MARKING_FINISH, marker->reason) && !heap->marking;
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
