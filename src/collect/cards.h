@@ -7,9 +7,10 @@
 
 /* Where the starts of an old region's objects are, until something is copied. After a cycle the first slots and cards lead to
    many regions, of which each has few: to settle all of these would make that pause as long as the heap is large. Several workers
-   settle them, since one of these may look for a hole in a region in which another one looks for objects. */
+   settle them, since one of these may look for a hole in a region in which another one looks for objects. So does one where some
+   objects are marked by other bits. */
 GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
-    if (many) gc__region_settle(region);
+    if (many || GC__UNLIKELY(region->reprieves)) gc__region_settle(region);
     return gc__region_marks(region);
 }
 
