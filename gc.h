@@ -12211,7 +12211,8 @@ GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
 
 /* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
    it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
-   it is traced, to see whether that still holds. */
+   it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
+   young: old, it would be a hole until the next full collection, and another one would follow. */
 GC__FN bool gc__plan_keeps_all(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     const gc_collection *collection = &heap->collection;
@@ -12221,8 +12222,10 @@ GC__FN bool gc__plan_keeps_all(const gc_heap *heap) {
     if (!may || heap->options.test_keeping) return may && collection->number % 2;
     if (pace->kept >= pace->keeps || pace->has_huge || !gc__plan_keeps_full(heap, 1)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
-    for (const gc__region *region = heap->regions[0]; region; region = region->next)
+    for (const gc__region *region = heap->regions[0]; region; region = region->next) {
+        if (region->fixed && region->live_bytes < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return false;
         held += region->kind == GC__SMALL ? GC_REGION_BYTES : region->top - region->base;
+    }
     return held <= used + used / GC__KEEP_WASTE;
 }
 

@@ -98,3 +98,29 @@ static void kept_beside_leaving(void) {
     is(same, HELD / 8, "slots that refer to leaving objects follow them");
     ok(are_whole(held) && gc_heap_verify(heap), "and all is in order");
 }
+
+/* A region of few objects that never move is used again while it is young: kept, each nursery would leave another one behind. */
+static void sparse_fixed_are_not_kept(void) {
+    enum { NODES = 12 * GC_REGION_BYTES / sizeof(node) };
+    vector *held = NULL;
+    GC_ROOTS(gc, held);
+    heap->options.test_keeping = false;
+    for (int has_fixed = 0; has_fixed < 2; has_fixed++) {
+        full();
+        full();
+        __atomic_store_n(&heap->budget_bytes, SIZE_MAX / 2, __ATOMIC_RELAXED); /* all that follows is one nursery */
+        held = new_vector(NODES);
+        for (size_t at = 0; at < NODES; at++) gc_store(gc, &held->items[at], new_node(1));
+        if (has_fixed) gc_store(gc, &held->items[0], gc_new_fixed(gc, &node_type));
+        heap->pace->keeps = 1;
+        heap->pace->kept = 0;
+        heap->pace->tenures_at_once = true;
+        heap->pace->fills_holes = false;
+        heap->pace->tenured_percent = 100;
+        gc__heap_lock(heap);
+        gc__collect(heap, 1, GC_REASON_NURSERY, false);
+        gc__heap_unlock(heap);
+        is(heap->cycle->keeps_all, !has_fixed,
+           has_fixed ? "one with a sparse region of fixed objects is traced" : "one without is kept");
+    }
+}

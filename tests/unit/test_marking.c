@@ -1349,6 +1349,7 @@ int main(void) {
     run(kept_while_marking, keeping);
     keeping.collector_threads = 3, keeping.test_collectors = 7;
     run(nurseries_are_kept, keeping);
+    run(sparse_fixed_are_not_kept, keeping);
     gc_options leaving = TESTED;
     leaving.test_leaving = true;
     run(regions_leave, leaving);
