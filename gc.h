@@ -3644,6 +3644,17 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     return true;
 }
 
+/* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
+GC__FN void gc__words_trim(gc__words *list, size_t count) {
+    static const gc__words none;
+    size_t bytes = gc__words_room(&none, count, true), old_bytes = list->capacity * sizeof(uintptr_t);
+    if (!list->capacity || old_bytes / 2 < bytes) return;
+    void *words = gc__os_remap(list->words, old_bytes, bytes);
+    if (!words) return;
+    list->words = (uintptr_t *)words;
+    list->capacity = bytes / sizeof(uintptr_t);
+}
+
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }
@@ -15281,11 +15292,13 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
 }
 
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
-   the next collection makes again, and for what tables of off-heap bytes have had for more. The world is stopped. */
+   the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
+   stopped. */
 GC__FN void gc__beside_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
     if (gc__external_table_bytes(heap) > much)
         for (int g = 0; g < GC_GENERATIONS; g++) gc__map_trim(&heap->collector->external[g]);
+    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_trim(heap->finalizers);
     size_t lasting = gc__lasting_lists_bytes(heap);
     if (lists > much) {
         gc__collection_lists_bytes(heap, true);

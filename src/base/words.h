@@ -35,6 +35,17 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     return true;
 }
 
+/* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
+GC__FN void gc__words_trim(gc__words *list, size_t count) {
+    static const gc__words none;
+    size_t bytes = gc__words_room(&none, count, true), old_bytes = list->capacity * sizeof(uintptr_t);
+    if (!list->capacity || old_bytes / 2 < bytes) return;
+    void *words = gc__os_remap(list->words, old_bytes, bytes);
+    if (!words) return;
+    list->words = (uintptr_t *)words;
+    list->capacity = bytes / sizeof(uintptr_t);
+}
+
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }

@@ -163,6 +163,21 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     return false;
 }
 
+/* After a collection near the limit: gives back what the lists need no more. World stopped. */
+GC__FN void gc__finalizers_trim(gc__finalizers *all) {
+    gc__lock_take(&all->lock);
+    size_t words = all->registered.count + 2 * all->promised, live = words - all->empty;
+    gc__words_trim(&all->registered, words);
+    gc__words_trim(&all->moving, live);
+    for (uintptr_t queue = GC__NORMAL; queue <= GC__CRITICAL; queue++) {
+        gc__due_compact(all, queue);
+        gc__words_trim(&all->due[queue].pairs, live + all->due[queue].pairs.count);
+    }
+    gc__words_trim(&all->unmarked, all->unmarked.count);
+    gc__words_trim(&all->young, all->young.count);
+    gc__lock_release(&all->lock);
+}
+
 GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
     return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) + gc__words_bytes(&all->unmarked) +
            gc__words_bytes(&all->kept) + gc__words_bytes(&all->reprieved) + gc__words_bytes(&all->young) +

@@ -55,11 +55,13 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
 }
 
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
-   the next collection makes again, and for what tables of off-heap bytes have had for more. The world is stopped. */
+   the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
+   stopped. */
 GC__FN void gc__beside_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
     if (gc__external_table_bytes(heap) > much)
         for (int g = 0; g < GC_GENERATIONS; g++) gc__map_trim(&heap->collector->external[g]);
+    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_trim(heap->finalizers);
     size_t lasting = gc__lasting_lists_bytes(heap);
     if (lists > much) {
         gc__collection_lists_bytes(heap, true);

@@ -158,6 +158,38 @@ static void registered(void) {
     end();
 }
 
+/* When finalizers have run the room that their lists took is free: as many can be registered in the next rounds, as many objects
+   of a type that has one be allocated, and as many without. */
+static size_t fill(int what, node **list) {
+    size_t made = 0;
+    node *n = NULL;
+    GC_ROOTS(gc, n);
+    for (;; made++) {
+        if (what == 0 && n && gc_finalizer_register(gc, n, &counting) != GC_OK) break;
+        if (what == 0 && n) continue;
+        if (!(n = (node *)gc_new(gc, what == 1 ? &ended_type : &node_type))) break;
+        gc_store(gc, &n->left, *list), *list = n;
+    }
+    return made;
+}
+
+static void list_memory_comes_back(void) {
+    static const char *const names[] = {"registered", "of a type that has one", "objects without"};
+    size_t first[3] = {0};
+    node *list = NULL;
+    begin(&(gc_options){.heap_bytes_max = 2 * MIB});
+    GC_ROOTS(gc, list);
+    for (int round = 0; round < 9; round++) {
+        int what = (round + 2) % 3;
+        size_t made = fill(what, &list);
+        list = NULL;
+        for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+        if (!first[what]) first[what] = made;
+        ok(made >= first[what] / 100 * 97, "%zu %s, of %zu in the first round", made, names[what], first[what]);
+    }
+    end();
+}
+
 /* Objects of a type that has one: there allocation fails, after it has collected and asked the host. */
 static size_t asked;
 static bool count_asked(void *host, size_t bytes, const char *message) { return (void)host, (void)bytes, (void)message, asked++, false; }
@@ -485,6 +517,7 @@ int main(void) {
     beside_garbage();
     beside_free_regions();
     registered();
+    list_memory_comes_back();
     registered_in_hooks();
     finalized_types();
     lists_beside_garbage();
