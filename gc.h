@@ -1030,7 +1030,8 @@ static inline uintptr_t gc_load_weak_value(gc_thread *thread, const void *slot) 
    in which only the thread that forked is attached: the roots of the others are dropped, and the finalizers that they were
    running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
    call exec or _exit. With musl, and with glibc before 2.36, a second thread that calls fork meanwhile waits in the C
-   library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do.
+   library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do. While a callback of a
+   collection or walk calls fork, no other thread may, nor start or end a profile: the two would wait for each other.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
    may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the
@@ -3646,7 +3647,7 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
 
 /* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
 GC__FN void gc__words_trim(gc__words *list, size_t count) {
-    static const gc__words none;
+    const gc__words none = {NULL, 0, 0};
     size_t bytes = gc__words_room(&none, count, true), old_bytes = list->capacity * sizeof(uintptr_t);
     if (!list->capacity || old_bytes / 2 < bytes) return;
     void *words = gc__os_remap(list->words, old_bytes, bytes);

@@ -37,7 +37,7 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
 
 /* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
 GC__FN void gc__words_trim(gc__words *list, size_t count) {
-    static const gc__words none;
+    const gc__words none = {NULL, 0, 0};
     size_t bytes = gc__words_room(&none, count, true), old_bytes = list->capacity * sizeof(uintptr_t);
     if (!list->capacity || old_bytes / 2 < bytes) return;
     void *words = gc__os_remap(list->words, old_bytes, bytes);
