@@ -284,7 +284,7 @@ typedef struct gc_stats {
     uint64_t concurrent_cycles;      /* that were begun */
     uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */
     uint64_t concurrent_lost;        /* of those, how many came before all was marked, because the heap had grown too far */
-    uint64_t concurrent_marked_bytes; /* that the last pauses found marked */
+    uint64_t concurrent_marked_bytes; /* that the marker had found alive before the last pauses */
     uint64_t concurrent_waited;      /* objects whose trace functions were called in a last pause instead */
     uint64_t concurrent_cpu_ns;      /* CPU time of the marker's thread */
     uint64_t remembered_slots;       /* of old objects, that young collections looked at instead of cards */

@@ -475,6 +475,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
+    heap->stats.concurrent_marked_bytes += marker->marked_bytes;
     marker->last_bytes = marker->done ? marker->marked_bytes : 0;
     marker->last_old_bytes = marker->done ? marker->began_old_bytes : 0;
     heap->stats.concurrent_waited += marker->waiting.count;

@@ -86,7 +86,6 @@ GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
         __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
     }
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
-    heap->stats.concurrent_marked_bytes += region->live_bytes;
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
     if (region->kind == GC__LARGE)

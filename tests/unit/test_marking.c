@@ -499,9 +499,13 @@ static void ended_early(void) {
     for (size_t steps = 0; steps < 3000; steps += 171) {
         scene_open();
         begin_marking();
+        uint64_t before = stats().concurrent_marked_bytes;
         mark_some(steps);
         gc_store(gc, &scanned->items[0], last_of(list)->right);
         finish();
+        uint64_t marked = stats().concurrent_marked_bytes - before;
+        ok(steps ? marked > 0 && marked <= stats().live_bytes : !marked, "what the marker has marked in %zu steps is counted: %llu bytes",
+           steps, (unsigned long long)marked);
         size_t length = 0;
         for (const node *n = list; n; n = n->left) length++;
         ok(length == LENGTH && ((node *)scanned->items[0])->value == 4711 && count_marked() == 0, "the end comes after %zu steps", steps);
