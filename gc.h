@@ -833,7 +833,7 @@ typedef struct gc_stats {
     uint64_t concurrent_cycles;      /* that were begun */
     uint64_t concurrent_finished;    /* full collections that ended one: the others stopped the world for all of their marking */
     uint64_t concurrent_lost;        /* of those, how many came before all was marked, because the heap had grown too far */
-    uint64_t concurrent_marked_bytes; /* that the last pauses found marked */
+    uint64_t concurrent_marked_bytes; /* that the marker had found alive before the last pauses */
     uint64_t concurrent_waited;      /* objects whose trace functions were called in a last pause instead */
     uint64_t concurrent_cpu_ns;      /* CPU time of the marker's thread */
     uint64_t remembered_slots;       /* of old objects, that young collections looked at instead of cards */
@@ -11255,6 +11255,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
     heap->stats.concurrent_lost += !marker->done;
+    heap->stats.concurrent_marked_bytes += marker->marked_bytes;
     marker->last_bytes = marker->done ? marker->marked_bytes : 0;
     marker->last_old_bytes = marker->done ? marker->began_old_bytes : 0;
     heap->stats.concurrent_waited += marker->waiting.count;
@@ -12546,7 +12547,6 @@ GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
         __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
     }
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
-    heap->stats.concurrent_marked_bytes += region->live_bytes;
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
     if (region->kind == GC__LARGE)
