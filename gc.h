@@ -13020,12 +13020,10 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
 
 #define GC__STOPS_FIRST 4
 #define GC__STOPS_MOST 64
-#define GC__STOPS_ROOM 8 /* only heaps whose limit leaves less than such a part of it beside what lives */
+#define GC__STOPS_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
 
-/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. How much
-   lives a marking that has ended early does not tell. */
+/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. */
 GC__FN bool gc__pace_is_cramped(const gc_heap *heap) {
-    if (heap->cycle->marking == GC__MARKING_FINISH) return false;
     size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
     return lives > heap->limit_bytes - heap->limit_bytes / GC__STOPS_ROOM;
 }
@@ -13038,18 +13036,20 @@ GC__FN void gc__pace_return(gc_heap *heap) {
 }
 
 /* After a full collection: if a cramped heap that is marked beside mutators has met its limit, some full collections stop the
-   program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. Other heaps have lost
-   a race for once: their next cycle begins at once, with what this collection has freed. */
+   program, which takes less room and time. Then marking is tried again, and if less lives when it ends, that is forgotten. Other
+   heaps have lost a race for once: their next cycle begins at once, with what this collection has freed. How much lives a marking
+   that has ended early does not tell. */
 GC__FN void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
+    bool cramped = gc__pace_is_cramped(heap), ends = heap->cycle->marking == GC__MARKING_FINISH;
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
     if (pace->stops) {
         pace->stops--;
         if (!pace->stops) gc__pace_return(heap);
-    } else if (heap->collection.reason == GC_REASON_LIMIT && gc__pace_is_cramped(heap)) {
+    } else if (heap->collection.reason == GC_REASON_LIMIT && cramped && !ends) {
         pace->stops = pace->stops_next > GC__STOPS_FIRST ? pace->stops_next : GC__STOPS_FIRST;
         pace->stops_next = pace->stops < GC__STOPS_MOST ? 2 * pace->stops : GC__STOPS_MOST;
-    } else if (heap->cycle->marking == GC__MARKING_FINISH) {
+    } else if (ends && !cramped) {
         pace->stops_next /= 2;
     }
 }
@@ -15400,6 +15400,7 @@ GC__FN bool gc__stock_up(gc_heap *heap) {
 #define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
 #define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
+#define GC__MARKING_SOON 16                /* a cycle may begin once the heap has grown by such a part of what it may */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
@@ -15849,7 +15850,7 @@ GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
     if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / 16 && gc__marking_is_short(heap);
+    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON && gc__marking_is_short(heap);
     if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
     if (gc__marking_is_no_use(heap)) {
         heap->pauses->no_use = true;
@@ -16452,6 +16453,17 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     return waits;
 }
 
+/* A mutator finds no region, nothing is being marked, and enough has become old for a cycle to free some of it: begins one rather
+   than stop the program. */
+GC__FN void gc__collect_before_marking(gc_heap *heap) {
+    gc__heap_lock(heap);
+    size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
+    bool begins = !heap->marking && old >= enough && old >= GC__MARKING_WORTH && !heap->options.test_marker_steps;
+    if (begins && gc__marking_is_on(heap) && !heap->options.stress && !gc__pace_is_cramped(heap))
+        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_GROWTH);
+    gc__heap_unlock(heap);
+}
+
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
@@ -16859,9 +16871,10 @@ GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
     return fits;
 }
 
-/* An allocation that finds no region waits until the marking has ended. NULL: nothing is being marked, or in vain. */
+/* An allocation that finds no region waits until a marking has ended. NULL: nothing is being marked, or in vain. */
 GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = NULL;
+    gc__collect_before_marking(thread->heap);
     while (!object && gc__collect_after_marking(thread->heap)) object = gc__allocate_try(thread, bytes, kind);
     return object;
 }

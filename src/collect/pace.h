@@ -419,12 +419,10 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
 
 #define GC__STOPS_FIRST 4
 #define GC__STOPS_MOST 64
-#define GC__STOPS_ROOM 8 /* only heaps whose limit leaves less than such a part of it beside what lives */
+#define GC__STOPS_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
 
-/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. How much
-   lives a marking that has ended early does not tell. */
+/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. */
 GC__FN bool gc__pace_is_cramped(const gc_heap *heap) {
-    if (heap->cycle->marking == GC__MARKING_FINISH) return false;
     size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
     return lives > heap->limit_bytes - heap->limit_bytes / GC__STOPS_ROOM;
 }
@@ -437,18 +435,20 @@ GC__FN void gc__pace_return(gc_heap *heap) {
 }
 
 /* After a full collection: if a cramped heap that is marked beside mutators has met its limit, some full collections stop the
-   program, which takes less room and time. Then marking is tried again, and if it ends, that is forgotten. Other heaps have lost
-   a race for once: their next cycle begins at once, with what this collection has freed. */
+   program, which takes less room and time. Then marking is tried again, and if less lives when it ends, that is forgotten. Other
+   heaps have lost a race for once: their next cycle begins at once, with what this collection has freed. How much lives a marking
+   that has ended early does not tell. */
 GC__FN void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
+    bool cramped = gc__pace_is_cramped(heap), ends = heap->cycle->marking == GC__MARKING_FINISH;
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
     if (pace->stops) {
         pace->stops--;
         if (!pace->stops) gc__pace_return(heap);
-    } else if (heap->collection.reason == GC_REASON_LIMIT && gc__pace_is_cramped(heap)) {
+    } else if (heap->collection.reason == GC_REASON_LIMIT && cramped && !ends) {
         pace->stops = pace->stops_next > GC__STOPS_FIRST ? pace->stops_next : GC__STOPS_FIRST;
         pace->stops_next = pace->stops < GC__STOPS_MOST ? 2 * pace->stops : GC__STOPS_MOST;
-    } else if (heap->cycle->marking == GC__MARKING_FINISH) {
+    } else if (ends && !cramped) {
         pace->stops_next /= 2;
     }
 }

@@ -213,9 +213,10 @@ GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
     return fits;
 }
 
-/* An allocation that finds no region waits until the marking has ended. NULL: nothing is being marked, or in vain. */
+/* An allocation that finds no region waits until a marking has ended. NULL: nothing is being marked, or in vain. */
 GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = NULL;
+    gc__collect_before_marking(thread->heap);
     while (!object && gc__collect_after_marking(thread->heap)) object = gc__allocate_try(thread, bytes, kind);
     return object;
 }

@@ -353,6 +353,17 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     return waits;
 }
 
+/* A mutator finds no region, nothing is being marked, and enough has become old for a cycle to free some of it: begins one rather
+   than stop the program. */
+GC__FN void gc__collect_before_marking(gc_heap *heap) {
+    gc__heap_lock(heap);
+    size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
+    bool begins = !heap->marking && old >= enough && old >= GC__MARKING_WORTH && !heap->options.test_marker_steps;
+    if (begins && gc__marking_is_on(heap) && !heap->options.stress && !gc__pace_is_cramped(heap))
+        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_GROWTH);
+    gc__heap_unlock(heap);
+}
+
 /* Whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;

@@ -28,11 +28,40 @@ static void lost_once(void) {
     heap->options.test_marker_steps = 256;
     replace(held, RACERS, true);
     uint64_t before = stopped(), finished = stats().concurrent_finished;
-    replace(held, 12 * RACERS, true);
+    replace(held, 6 * RACERS, true);
     is(stopped(), before, "soon after that no full collection stops the program");
     ok(stats().concurrent_finished >= finished + 3, "but cycles follow: %llu",
        (unsigned long long)(stats().concurrent_finished - finished));
     ok(are_whole(held), "no object is lost");
+}
+
+/* What a full collection decides of those that follow, by why it came, what it was, and how much lives. */
+static void what_follows(void) {
+    static const struct {
+        gc_reason reason;
+        gc__marking marking;
+        unsigned percent, stops, next, stops_after, next_after;
+    } cases[] = {{GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 0, 4, 8},     {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 8, 8, 16},
+                 {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 64, 64, 64},  {GC_REASON_LIMIT, GC__MARKING_NONE, 70, 0, 8, 0, 8},
+                 {GC_REASON_LIMIT, GC__MARKING_FINISH, 90, 0, 8, 0, 8},   {GC_REASON_GROWTH, GC__MARKING_FINISH, 90, 0, 8, 0, 8},
+                 {GC_REASON_GROWTH, GC__MARKING_FINISH, 70, 0, 8, 0, 4},  {GC_REASON_GROWTH, GC__MARKING_NONE, 90, 2, 8, 1, 8},
+                 {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 1, 8, 0, 8}};
+    size_t full_bytes = heap->full_bytes;
+    gc_reason reason = heap->collection.reason;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heap->collection.reason = cases[i].reason;
+        heap->cycle->marking = cases[i].marking;
+        heap->full_bytes = heap->limit_bytes / 100 * cases[i].percent;
+        heap->pace->stops = cases[i].stops;
+        heap->pace->stops_next = cases[i].next;
+        gc__pace_room(heap);
+        is(heap->pace->stops, cases[i].stops_after, "%zu: so many full collections are to stop the program", i);
+        is(heap->pace->stops_next, cases[i].next_after, "%zu: and so many the next time", i);
+    }
+    heap->collection.reason = reason;
+    heap->cycle->marking = GC__MARKING_NONE;
+    heap->full_bytes = full_bytes;
+    heap->pace->stops = heap->pace->stops_next = 0;
 }
 
 /* Where a limit leaves too little for cycles, some full collections stop the program, and mutators fill holes between them. After the
@@ -92,4 +121,28 @@ static void waits_for_the_marker(void) {
     ok(!heap->marking, "the cycle has ended");
     is(stats().concurrent_lost, 0, "and was not lost");
     ok(are_whole(held), "no object is lost");
+}
+
+/* A mutator that finds no region has a cycle begun, if that may free something, rather than the program stopped. */
+static void begins_for_a_region(void) {
+    vector *held = NULL, *more = NULL;
+    GC_ROOTS(gc, held, more);
+    held = hold_many(RACERS);
+    full();
+    full();
+    gc__collect_before_marking(heap);
+    ok(!heap->marking, "no cycle begins right after a full collection");
+    more = hold_many(RACERS / 5);
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    size_t full_bytes = heap->full_bytes;
+    heap->full_bytes = heap->limit_bytes;
+    gc__collect_before_marking(heap);
+    ok(!heap->marking, "nor where there is no room for one");
+    heap->full_bytes = full_bytes;
+    gc__collect_before_marking(heap);
+    ok(heap->marking, "but when something has become old since");
+    while (gc__collect_after_marking(heap)) continue;
+    ok(!heap->marking && !stats().concurrent_lost, "and it ends in time");
+    ok(are_whole(held) && are_whole(more), "no object is lost");
 }

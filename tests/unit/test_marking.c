@@ -1393,9 +1393,15 @@ int main(void) {
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();
-    run(lost_once, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 14 << 20});
-    run(returns, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 7 << 20});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 14 << 20});
+    lost_once();
+    end();
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 7 << 20});
+    returns();
+    end();
+    run(what_follows, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .heap_bytes_max = 14 << 20});
     run(room_is_estimated, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .heap_bytes_max = 14 << 20});
+    run(begins_for_a_region, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .heap_bytes_max = 20 << 20});
     run(waits_for_the_marker, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 100});
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 1 << 20});
     small_limit();
