@@ -780,7 +780,7 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
 /* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
 /* Changes collecting_percent_max; 0: the heap goes on as long as there is any room. The time that collections have taken before
-   the call counts. [cooperative; may wait; GC_ERROR_MISUSE] */
+   the call counts. [cooperative; may wait; GC_ERROR_OPTION: above 100, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
@@ -5545,6 +5545,16 @@ GC__FN const char *gc__limit_name(const gc_heap *heap) {
 
 #define GC__BESIDE_MUCH 8 /* this part of the limit is worth a word */
 
+/* Adds to a sentence about a full heap what besides objects fills it, as far as that is much. */
+GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
+    size_t beside = gc__counted(&heap->beside_bytes), external = gc__external_bytes(heap);
+    if (beside > heap->limit_bytes / GC__BESIDE_MUCH)
+        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", beside >> 10);
+    if (external > heap->limit_bytes / GC__BESIDE_MUCH)
+        gc__fail_more("; %zu KiB of it are off the heap (gc_external_add, gc_heap_external_add), until their objects are freed, "
+                      "or the program says that it has freed them", external >> 10);
+}
+
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
              "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
@@ -5553,9 +5563,7 @@ GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
              gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
              gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
              heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
-    size_t beside = gc__counted(&heap->beside_bytes);
-    if (beside > heap->limit_bytes / GC__BESIDE_MUCH)
-        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", beside >> 10);
+    gc__heap_fail_with_others(heap);
 }
 
 /* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
@@ -16625,6 +16633,12 @@ GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
 #define GC__STRUGGLE_PART 64                   /* each of which has made room for less than this part of the limit, */
 #define GC__STRUGGLE_FREE 8                    /* while all that is free is less than this part */
 
+GC__FN bool gc__struggle_is_percent(unsigned percent) {
+    if (percent <= 100) return true;
+    gc__fail(GC_ERROR_OPTION, "collecting_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
+    return false;
+}
+
 /* Whether what lives leaves less than that, in whole regions, since tables may have the rest. */
 GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     size_t others = gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
@@ -17362,12 +17376,14 @@ GC__FN void gc__limit_adapt(gc_heap *heap) {
 GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
     if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
-    if (wanted && !gc__limit_reach(heap, wanted))
-        return gc__fail(
-            GC_ERROR_HEAP_FULL,
-            "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
-            "stays, and does not become %zu KiB: drop references first",
-            gc__bytes_charged(heap) >> 10, wanted >> 10);
+    if (wanted && !gc__limit_reach(heap, wanted)) {
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "stays, and does not become %zu KiB: drop references first",
+                 gc__bytes_charged(heap) >> 10, wanted >> 10);
+        gc__heap_fail_with_others(heap);
+        return GC_ERROR_HEAP_FULL;
+    }
     gc__limit_set(heap, bytes, share);
     gc__limit_adapt(heap);
     return GC_OK;
@@ -17401,6 +17417,7 @@ GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned perc
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
+    if (!gc__struggle_is_percent(percent)) return GC_ERROR_OPTION;
     gc__heap_lock(heap);
     heap->options.collecting_percent_max = percent;
     gc__heap_unlock(heap);
@@ -18184,6 +18201,7 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
                         (int)options->concurrent);
+    if (!gc__struggle_is_percent(options->collecting_percent_max)) return GC_ERROR_OPTION;
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;

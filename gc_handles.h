@@ -317,13 +317,10 @@ GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     return bytes - gc__min(bytes, heap->full_bytes);
 }
 
-GC__COLD void gc__beside_fail(const gc_heap *heap) {
-    gc__fail(GC_ERROR_HEAP_FULL,
-             "the heap holds %zu KiB of at most %zu (%s), of which handles, lists of finalizers and the collector's take "
-             "%zu: raise it, end handles that nobody needs, or drop references and call gc_collect, since what makes "
-             "handles does not collect",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
-             gc__counted(&heap->beside_bytes) >> 10);
+GC__COLD void gc__beside_fail(const gc_heap *heap, const char *remedy) {
+    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+    gc__heap_fail_with_others(heap);
 }
 
 /* Whether so many bytes more leave one region to objects: a heap all of whose memory handles have taken could allocate nothing
@@ -332,14 +329,19 @@ GC__FN bool gc__beside_leaves_region(const gc_heap *heap, size_t bytes) {
     return gc__counted(&heap->beside_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
 
+static const char gc__room_for_handles[] =
+    "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
+    "handles does not collect";
+
 /* Counts bytes that are about to be taken beside the regions, and gives back free regions for them. False with gc__fail: there is
-   no room. Never waits: if another thread has the lock, only the next ones are looked at. */
-GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes) {
+   no room; `remedy` says for what, and what helps. Never waits: if another thread has the lock, only the next ones are looked
+   at. */
+GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes, const char *remedy) {
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
         size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__BESIDE_PART + GC__BESIDE_MORE);
         fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__beside_leaves_region(heap, bytes);
-        if (!fits) gc__beside_fail(heap);
+        if (!fits) gc__beside_fail(heap, remedy);
     }
     if (fits) gc__count(&heap->beside_bytes, bytes);
     if (!locked) return fits;
@@ -511,7 +513,7 @@ GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     size_t pieces = (handles->segment_count + 1) * GC__HANDLE_PIECES;
-    if (!gc__beside_grow(heap, GC__HANDLE_SEGMENT_BYTES)) return false;
+    if (!gc__beside_grow(heap, GC__HANDLE_SEGMENT_BYTES, gc__room_for_handles)) return false;
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
     if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
@@ -532,7 +534,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
 
 /* The extra words of a block. Handles lock held. */
 GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
-    if (!gc__beside_grow(heap, GC__HANDLE_EXTRA_BYTES)) return NULL;
+    if (!gc__beside_grow(heap, GC__HANDLE_EXTRA_BYTES, gc__room_for_handles)) return NULL;
     gc_word *extra = (gc_word *)calloc(1, GC__HANDLE_EXTRA_BYTES);
     if (extra)
         heap->handles->extra_count++;
@@ -1041,6 +1043,10 @@ GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size
     return ok;
 }
 
+static const char gc__room_for_finalizers[] =
+    "more finalizers, 64 bytes each: raise the limit, or drop references to objects that have them, call gc_collect unless an "
+    "allocation has failed, and have finalizers run";
+
 /* Has the lists grow for one more pair, by as much as they like or, near the limit, by little. With gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
@@ -1048,7 +1054,7 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
         if (sums[1] == sums[0]) return true; /* there is room */
-        if (!gc__beside_grow(heap, sums[1] - sums[0])) continue;
+        if (!gc__beside_grow(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
         return false;

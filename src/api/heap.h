@@ -231,7 +231,7 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
 /* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
 /* Changes collecting_percent_max; 0: the heap goes on as long as there is any room. The time that collections have taken before
-   the call counts. [cooperative; may wait; GC_ERROR_MISUSE] */
+   the call counts. [cooperative; may wait; GC_ERROR_OPTION: above 100, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */

@@ -148,6 +148,10 @@ GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size
     return ok;
 }
 
+static const char gc__room_for_finalizers[] =
+    "more finalizers, 64 bytes each: raise the limit, or drop references to objects that have them, call gc_collect unless an "
+    "allocation has failed, and have finalizers run";
+
 /* Has the lists grow for one more pair, by as much as they like or, near the limit, by little. With gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
@@ -155,7 +159,7 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
         if (sums[1] == sums[0]) return true; /* there is room */
-        if (!gc__beside_grow(heap, sums[1] - sums[0])) continue;
+        if (!gc__beside_grow(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
         return false;

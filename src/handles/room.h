@@ -15,13 +15,10 @@ GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     return bytes - gc__min(bytes, heap->full_bytes);
 }
 
-GC__COLD void gc__beside_fail(const gc_heap *heap) {
-    gc__fail(GC_ERROR_HEAP_FULL,
-             "the heap holds %zu KiB of at most %zu (%s), of which handles, lists of finalizers and the collector's take "
-             "%zu: raise it, end handles that nobody needs, or drop references and call gc_collect, since what makes "
-             "handles does not collect",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
-             gc__counted(&heap->beside_bytes) >> 10);
+GC__COLD void gc__beside_fail(const gc_heap *heap, const char *remedy) {
+    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+    gc__heap_fail_with_others(heap);
 }
 
 /* Whether so many bytes more leave one region to objects: a heap all of whose memory handles have taken could allocate nothing
@@ -30,14 +27,19 @@ GC__FN bool gc__beside_leaves_region(const gc_heap *heap, size_t bytes) {
     return gc__counted(&heap->beside_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
 
+static const char gc__room_for_handles[] =
+    "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
+    "handles does not collect";
+
 /* Counts bytes that are about to be taken beside the regions, and gives back free regions for them. False with gc__fail: there is
-   no room. Never waits: if another thread has the lock, only the next ones are looked at. */
-GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes) {
+   no room; `remedy` says for what, and what helps. Never waits: if another thread has the lock, only the next ones are looked
+   at. */
+GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes, const char *remedy) {
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
         size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__BESIDE_PART + GC__BESIDE_MORE);
         fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__beside_leaves_region(heap, bytes);
-        if (!fits) gc__beside_fail(heap);
+        if (!fits) gc__beside_fail(heap, remedy);
     }
     if (fits) gc__count(&heap->beside_bytes, bytes);
     if (!locked) return fits;

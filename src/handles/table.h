@@ -168,7 +168,7 @@ GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     size_t pieces = (handles->segment_count + 1) * GC__HANDLE_PIECES;
-    if (!gc__beside_grow(heap, GC__HANDLE_SEGMENT_BYTES)) return false;
+    if (!gc__beside_grow(heap, GC__HANDLE_SEGMENT_BYTES, gc__room_for_handles)) return false;
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
     if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
@@ -189,7 +189,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
 
 /* The extra words of a block. Handles lock held. */
 GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
-    if (!gc__beside_grow(heap, GC__HANDLE_EXTRA_BYTES)) return NULL;
+    if (!gc__beside_grow(heap, GC__HANDLE_EXTRA_BYTES, gc__room_for_handles)) return NULL;
     gc_word *extra = (gc_word *)calloc(1, GC__HANDLE_EXTRA_BYTES);
     if (extra)
         heap->handles->extra_count++;

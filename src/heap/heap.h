@@ -283,6 +283,16 @@ GC__FN const char *gc__limit_name(const gc_heap *heap) {
 
 #define GC__BESIDE_MUCH 8 /* this part of the limit is worth a word */
 
+/* Adds to a sentence about a full heap what besides objects fills it, as far as that is much. */
+GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
+    size_t beside = gc__counted(&heap->beside_bytes), external = gc__external_bytes(heap);
+    if (beside > heap->limit_bytes / GC__BESIDE_MUCH)
+        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", beside >> 10);
+    if (external > heap->limit_bytes / GC__BESIDE_MUCH)
+        gc__fail_more("; %zu KiB of it are off the heap (gc_external_add, gc_heap_external_add), until their objects are freed, "
+                      "or the program says that it has freed them", external >> 10);
+}
+
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__fail(GC_ERROR_HEAP_FULL,
              "the heap holds %zu KiB of at most %zu (%s), of which %zu are kept for evacuation, and needs %zu more: "
@@ -291,9 +301,7 @@ GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
              gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap),
              gc__evacuation_reserve(heap) * (GC_REGION_BYTES >> 10), (bytes + 1023) >> 10,
              heap->limit_is_share ? "the container's limit, or set heap_bytes_max" : "heap_bytes_max");
-    size_t beside = gc__counted(&heap->beside_bytes);
-    if (beside > heap->limit_bytes / GC__BESIDE_MUCH)
-        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", beside >> 10);
+    gc__heap_fail_with_others(heap);
 }
 
 /* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end

@@ -37,12 +37,14 @@ GC__FN void gc__limit_adapt(gc_heap *heap) {
 GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
     if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
-    if (wanted && !gc__limit_reach(heap, wanted))
-        return gc__fail(
-            GC_ERROR_HEAP_FULL,
-            "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
-            "stays, and does not become %zu KiB: drop references first",
-            gc__bytes_charged(heap) >> 10, wanted >> 10);
+    if (wanted && !gc__limit_reach(heap, wanted)) {
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "stays, and does not become %zu KiB: drop references first",
+                 gc__bytes_charged(heap) >> 10, wanted >> 10);
+        gc__heap_fail_with_others(heap);
+        return GC_ERROR_HEAP_FULL;
+    }
     gc__limit_set(heap, bytes, share);
     gc__limit_adapt(heap);
     return GC_OK;
@@ -76,6 +78,7 @@ GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned perc
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
+    if (!gc__struggle_is_percent(percent)) return GC_ERROR_OPTION;
     gc__heap_lock(heap);
     heap->options.collecting_percent_max = percent;
     gc__heap_unlock(heap);

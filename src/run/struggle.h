@@ -9,6 +9,12 @@
 #define GC__STRUGGLE_PART 64                   /* each of which has made room for less than this part of the limit, */
 #define GC__STRUGGLE_FREE 8                    /* while all that is free is less than this part */
 
+GC__FN bool gc__struggle_is_percent(unsigned percent) {
+    if (percent <= 100) return true;
+    gc__fail(GC_ERROR_OPTION, "collecting_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
+    return false;
+}
+
 /* Whether what lives leaves less than that, in whole regions, since tables may have the rest. */
 GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     size_t others = gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);

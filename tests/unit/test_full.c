@@ -88,6 +88,8 @@ static void beside_garbage(void) {
     gc_heap_external_add(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
     while (gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL)) {}
     ok(held() <= LIMIT * MIB, "where there is none, the limit holds");
+    has(gc_last_message(), "room for more handles: raise the limit, end handles", "that says what has no room: %s", gc_last_message());
+    has(gc_last_message(), "KiB of it are off the heap", "and what has");
     end();
 }
 
@@ -227,6 +229,8 @@ static void lists_beside_garbage(void) {
     for (size_t i = 0; i < MIB / sizeof(node); i++) new_node(i);
     gc_heap_external_add(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
     is(gc_finalizer_register(gc, n, &counting), GC_ERROR_HEAP_FULL, "to register a finalizer does not collect");
+    has(gc_last_message(), "room for more finalizers", "that says what has no room: %s", gc_last_message());
+    has(gc_last_message(), "KiB of it are off the heap", "and what has");
     ok(gc_new(gc, &ended_type) != NULL, "to allocate an object that has one does");
     is(gc_finalizer_register(gc, n, &counting), GC_OK, "so that there is room");
     end();
@@ -257,8 +261,11 @@ static void external(void) {
     full();
     size_t added = 0, most = 0, step = 100000;
     for (; gc_external_add(gc, n, (ptrdiff_t)step) == GC_OK; added += step) most = gc__max(most, held());
+    has(gc_last_message(), "KiB of it are off the heap", "the limit is met, and by what is said: %s", gc_last_message());
     ok(added > LIMIT * MIB / 10 * 8, "%zu KiB are added beside free regions", added >> 10);
     ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
+    is(gc_heap_set_bytes_max(heap, LIMIT * MIB / 2), GC_ERROR_HEAP_FULL, "the limit cannot be half of that");
+    has(gc_last_message(), "KiB of it are off the heap", "and by what is said, too");
     end();
 }
 
@@ -360,6 +367,8 @@ static void gives_up(void) {
     is(gc_heap_set_collecting_percent_max(heap, 30), GC_OK, "the option can be set later");
     replace(keep, 20000, &fails);
     ok(fails, "and then it does");
+    is(gc_heap_set_collecting_percent_max(heap, 101), GC_ERROR_OPTION, "more than 100 %% are none");
+    has(gc_last_message(), "collecting_percent_max is 101: it must be", "and that is said");
     is(gc_heap_set_collecting_percent_max(heap, 0), GC_OK, "and can be taken back");
     replace(keep, 1500, &fails);
     ok(!fails, "and then it does not");
