@@ -7,7 +7,7 @@
 #include "heap.h"
 
 #define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
-#define GC__HOLE_BYTES_LISTED ((size_t)48) /* or until they are filled, if so many are left that they are listed */
+#define GC__HOLE_BYTES_LISTED ((size_t)32) /* or until they are filled, if so many are left that they are listed */
 #define GC__CHAINED_BYTES ((size_t)256)    /* holes up to that are chained */
 #define GC__CHAIN_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
 #define GC__CHAIN_ROOM 3                   /* while there is this part of what lives beyond it */
