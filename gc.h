@@ -3635,9 +3635,9 @@ GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
     return bytes;
 }
 
-GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
+/* On failure nothing has changed. */
+GC__FN bool gc__words_remap(gc__words *list, size_t bytes) {
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    if (bytes <= old_bytes) return true;
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
     list->words = (uintptr_t *)words;
@@ -3645,15 +3645,15 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     return true;
 }
 
+GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
+    return bytes <= list->capacity * sizeof(uintptr_t) || gc__words_remap(list, bytes);
+}
+
 /* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
 GC__FN void gc__words_trim(gc__words *list, size_t count) {
     const gc__words none = {NULL, 0, 0};
-    size_t bytes = gc__words_room(&none, count, true), old_bytes = list->capacity * sizeof(uintptr_t);
-    if (!list->capacity || old_bytes / 2 < bytes) return;
-    void *words = gc__os_remap(list->words, old_bytes, bytes);
-    if (!words) return;
-    list->words = (uintptr_t *)words;
-    list->capacity = bytes / sizeof(uintptr_t);
+    size_t bytes = gc__words_room(&none, count, true);
+    if (list->capacity * sizeof(uintptr_t) / 2 >= bytes) gc__words_remap(list, bytes);
 }
 
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
@@ -3828,6 +3828,8 @@ enum {
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 #define GC__VERDICT_BESIDE 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__cycle_marks */
+/* The entry of an old region in the last collection of a cycle, which is condemned with what is marked in it. */
+#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_BESIDE)
 #define GC__VERDICT_PACKED (GC__VERDICT_BESIDE | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
@@ -4448,7 +4450,7 @@ GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
 /* The mark bits of regions that are beside mean nothing, nor do those of old regions in the last collection of a cycle. */
 GC__FN bool gc__mark_means_nothing(uintptr_t address) {
-    bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == (GC__MARK | GC__VERDICT_BESIDE);
+    bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED;
     return condemned || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) == GC__BESIDE;
 }
 
@@ -4552,6 +4554,12 @@ GC__OUT_OF_LINE void gc__region_settle_now(gc__region *region) {
 /* Before mark bits of a region of generation 2 are looked at, but in the last collection of a cycle. */
 GC__FN void gc__region_settle(gc__region *region) {
     if (GC__UNLIKELY(gc__is_beside(region))) gc__region_settle_now(region);
+}
+
+/* The same when nobody needs to know any more what was reprieved. */
+GC__FN void gc__region_settle_whole(gc__region *region) {
+    gc__region_settle(region);
+    gc__reprieves_clear(region);
 }
 
 GC__FN void gc__marks_clear(const gc__region *region) {
@@ -6509,8 +6517,7 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
 /* Settles some of the regions that need it. Which finalizers are due has been found out. False: none does. */
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
-        gc__region_settle(heap->old_unsettled);
-        gc__reprieves_clear(heap->old_unsettled);
+        gc__region_settle_whole(heap->old_unsettled);
         __atomic_store_n(&heap->old_unsettled, heap->old_unsettled->next, __ATOMIC_RELAXED);
     }
     return heap->old_unsettled != NULL;
@@ -7707,9 +7714,6 @@ GC__FN int gc__condemned_first(const gc_heap *heap) {
 
 #define GC__WALK_AHEAD ((size_t)8) /* regions */
 #define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
-
-/* The entry of an old region in the last collection of a cycle, which is condemned with what is marked in it. */
-#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_BESIDE)
 
 /* A walk through the regions of generation 2 that have an entry in the verdict table, against the order of addresses: then their
    memory comes in time, and a list that is made of them is in that order. In the order in which they were taken each is waited
@@ -10829,12 +10833,16 @@ GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
 }
 
 #if !GC_HAS_MODEL
-/* The bytes were found alive; those of what is reprieved count by that already. The marker's lock is held. */
-GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
+/* The bytes were found alive. The marker's lock is held. */
+GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    if (GC__UNLIKELY(gc__is_reprieved(object))) return;
     gc__region_of(object)->cycle_bytes += bytes;
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+}
+
+/* The same of a marked object; what is reprieved was counted by that already. */
+GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
+    if (!GC__UNLIKELY(gc__is_reprieved(object))) gc__marker_add(heap, object);
 }
 
 /* The object's bit has reached the cache. */
@@ -11175,10 +11183,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->leaving_begin = NULL;
     marker->no_reprieves = marker->reprieves = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unsettled; region; region = region->next) {
-        gc__region_settle(region);
-        gc__reprieves_clear(region);
-    }
+    for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle_whole(region);
     heap->old_unsettled = NULL;
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!gc__is_beside(region) && !region->unscanned && !region->reprieves,
@@ -11381,25 +11386,28 @@ GC__FN bool gc__reprieve_trace(gc_heap *heap, uintptr_t object) {
     return true;
 }
 
+/* The object, or a part of it, was scanned. */
+GC__FN void gc__reprieve_hold(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+    marker->holds = false;
+}
+
 GC__FN void gc__reprieve_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__marker *marker = heap->marker;
-    marker->holds = false;
     if (!type->trace || gc__reprieve_trace(heap, object)) {
         gc__slots_of_mask(object, type->refs, false, gc__reprieve_slot, heap);
         gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__reprieve_slot, heap);
         if (gc__type_has_slots_in_elements(type)) gc__reprieve_elements(heap, object, 0);
     } else {
-        marker->holds = true;
+        heap->marker->holds = true;
     }
-    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+    gc__reprieve_hold(heap, object);
 }
 
 /* Counts the object, which is scanned unless it was marked since. */
 GC__FN void gc__reprieve_look(gc_heap *heap, uintptr_t object) {
-    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    gc__region_of(object)->cycle_bytes += bytes;
-    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+    gc__marker_add(heap, object);
     if (!gc__bit_get(gc__cycle_marks, object)) gc__reprieve_scan(heap, object);
 }
 
@@ -11413,10 +11421,9 @@ GC__FN bool gc__reprieves_work(gc_heap *heap, size_t steps) {
             gc__reprieve_look(heap, object);
             continue;
         }
-        marker->holds = false;
         object -= GC__CONTINUED;
         gc__reprieve_elements(heap, object, grey->words[--grey->count]);
-        if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+        gc__reprieve_hold(heap, object);
     }
     return grey->count != 0;
 }
@@ -11436,11 +11443,8 @@ GC__FN void gc__reprieves_drop(gc_heap *heap) {
 
 /* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
 GC__FN void gc__reprieves_end(const gc_heap *heap) {
-    for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        if (!region->reprieves) continue;
-        gc__region_settle(region);
-        gc__reprieves_clear(region);
-    }
+    for (gc__region *region = heap->regions[2]; region; region = region->next)
+        if (region->reprieves) gc__region_settle_whole(region);
 }
 
 /* In the last collection of a cycle: from now on what is reprieved counts as reached, and the trace goes on with what the marker
@@ -15293,9 +15297,8 @@ GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
 }
 
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
-    const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
-                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
+                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
                    gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
@@ -15408,13 +15411,13 @@ GC__FN bool gc__stock_up(gc_heap *heap) {
 #define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
 #define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
-#define GC__MARKING_SOON 16                /* a cycle may begin once the heap has grown by such a part of what it may */
+#define GC__MARKING_LITTLE 4096             /* objects that the last collection traces without others */
+#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
    until the next one has ended. */
 #define GC__STOCK_TURNS 256
-#define GC__MARKING_LITTLE 4096 /* objects */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
@@ -15622,10 +15625,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
-    for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        gc__region_settle(region);
-        gc__reprieves_clear(region);
-    }
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_settle_whole(region);
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
@@ -17948,14 +17948,14 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->kept, &all->reprieved, &all->young,
-                          &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    gc__words *lists[GC__FINALIZER_LISTS];
+    gc__finalizers_lists(all, lists);
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;
         if (record != &all->first) free(record);
     }
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++) gc__words_free(lists[i]);
 }
 /* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
    between two steps of their threads. In the child these do not exist, and are forgotten.

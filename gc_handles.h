@@ -1025,16 +1025,26 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
     list->words[list->count++] = finalizer;
 }
 
+/* All that take memory: first those that have room for all pairs. */
+enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
+GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
+    gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
+    gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
+                                            &all->unmarked, &all->kept, &all->reprieved, &all->young};
+    memcpy(lists, each, sizeof each);
+}
+
 /* What the lists' memory is to be for all pairs that are promised, and one more: sums[0] what it is now, sums[1] what it is to
    be, as they count. If `does`, makes it so. */
 GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    gc__words *lists[GC__FINALIZER_LISTS];
+    gc__finalizers_lists(all, lists);
     /* Those of due ones include pairs that were taken from the front: to compact at each registration would be slow. */
     size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
     bool ok = true;
     sums[0] = sums[1] = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < GC__FINALIZER_PAIRS; i++) {
         size_t bytes = gc__words_room(lists[i], counts[i], close);
         sums[0] += gc__words_bytes(lists[i]);
         sums[1] += gc__words_charged(bytes);
@@ -1065,22 +1075,23 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
 /* After a collection near the limit: gives back what the lists need no more. World stopped. */
 GC__FN void gc__finalizers_trim(gc__finalizers *all) {
     gc__lock_take(&all->lock);
+    gc__due_compact(all, GC__NORMAL);
+    gc__due_compact(all, GC__CRITICAL);
     size_t words = all->registered.count + 2 * all->promised, live = words - all->empty;
-    gc__words_trim(&all->registered, words);
-    gc__words_trim(&all->moving, live);
-    for (uintptr_t queue = GC__NORMAL; queue <= GC__CRITICAL; queue++) {
-        gc__due_compact(all, queue);
-        gc__words_trim(&all->due[queue].pairs, live + all->due[queue].pairs.count);
-    }
-    gc__words_trim(&all->unmarked, all->unmarked.count);
-    gc__words_trim(&all->young, all->young.count);
+    gc__words *lists[GC__FINALIZER_LISTS];
+    gc__finalizers_lists(all, lists);
+    size_t counts[GC__FINALIZER_PAIRS] = {words, live, live + lists[2]->count, live + lists[3]->count};
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++)
+        gc__words_trim(lists[i], i < GC__FINALIZER_PAIRS ? counts[i] : lists[i]->count);
     gc__lock_release(&all->lock);
 }
 
-GC__FN size_t gc__finalizers_bytes(const gc__finalizers *all) {
-    return gc__words_bytes(&all->registered) + gc__words_bytes(&all->moving) + gc__words_bytes(&all->unmarked) +
-           gc__words_bytes(&all->kept) + gc__words_bytes(&all->reprieved) + gc__words_bytes(&all->young) +
-           gc__words_bytes(&all->due[GC__NORMAL].pairs) + gc__words_bytes(&all->due[GC__CRITICAL].pairs);
+GC__FN size_t gc__finalizers_bytes(gc__finalizers *all) {
+    gc__words *lists[GC__FINALIZER_LISTS];
+    size_t bytes = 0;
+    gc__finalizers_lists(all, lists);
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++) bytes += gc__words_bytes(lists[i]);
+    return bytes;
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
@@ -1286,15 +1297,12 @@ GC__FN void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visito
 }
 
 GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
-    gc__lock_take(&heap->finalizers->lock);
-    for (int i = 0; i < 2; i++) {
-        const gc__due *due = &heap->finalizers->due[i];
-        gc__due_visit(due, 0, due->pairs.count, visitor);
-    }
-    const gc__finalizers *all = heap->finalizers;
+    gc__finalizers *all = heap->finalizers;
+    gc__lock_take(&all->lock);
+    for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
     for (size_t i = 0; all->deciding && i < all->reprieved.count; i++)
         gc_visit(visitor, &all->registered.words[all->reprieved.words[i]], 1, 0);
-    gc__lock_release(&heap->finalizers->lock);
+    gc__lock_release(&all->lock);
 }
 
 /* Whether the object of a queued pair may be moved, or freed if it is not visited, by a collection beside whose mutators

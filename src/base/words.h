@@ -25,9 +25,9 @@ GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
     return bytes;
 }
 
-GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
+/* On failure nothing has changed. */
+GC__FN bool gc__words_remap(gc__words *list, size_t bytes) {
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
-    if (bytes <= old_bytes) return true;
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
     if (!words) return false;
     list->words = (uintptr_t *)words;
@@ -35,15 +35,15 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     return true;
 }
 
+GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
+    return bytes <= list->capacity * sizeof(uintptr_t) || gc__words_remap(list, bytes);
+}
+
 /* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
 GC__FN void gc__words_trim(gc__words *list, size_t count) {
     const gc__words none = {NULL, 0, 0};
-    size_t bytes = gc__words_room(&none, count, true), old_bytes = list->capacity * sizeof(uintptr_t);
-    if (!list->capacity || old_bytes / 2 < bytes) return;
-    void *words = gc__os_remap(list->words, old_bytes, bytes);
-    if (!words) return;
-    list->words = (uintptr_t *)words;
-    list->capacity = bytes / sizeof(uintptr_t);
+    size_t bytes = gc__words_room(&none, count, true);
+    if (list->capacity * sizeof(uintptr_t) / 2 >= bytes) gc__words_remap(list, bytes);
 }
 
 GC__FN bool gc__words_reserve(gc__words *list, size_t count) {

@@ -41,12 +41,16 @@ GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
 }
 
 #if !GC_HAS_MODEL
-/* The bytes were found alive; those of what is reprieved count by that already. The marker's lock is held. */
-GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
+/* The bytes were found alive. The marker's lock is held. */
+GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    if (GC__UNLIKELY(gc__is_reprieved(object))) return;
     gc__region_of(object)->cycle_bytes += bytes;
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+}
+
+/* The same of a marked object; what is reprieved was counted by that already. */
+GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
+    if (!GC__UNLIKELY(gc__is_reprieved(object))) gc__marker_add(heap, object);
 }
 
 /* The object's bit has reached the cache. */
@@ -387,10 +391,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->leaving_begin = NULL;
     marker->no_reprieves = marker->reprieves = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unsettled; region; region = region->next) {
-        gc__region_settle(region);
-        gc__reprieves_clear(region);
-    }
+    for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle_whole(region);
     heap->old_unsettled = NULL;
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!gc__is_beside(region) && !region->unscanned && !region->reprieves,

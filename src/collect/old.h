@@ -9,9 +9,6 @@
 #define GC__WALK_AHEAD ((size_t)8) /* regions */
 #define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
 
-/* The entry of an old region in the last collection of a cycle, which is condemned with what is marked in it. */
-#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_BESIDE)
-
 /* A walk through the regions of generation 2 that have an entry in the verdict table, against the order of addresses: then their
    memory comes in time, and a list that is made of them is in that order. In the order in which they were taken each is waited
    for, 30 ns. A heap that has few of the process's regions goes by a list of those that it looks for. */

@@ -57,25 +57,28 @@ GC__FN bool gc__reprieve_trace(gc_heap *heap, uintptr_t object) {
     return true;
 }
 
+/* The object, or a part of it, was scanned. */
+GC__FN void gc__reprieve_hold(gc_heap *heap, uintptr_t object) {
+    gc__marker *marker = heap->marker;
+    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+    marker->holds = false;
+}
+
 GC__FN void gc__reprieve_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__marker *marker = heap->marker;
-    marker->holds = false;
     if (!type->trace || gc__reprieve_trace(heap, object)) {
         gc__slots_of_mask(object, type->refs, false, gc__reprieve_slot, heap);
         gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__reprieve_slot, heap);
         if (gc__type_has_slots_in_elements(type)) gc__reprieve_elements(heap, object, 0);
     } else {
-        marker->holds = true;
+        heap->marker->holds = true;
     }
-    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+    gc__reprieve_hold(heap, object);
 }
 
 /* Counts the object, which is scanned unless it was marked since. */
 GC__FN void gc__reprieve_look(gc_heap *heap, uintptr_t object) {
-    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    gc__region_of(object)->cycle_bytes += bytes;
-    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+    gc__marker_add(heap, object);
     if (!gc__bit_get(gc__cycle_marks, object)) gc__reprieve_scan(heap, object);
 }
 
@@ -89,10 +92,9 @@ GC__FN bool gc__reprieves_work(gc_heap *heap, size_t steps) {
             gc__reprieve_look(heap, object);
             continue;
         }
-        marker->holds = false;
         object -= GC__CONTINUED;
         gc__reprieve_elements(heap, object, grey->words[--grey->count]);
-        if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+        gc__reprieve_hold(heap, object);
     }
     return grey->count != 0;
 }
@@ -112,11 +114,8 @@ GC__FN void gc__reprieves_drop(gc_heap *heap) {
 
 /* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
 GC__FN void gc__reprieves_end(const gc_heap *heap) {
-    for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        if (!region->reprieves) continue;
-        gc__region_settle(region);
-        gc__reprieves_clear(region);
-    }
+    for (gc__region *region = heap->regions[2]; region; region = region->next)
+        if (region->reprieves) gc__region_settle_whole(region);
 }
 
 /* In the last collection of a cycle: from now on what is reprieved counts as reached, and the trace goes on with what the marker

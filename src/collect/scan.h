@@ -6,7 +6,6 @@
 #include "copy.h"
 #include "shade.h"
 #include "leaving.h"
-#include "old.h"
 
 /* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {

@@ -7,7 +7,7 @@ GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
 /* The mark bits of regions that are beside mean nothing, nor do those of old regions in the last collection of a cycle. */
 GC__FN bool gc__mark_means_nothing(uintptr_t address) {
-    bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == (GC__MARK | GC__VERDICT_BESIDE);
+    bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED;
     return condemned || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) == GC__BESIDE;
 }
 
@@ -111,6 +111,12 @@ GC__OUT_OF_LINE void gc__region_settle_now(gc__region *region) {
 /* Before mark bits of a region of generation 2 are looked at, but in the last collection of a cycle. */
 GC__FN void gc__region_settle(gc__region *region) {
     if (GC__UNLIKELY(gc__is_beside(region))) gc__region_settle_now(region);
+}
+
+/* The same when nobody needs to know any more what was reprieved. */
+GC__FN void gc__region_settle_whole(gc__region *region) {
+    gc__region_settle(region);
+    gc__reprieves_clear(region);
 }
 
 GC__FN void gc__marks_clear(const gc__region *region) {

@@ -236,8 +236,7 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
 /* Settles some of the regions that need it. Which finalizers are due has been found out. False: none does. */
 GC__FN bool gc__holes_settle_next(gc_heap *heap) {
     for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
-        gc__region_settle(heap->old_unsettled);
-        gc__reprieves_clear(heap->old_unsettled);
+        gc__region_settle_whole(heap->old_unsettled);
         __atomic_store_n(&heap->old_unsettled, heap->old_unsettled->next, __ATOMIC_RELAXED);
     }
     return heap->old_unsettled != NULL;

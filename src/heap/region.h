@@ -22,6 +22,8 @@ enum {
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 #define GC__VERDICT_BESIDE 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__cycle_marks */
+/* The entry of an old region in the last collection of a cycle, which is condemned with what is marked in it. */
+#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_BESIDE)
 #define GC__VERDICT_PACKED (GC__VERDICT_BESIDE | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they

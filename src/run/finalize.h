@@ -304,12 +304,12 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__FN void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[] = {&all->registered, &all->moving, &all->unmarked, &all->kept, &all->reprieved, &all->young,
-                          &all->due[GC__NORMAL].pairs, &all->due[GC__CRITICAL].pairs};
+    gc__words *lists[GC__FINALIZER_LISTS];
+    gc__finalizers_lists(all, lists);
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;
         if (record != &all->first) free(record);
     }
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++) gc__words_free(lists[i]);
 }

@@ -47,9 +47,8 @@ GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
 }
 
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
-    const gc__finalizers *finalizers = heap->finalizers;
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
-                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(finalizers) +
+                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
                    gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }

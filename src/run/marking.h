@@ -15,13 +15,13 @@
 #define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
 #define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
-#define GC__MARKING_SOON 16                /* a cycle may begin once the heap has grown by such a part of what it may */
+#define GC__MARKING_LITTLE 4096             /* objects that the last collection traces without others */
+#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
 #define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
    until the next one has ended. */
 #define GC__STOCK_TURNS 256
-#define GC__MARKING_LITTLE 4096 /* objects */
 #define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
@@ -229,10 +229,7 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
-    for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        gc__region_settle(region);
-        gc__reprieves_clear(region);
-    }
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_settle_whole(region);
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
