@@ -55,86 +55,88 @@
 #include "api/collect.h"
 
 #ifdef GC_IMPLEMENTATION
-#include "platform/platform.h"  /* the contract with the system and the CPU */
-#include "base/entry.h"         /* signal handlers that must not call gc.h */
-#include "base/outside.h"       /* what the program around a library supplies */
-#include "base/report.h"        /* failures as sentences */
-#include "base/words.h"         /* growing arrays outside the heap */
-#include "base/text.h"          /* text in pieces */
-#include "base/map.h"           /* maps from objects to words */
-#include "heap/region.h"        /* regions, rank and verdict tables */
-#include "heap/supply.h"        /* memory of the system or the host */
-#include "heap/side.h"          /* memory for the tables beside the arena */
-#include "heap/barrier_state.h" /* what barriers read, and informing compiled code of changes */
-#include "heap/rank.h"          /* ranks and verdicts of regions */
-#include "heap/bits.h"          /* mark bits */
-#include "heap/cards.h"         /* the card table */
-#include "heap/object.h"        /* sizes, forwarding, fillers: the object-model seam */
-#include "heap/slots.h"         /* the slots of an object */
-#include "heap/arena.h"         /* address space for all heaps */
-#include "heap/huge.h"          /* huge pages for regions */
-#include "heap/heap.h"          /* one heap and its regions */
-#include "heap/profiler.h"      /* what a profile is told */
-#include "heap/index.h"         /* the object that covers an address */
-#include "heap/holes.h"         /* free runs inside regions */
-#include "heap/window.h"        /* where threads and the collector allocate */
-#include "threads/mode.h"       /* cooperative and preemptive */
-#include "threads/lock.h"       /* the heap's lock */
-#include "threads/stop.h"       /* stopping threads */
-#include "threads/frames.h"     /* frames of GC_ROOTS */
-#include "threads/stack.h"      /* stacks, fibers */
-#include "collect/collector.h"  /* what a collection knows */
-#include "collect/old.h"        /* all old regions at once */
-#include "collect/values.h"     /* stacks of values */
-#include "collect/roots.h"      /* gathering roots */
-#include "collect/suspects.h"   /* what conservative words found */
-#include "collect/worker.h"     /* mark stack, FIFO */
-#include "collect/crew.h"       /* several workers */
-#include "collect/remember.h"   /* slots that are remembered instead of cards */
-#include "collect/shade.h"      /* what the marking beside mutators is told */
-#include "collect/pack.h"       /* regions that are copied before the trace */
-#include "collect/claim.h"      /* marks and forwarding words */
-#include "collect/copy.h"       /* copying survivors */
-#include "collect/scan.h"       /* the trace's loop */
-#include "collect/trace.h"      /* tracing from roots */
-#include "collect/cards.h"      /* tracing from dirty cards */
-#include "collect/marker.h"     /* marking beside mutators */
-#include "collect/reprieve.h"   /* what lives on for finalizers only */
-#include "collect/parallel.h"   /* the trace by several workers */
-#include "collect/plan.h"       /* which region is moved, marked, ignored */
-#include "collect/external.h"   /* off-heap memory of objects */
-#include "collect/sweep.h"      /* what becomes of condemned regions */
-#include "collect/pace.h"       /* when to collect what */
+#include "platform/platform.h"      /* the contract with the system and the CPU */
+#include "base/entry.h"             /* signal handlers that must not call gc.h */
+#include "base/outside.h"           /* what the program around a library supplies */
+#include "base/report.h"            /* failures as sentences */
+#include "base/words.h"             /* growing arrays outside the heap */
+#include "base/text.h"              /* text in pieces */
+#include "base/map.h"               /* maps from objects to words */
+#include "space/region.h"           /* regions, rank and verdict tables */
+#include "space/supply.h"           /* memory of the system or the host */
+#include "space/side.h"             /* memory for the tables beside the arena */
+#include "space/barrier_state.h"    /* what barriers read, and informing compiled code of changes */
+#include "space/rank.h"             /* ranks and verdicts of regions */
+#include "space/mark_bits.h"        /* mark bits */
+#include "space/cards.h"            /* the card table */
+#include "space/object.h"           /* sizes, forwarding, fillers: the object-model seam */
+#include "space/slots.h"            /* the slots of an object */
+#include "space/arena.h"            /* address space for all heaps */
+#include "space/huge.h"             /* huge pages for regions */
+#include "space/heap.h"             /* one heap and its regions */
+#include "space/profiler.h"         /* what a profile is told */
+#include "space/index.h"            /* the object that covers an address */
+#include "space/holes.h"            /* free runs inside regions */
+#include "space/window.h"           /* where threads and the collector allocate */
+#include "threads/mode.h"           /* cooperative and preemptive */
+#include "threads/lock.h"           /* the heap's lock */
+#include "threads/stop.h"           /* stopping threads */
+#include "threads/frames.h"         /* frames of GC_ROOTS */
+#include "threads/stack.h"          /* stacks, fibers */
+#include "trace/collector.h"        /* what a collection knows */
+#include "trace/old_regions.h"      /* all old regions at once */
+#include "trace/value_stacks.h"     /* stacks of values */
+#include "trace/roots.h"            /* gathering roots */
+#include "trace/ambiguous.h"        /* what conservative words found */
+#include "trace/worker.h"           /* mark stack, FIFO */
+#include "trace/workers.h"          /* several workers */
+#include "trace/remembered.h"       /* slots that are remembered instead of cards */
+#include "trace/shade.h"            /* what the marking beside mutators is told */
+#include "trace/slide.h"            /* regions that are copied before the trace */
+#include "trace/claim.h"            /* marks and forwarding words */
+#include "trace/copy.h"             /* copying survivors */
+#include "trace/candidates.h"
+#include "trace/scan.h"             /* the trace's loop */
+#include "trace/trace.h"            /* tracing from roots */
+#include "trace/cards.h"            /* tracing from dirty cards */
+#include "trace/parallel.h"         /* the trace by several workers */
+#include "cycle/marker.h"           /* marking beside mutators */
+#include "cycle/finalizer_marks.h"  /* what lives on for finalizers only */
+#include "policy/plan.h"            /* which region is moved, marked, ignored */
+#include "policy/external.h"        /* off-heap memory of objects */
+#include "policy/pace.h"            /* when to collect what */
 #endif
 
 #include "gc_handles.h"
 
 #ifdef GC_IMPLEMENTATION
-#include "diag/check.h"     /* structures check themselves */
-#include "diag/places.h"    /* where collections were */
-#include "diag/verify.h"    /* walks everything, checks every reference */
-#include "diag/checkmark.h" /* a second mark, to check the trace */
-#include "diag/shadow.h"    /* finds stores without the barrier */
-#include "diag/stress.h"    /* what to say at a fault */
-#include "diag/pauses.h"    /* what a pause was spent on */
-#include "diag/stats.h"     /* statistics */
-#include "diag/reasons.h"   /* why a pause was long, in words */
-#include "diag/memory.h"    /* where memory goes */
-#include "diag/walk.h"      /* walks and questions */
-#include "diag/dac_table.h" /* what readers in other processes are told */
-#include "run/store.h"      /* stores of ranges, written pages */
-#include "run/limit.h"      /* the limit, and what a heap takes beside its regions */
-#include "run/remembering.h"     /* when slots are remembered instead of cards */
-#include "run/stock.h"      /* free regions whose memory is there before it is needed */
-#include "run/marking.h"    /* when marking beside mutators begins and ends */
-#include "run/cycle.h"      /* one collection from start to end */
-#include "run/ask.h"        /* what the host is asked when memory is short */
-#include "run/struggle.h"   /* when a nearly full heap gives up */
-#include "run/allocate.h"   /* allocation's slow paths */
-#include "run/adjust.h"     /* limits that are changed */
-#include "run/attach.h"     /* mutators */
-#include "run/finalize.h"   /* running finalizers */
-#include "run/fork.h"       /* processes that fork */
-#include "run/announce.h"   /* what a process says of its collector */
-#include "run/create.h"     /* creating heaps */
+#include "diag/check.h"             /* structures check themselves */
+#include "diag/places.h"            /* where collections were */
+#include "diag/verify.h"            /* walks everything, checks every reference */
+#include "diag/checkmark.h"         /* a second mark, to check the trace */
+#include "diag/shadow.h"            /* finds stores without the barrier */
+#include "diag/stress.h"            /* what to say at a fault */
+#include "diag/pauses.h"            /* what a pause was spent on */
+#include "diag/stats.h"             /* statistics */
+#include "diag/reasons.h"           /* why a pause was long, in words */
+#include "diag/memory.h"            /* where memory goes */
+#include "diag/walk.h"              /* walks and questions */
+#include "diag/dac_table.h"         /* what readers in other processes are told */
+#include "collection/store.h"       /* stores of ranges, written pages */
+#include "collection/limit.h"       /* the limit, and what a heap takes beside its regions */
+#include "collection/prefault.h"    /* free regions whose memory is there before it is needed */
+#include "collection/sweep.h"       /* what becomes of condemned regions */
+#include "collection/worker_threads.h"
+#include "collection/concurrent.h"  /* when marking beside mutators begins and ends */
+#include "collection/remembering.h" /* when slots are remembered instead of cards */
+#include "collection/collection.h"  /* one collection from start to end */
+#include "mutator/out_of_memory.h"  /* what the host is asked when memory is short */
+#include "mutator/overhead.h"       /* when a nearly full heap gives up */
+#include "mutator/allocate.h"       /* allocation's slow paths */
+#include "mutator/adjust.h"         /* limits that are changed */
+#include "mutator/attach.h"         /* mutators */
+#include "mutator/finalize.h"       /* running finalizers */
+#include "mutator/fork.h"           /* processes that fork */
+#include "mutator/announce.h"       /* what a process says of its collector */
+#include "mutator/create.h"         /* creating heaps */
 #endif

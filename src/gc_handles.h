@@ -13,13 +13,13 @@
 #include "api/safe_handle.h"
 
 #ifdef GC_IMPLEMENTATION
-#include "handles/room.h"       /* under the heap's limit */
-#include "handles/table.h"      /* handles, and which are free */
-#include "handles/finalizers.h" /* which objects have finalizers, and which are due */
-#include "handles/entries.h"    /* weak tables, and what waits for a key */
-#include "handles/safe.h"       /* the state word of safe handles */
-#include "handles/settle.h"     /* what the last collection of a marking need not look at of both */
-#include "handles/tables.h"     /* and in weak tables */
-#include "handles/weak.h"       /* what a collection does with both */
+#include "weak/handle_room.h"       /* under the heap's limit */
+#include "weak/handle_table.h"      /* handles, and which are free */
+#include "weak/finalizers.h" /* which objects have finalizers, and which are due */
+#include "weak/entries.h"    /* weak tables, and what waits for a key */
+#include "weak/safe.h"       /* the state word of safe handles */
+#include "weak/preclean.h"     /* what the last collection of a marking need not look at of both */
+#include "weak/weak_tables.h"     /* and in weak tables */
+#include "weak/weak.h"       /* what a collection does with both */
 #endif
 #endif

@@ -8,7 +8,7 @@
 use strict;
 use warnings;
 
-my @rooms = qw(barrier api platform base heap threads stacks collect handles diag run stackmap profile standalone dac);
+my @rooms = qw(barrier api platform base space threads stacks trace cycle policy weak diag collection mutator stackmap profile standalone dac);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my $broken = 0;
 sub report { print "@_\n"; $broken = 1 }
@@ -35,9 +35,9 @@ read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_profile.h', 'src/gc_s
 
 # The words of a part, without comments and strings; those of its macros, too.
 my %looks_into = (
-    '\bheap->' => 'heap/heap.h', '\bregion->' => 'heap/region.h', '\b(?:thread|self)->' => 'api/thread.h', '\boptions->' => 'api/heap.h',
-    '\bheap->threads->' => 'threads/mode.h', '\bheap->(?:cycle|pace|collector)->' => 'collect/collector.h', '\bworker->' => 'collect/worker.h',
-    '\bheap->handles->' => 'handles/table.h', '\bheap->finalizers->' => 'handles/finalizers.h', '\bheap->stress->' => 'diag/places.h', '\bheap->pauses->' => 'diag/pauses.h', '\bheap->remembered->' => 'collect/remember.h',
+    '\bheap->' => 'space/heap.h', '\bregion->' => 'space/region.h', '\b(?:thread|self)->' => 'api/thread.h', '\boptions->' => 'api/heap.h',
+    '\bheap->threads->' => 'threads/mode.h', '\bheap->(?:cycle|pace|collector)->' => 'trace/collector.h', '\bworker->' => 'trace/worker.h',
+    '\bheap->handles->' => 'weak/handle_table.h', '\bheap->finalizers->' => 'weak/finalizers.h', '\bheap->stress->' => 'diag/places.h', '\bheap->pauses->' => 'diag/pauses.h', '\bheap->remembered->' => 'trace/remembered.h',
     '\bgc_finalizer \*\)' => 'api/finalizer.h');
 my (%words, %looks);
 for my $path (@parts) {

@@ -28,7 +28,7 @@ typedef enum gc_reason {
     X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
     X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
     X(GC_PHASE_REMARK, "remark")         /* what marking beside mutators had left */   \
-    X(GC_PHASE_SUSPECTS, "suspects")     /* traces from conservative words */          \
+    X(GC_PHASE_AMBIGUOUS, "suspects")     /* traces from conservative words */          \
     X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
     X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
     X(GC_PHASE_SWEEP, "sweep")           /* frees regions */                           \
@@ -83,7 +83,7 @@ struct gc__handle;
 /* Implemented by the host: address space and memory for objects and the tables beside them, instead of mmap and its kin.
    Sizes and addresses are multiples of the page size. A refusal is handled as that of the system: a smaller arena, another
    collection, GC_ERROR_RESERVE or GC_ERROR_MEMORY. They are called under a lock of gc.h, by any thread, and must call nothing
-   of it. Small records and lists (gc_stats.beside_bytes) are still malloc's and the system's. */
+   of it. Small records and lists (gc_stats.metadata_bytes) are still malloc's and the system's. */
 typedef struct gc_memory {
     /* Reserves address space that starts at a multiple of `alignment`, a power of two: GC_REGION_BYTES, or 2 MiB for tables.
        If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First
@@ -204,8 +204,8 @@ typedef struct gc_options {
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
        that follows from the number; 0: off. */
     unsigned test_collectors;
-    bool test_keeping;          /* for tests: every other nursery may be kept as it is */
-    bool test_leaving;          /* for tests: any region may be evacuated at the end of a concurrent marking */
+    bool test_wholesale;          /* for tests: every other nursery may be kept as it is */
+    bool test_candidates;          /* for tests: any region may be evacuated at the end of a concurrent marking */
     unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
 } gc_options;
 
@@ -260,7 +260,7 @@ typedef struct gc_stats {
     size_t large_bytes;         /* in large objects */
     size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
-    size_t beside_bytes;        /* handles, lists of finalizers, the collector's lists */
+    size_t metadata_bytes;        /* handles, lists of finalizers, the collector's lists */
     size_t heap_bytes_max;      /* the limit in force; 0: none */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* those that hold objects */

@@ -34,7 +34,7 @@ typedef struct gc_pause {
     size_t moved_bytes;      /* the part of that which was copied */
     size_t regions;          /* condemned */
     size_t trace_calls;      /* of trace functions */
-    size_t suspects;         /* objects that only conservative words have found */
+    size_t ambiguous;         /* objects that only conservative words have found */
     size_t finalizers;       /* that have become due */
     size_t finalizers_left;  /* of objects that are most likely dead, which are looked at after the pause */
     size_t left_objects;     /* that the marker, or this collection, had found and nobody scanned when the marking ended */

@@ -47,7 +47,7 @@
 #define GC__ASM_FILTER_SUM /* a = age[slot] + youth[ref] */ \
     GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM_AGE("a", "a") \
     GC__ASM_BOTH("add -" GC__ASM_RANKS "(%[age],%[b]), %b[a]", "add %b[a], byte ptr [%[age]+%[b]-" GC__ASM_RANKS "]")
-#define GC__ASM_FILTER_RANK /* GC_AGE_NOTED is the sum's sign */ \
+#define GC__ASM_FILTER_RANK /* GC_AGE_LOGGED is the sum's sign */ \
     GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 4f") GC__ASM("jns 3f") \
     GC__ASM_OP("mov", "%[note]", "%[a]") GC__ASM_BOTH("lea -128(%%rsp), %%rsp", "lea rsp, [rsp-128]") \
     GC__ASM("push %[ref]") GC__ASM("push %[slot]") GC__ASM_BOTH("call *%[a]", "call %[a]") \
@@ -102,7 +102,7 @@
 #define GC__ASM_IN_RANGE GC__ASM_IN_LOW, [high] "m"(tables->high)
 #define GC__ASM_IN_OLD , [age] "r"(tables->age)
 #define GC__ASM_IN_REGION GC__ASM_IN_OLD GC__ASM_IN_RANGE
-#define GC__ASM_IN_RANK GC__ASM_IN_OLD, [note] "m"(tables->note_store_call)
+#define GC__ASM_IN_RANK GC__ASM_IN_OLD, [note] "m"(tables->log_store_call)
 #define GC__ASM_IN_SUM GC__ASM_IN_OLD
 #define GC__ASM_IN_NOTHING
 #define GC__ASM_IN_CARD , [cards] "m"(tables->cards), [bundles] "m"(tables->bundles)

@@ -58,8 +58,8 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
 
 /* What RANK does before *slot = ref where stores are noted. Whether that was all. */
 GC__BARRIER_INLINE int gc__barrier_before_c(const gc_barrier_tables *tables, uintptr_t slot, uintptr_t ref) {
-    if (!(gc__barrier_age(tables, slot) & GC_AGE_NOTED)) return 0;
-    tables->note_store((const void *)slot, (const void *)ref);
+    if (!(gc__barrier_age(tables, slot) & GC_AGE_LOGGED)) return 0;
+    tables->log_store((const void *)slot, (const void *)ref);
     return 1;
 }
 
@@ -72,8 +72,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
     if (parts.filter == GC__FILTER_RANK) {
         unsigned ranks = gc_barrier_ranks(tables, (void *)slot, (void *)ref);
-        if (ranks > 2 && ranks & GC_AGE_NOTED)
-            tables->note_store((const void *)slot, (const void *)ref);
+        if (ranks > 2 && ranks & GC_AGE_LOGGED)
+            tables->log_store((const void *)slot, (const void *)ref);
         else if (ranks > 2)
             gc_barrier_dirty_card(tables, (void *)slot);
         return;

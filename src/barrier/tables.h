@@ -25,15 +25,15 @@ typedef struct gc_barrier_tables {
     gc_barrier_log *log;       /* object_logging */
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
-    /* What RANK calls for a slot whose age has GC_AGE_NOTED, instead of what follows; never called for other ages. The
+    /* What RANK calls for a slot whose age has GC_AGE_LOGGED, instead of what follows; never called for other ages. The
        assembly pushes ref and slot, calls the second one, which keeps every register, and takes them off again. */
-    void (*note_store)(const void *slot, const void *ref);
-    void (*note_store_call)(void);
+    void (*log_store)(const void *slot, const void *ref);
+    void (*log_store_call)(void);
 } gc_barrier_tables;
 
 /* In the age of a heap's regions of generation 2 while stores there are noted one by one: since objects are being marked beside
    mutators, or slots remembered instead of cards. The bits above GC_AGE_GENERATION say which, to the collector. */
-#define GC_AGE_NOTED 0x80
+#define GC_AGE_LOGGED 0x80
 #define GC_AGE_GENERATION 0x03
 
 /* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
@@ -42,7 +42,7 @@ typedef struct gc_barrier_tables {
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_NOTED note_store is called before the store
+                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_LOGGED log_store is called before the store
                           where there is one. SUM is the same without a branch, and without that
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is

@@ -81,7 +81,7 @@ GC__FN size_t gc__map_growth(const gc__map *map) {
 #define GC__MAP_SLACK 4
 
 /* Gives memory back if the map was made for far more than it holds. */
-GC__FN void gc__map_trim(gc__map *map) {
+GC__FN void gc__map_shrink(gc__map *map) {
     size_t capacity = gc__map_capacity(map->count);
     if (!map->count)
         gc__map_free(map);

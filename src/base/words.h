@@ -40,7 +40,7 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
 }
 
 /* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
-GC__FN void gc__words_trim(gc__words *list, size_t count) {
+GC__FN void gc__words_shrink(gc__words *list, size_t count) {
     const gc__words none = {NULL, 0, 0};
     size_t bytes = gc__words_room(&none, count, true);
     if (list->capacity * sizeof(uintptr_t) / 2 >= bytes) gc__words_remap(list, bytes);

@@ -3,9 +3,9 @@
    rest. */
 #pragma once
 
-#include "../handles/table.h"
-#include "../handles/finalizers.h"
-#include "../heap/index.h"
+#include "../weak/handle_table.h"
+#include "../weak/finalizers.h"
+#include "../space/index.h"
 
 typedef struct gc__checker {
     gc_heap *heap;
@@ -28,11 +28,11 @@ GC__FN void gc__check_true(const gc__checker *checker, bool holds, const void *w
               (unsigned long long)checker->heap->collection.number, what, where);
 }
 
-GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t noted, const char *what) {
-    if (counted == noted) return;
+GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t recorded, const char *what) {
+    if (counted == recorded) return;
     gc__fatal(&checker->heap->options,
               "check (%s of collection %llu): %s: %zu were counted, %zu are noted: " GC__CHECK_REMEDY, checker->when,
-              (unsigned long long)checker->heap->collection.number, what, counted, noted);
+              (unsigned long long)checker->heap->collection.number, what, counted, recorded);
 }
 
 /* Regions. */
@@ -46,7 +46,7 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        gc__check_true(checker, (gc__tables.age[entry] & ~GC__AGE_LEAVING) == gc__age_of(checker->heap, region->generation), part,
+        gc__check_true(checker, (gc__tables.age[entry] & ~GC__AGE_CANDIDATE) == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
                        "a region's youth is not its generation's");

@@ -46,7 +46,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
-            gc__region_settle(region);
+            gc__region_flip(region);
             count += gc__marks_count(region);
         }
     return count;
@@ -88,7 +88,7 @@ GC__FN void gc__checkmark(gc_heap *heap, bool exact) {
             gc__object_visit_entries(verifier.holder, &verifier.visitor);
         }
     } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached) ||
-             gc__notes_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
+             gc__discovered_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
     if (exact && survivors != verifier.reached_count)
         gc__fatal(&heap->options,

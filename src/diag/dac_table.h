@@ -2,9 +2,9 @@
 #pragma once
 
 #include "../platform/platform.h"
-#include "../handles/table.h"
-#include "../handles/finalizers.h"
-#include "../collect/collector.h"
+#include "../weak/handle_table.h"
+#include "../weak/finalizers.h"
+#include "../trace/collector.h"
 #include "../api/dac_vars.h"
 
 /* The layout of gc_code_frame, which gc.h alone does not know; gc_stackmap.h asserts that it is the same. */

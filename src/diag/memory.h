@@ -11,7 +11,7 @@
 /* Bytes of the memory that a heap holds; the first six sum up to that. */
 typedef struct gc__memory {
     size_t live, holes, nursery, nursery_rest, large_waste, free;
-    size_t tables, beside, external, held;
+    size_t tables, metadata, external, held;
 } gc__memory;
 
 GC__COLD void gc__memory_add(gc__memory *memory, const gc__region *region) {
@@ -36,7 +36,7 @@ GC__COLD void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
         for (const gc__region *region = heap->regions[g]; region; region = region->next) gc__memory_add(memory, region);
     memory->free = gc__free_bytes(heap);
     memory->tables = gc__table_bytes(heap->held_regions, heap->large_regions);
-    memory->beside = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+    memory->metadata = __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
     memory->external = gc__external_bytes(heap);
     memory->held = gc__held_bytes(heap);
 }
@@ -79,7 +79,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_sum(heap, &m);
     size_t regions = gc__memory_map(heap, map), limit = gc__limit_told(heap);
     gc__world_resume(heap);
-    size_t all = m.held + m.tables + m.beside + m.external;
+    size_t all = m.held + m.tables + m.metadata + m.external;
     gc__memory_line(file, "live", m.live, all, "objects that the last collections left, large ones included");
     gc__memory_line(file, "holes", m.holes, all, "between them");
     gc__memory_line(file, "nursery", m.nursery, all, "allocated since the last collection");
@@ -87,7 +87,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_line(file, "large, waste", m.large_waste, all, "ends of large objects' last pages, and what is kept beyond");
     gc__memory_line(file, "free", m.free, all, "regions");
     gc__memory_line(file, "tables", m.tables, all, "mark bits, cards, regions");
-    gc__memory_line(file, "beside", m.beside, all, "handles, finalizers, the collector's lists");
+    gc__memory_line(file, "beside", m.metadata, all, "handles, finalizers, the collector's lists");
     gc__memory_line(file, "off-heap", m.external, all, "gc_external_add, gc_heap_external_add");
     gc__memory_line(file, "all", all, all, limit ? "" : "no limit");
     if (limit) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");

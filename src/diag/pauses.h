@@ -6,10 +6,10 @@
 #pragma once
 
 #include "../api/pause.h"
-#include "../heap/heap.h"
+#include "../space/heap.h"
 #include "../threads/mode.h"
 #include "../threads/lock.h"
-#include "../collect/collector.h"
+#include "../trace/collector.h"
 
 #define GC__WINDOW_PARTS 64
 
@@ -74,7 +74,7 @@ GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
 }
 
 /* Has the windows know of all pauses. */
-GC__FN void gc__pauses_settle(gc__pauses *pauses) {
+GC__FN void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
     memset(&pauses->recent, 0, sizeof pauses->recent);
@@ -88,7 +88,7 @@ GC__FN void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) 
         recent->ns += ended - began;
         return;
     }
-    gc__pauses_settle(pauses);
+    gc__pauses_close_windows(pauses);
     recent->began = began;
     recent->first_ended = recent->ended = ended;
     recent->ns = ended - began;
@@ -135,14 +135,14 @@ GC__FN void gc__pause_describe(gc_heap *heap) {
     pause->generation = collection->generation;
     pause->reason = collection->reason;
     pause->compacting = collection->compacting;
-    pause->concurrent = cycle->marking == GC__MARKING_FINISH;
+    pause->concurrent = cycle->marking == GC__MARKING_FINAL;
     pause->concurrent_begun = cycle->marking == GC__MARKING_BEGIN;
     pause->roots = cycle->roots.count + cycle->interior.count / 3;
     pause->pins = cycle->pins.count;
     pause->condemned_bytes = heap->stats.condemned_bytes;
     pause->survived_bytes = heap->stats.survived_bytes;
     pause->moved_bytes = collection->moved_bytes;
-    pause->suspects = heap->stats.conservative_objects;
+    pause->ambiguous = heap->stats.conservative_objects;
 }
 
 /* Keeps the pause among the longest ones, of which it is one. */
@@ -180,7 +180,7 @@ GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
 
 /* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
 GC__FN void gc__pauses_forget(gc__pauses *pauses) {
-    gc__pauses_settle(pauses);
+    gc__pauses_close_windows(pauses);
     pauses->count = 0;
     for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../base/map.h"
-#include "../heap/heap.h"
+#include "../space/heap.h"
 #include "../threads/mode.h"
 
 #define GC__STRESS_KEPT 512u /* so many collections' places are kept */

@@ -3,7 +3,7 @@
 
 #include "../api/pause.h"
 #include "../base/text.h"
-#include "../heap/profiler.h"
+#include "../space/profiler.h"
 #include "stats.h"
 
 #define GC__REASONS_MAX 3 /* parts of a pause that are explained */
@@ -118,8 +118,8 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     case GC_PHASE_ROOTS:
     case GC_PHASE_CARDS: gc__reason_trace(text, pause); break;
     case GC_PHASE_REMARK: gc__reason_remark(text, pause); break;
-    case GC_PHASE_SUSPECTS:
-        gc__reason_count(text, pause->suspects, "object that a conservative word alone keeps",
+    case GC_PHASE_AMBIGUOUS:
+        gc__reason_count(text, pause->ambiguous, "object that a conservative word alone keeps",
                          "objects that conservative words alone keep");
         break;
     case GC_PHASE_FINALIZERS:

@@ -1,19 +1,19 @@
 /* Statistics. */
 #pragma once
 
-#include "../heap/window.h"
+#include "../space/window.h"
 #include "../threads/stop.h"
-#include "../collect/crew.h"
-#include "../collect/pace.h"
-#include "../collect/shade.h"
+#include "../trace/workers.h"
+#include "../policy/pace.h"
+#include "../trace/shade.h"
 #include "pauses.h"
 
 GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
-        const gc__chain *chain = &gc__record(thread)->chain;
-        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + chain->bytes + chain->left_bytes;
+        const gc__local_spans *spans = &gc__record(thread)->local_spans;
+        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + spans->bytes + spans->left_bytes;
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
@@ -38,10 +38,10 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes = gc__held_bytes(heap);
     stats->committed_bytes_peak = heap->held_peak_bytes;
     stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
-    stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+    stats->metadata_bytes = __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
     stats->heap_bytes_max = gc__limit_told(heap);
     stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
-    gc__pauses_settle(heap->pauses);
+    gc__pauses_close_windows(heap->pauses);
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
@@ -98,28 +98,28 @@ GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
 }
 
 /* What each collector thread has done: a line for each. */
-GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
+GC__FN void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
-    gc__crew *crew = heap->collector->crew;
-    if (crew) gc__lock_take(&crew->lock);
-    if (crew)
-        fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count,
-                (unsigned long long)crew->traces);
-    for (unsigned i = 0; crew && i < crew->count; i++) {
-        const gc__member *member = &crew->members[i];
+    gc__workers *workers = heap->collector->workers;
+    if (workers) gc__lock_take(&workers->lock);
+    if (workers)
+        fprintf(file, "collectors   %u threads, in %llu of the traces\n", workers->count,
+                (unsigned long long)workers->traces);
+    for (unsigned i = 0; workers && i < workers->count; i++) {
+        const gc__worker_thread *thread = &workers->threads[i];
         fprintf(
             file,
             "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms, "
             "CPU %.3f ms\n",
-            i, (unsigned long long)member->objects, (double)member->bytes / 1048576.0,
-            (unsigned long long)member->shared, (unsigned long long)member->steals, (unsigned long long)member->lost,
-            (double)member->asleep_ns / (double)GC__NS_PER_MS,
-            (double)__atomic_load_n(&member->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
-        if (crew->seed)
-            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
-                    (unsigned long long)crew->steps);
+            i, (unsigned long long)thread->objects, (double)thread->bytes / 1048576.0,
+            (unsigned long long)thread->shared, (unsigned long long)thread->steals, (unsigned long long)thread->lost,
+            (double)thread->asleep_ns / (double)GC__NS_PER_MS,
+            (double)__atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
+        if (workers->seed)
+            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)thread->steps_asleep,
+                    (unsigned long long)workers->steps);
     }
-    if (crew) gc__lock_release(&crew->lock);
+    if (workers) gc__lock_release(&workers->lock);
     gc__heap_unlock(heap);
 }
 
@@ -168,5 +168,5 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
             "all collections\n",
             s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
-    gc__print_crew(heap, file);
+    gc__print_workers(heap, file);
 }

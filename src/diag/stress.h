@@ -6,7 +6,7 @@
 
 /* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
    at. */
-#define GC__STRESS_SETTLED 10000
+#define GC__STRESS_WARM 10000
 #define GC__STRESS_SKIPPED 16
 
 /* Whether the key, which is not 0, comes for the first time. */
@@ -21,7 +21,7 @@ GC__FN bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     size_t allocations = __atomic_add_fetch(&heap->stress->allocations, 1, __ATOMIC_RELAXED);
-    if (allocations > GC__STRESS_SETTLED && allocations % GC__STRESS_SKIPPED) return false;
+    if (allocations > GC__STRESS_WARM && allocations % GC__STRESS_SKIPPED) return false;
     bool is_new = gc__stress_is_new(heap, (uintptr_t)gc__os_stack_hash() | 1);
     if (is_new) __atomic_store_n(&heap->stress->allocations, 0, __ATOMIC_RELAXED);
     return is_new;

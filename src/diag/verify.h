@@ -1,10 +1,10 @@
 /* Verify: walks everything and reports the first reference that breaks the collector's invariants. */
 #pragma once
 
-#include "../heap/cards.h"
-#include "../collect/roots.h"
-#include "../collect/parallel.h"
-#include "../handles/weak.h"
+#include "../space/cards.h"
+#include "../trace/roots.h"
+#include "../trace/parallel.h"
+#include "../weak/weak.h"
 #include "places.h"
 
 typedef struct gc__verifier {
@@ -23,7 +23,7 @@ typedef struct gc__verifier {
 } gc__verifier;
 
 /* Whether a fault is only noted. */
-GC__FN bool gc__verify_notes(const gc__verifier *verifier) {
+GC__FN bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
     return verifier->unsound != NULL;
 }
@@ -205,14 +205,14 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
-    if (fault && gc__verify_notes(verifier)) return;
+    if (fault && gc__verify_discovered(verifier)) return;
     if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__is_remembered(verifier->heap, place) || gc__verify_notes(verifier)) return;
+    if (gc__is_remembered(verifier->heap, place) || gc__verify_discovered(verifier)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -252,7 +252,7 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     const gc_type **sound = &verifier->sound_types[((uintptr_t)type >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
     if (type == *sound) return true;
     const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
-    if (fault && gc__verify_notes(verifier)) return false;
+    if (fault && gc__verify_discovered(verifier)) return false;
     if (fault)
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
@@ -285,7 +285,7 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     bool young = region->generation < 2;
     if (region->base < gc__barrier_bound(&tables->lowest) || end > gc__barrier_bound(&tables->highest) ||
         (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high)))) {
-        if (gc__verify_notes(verifier)) return;
+        if (gc__verify_discovered(verifier)) return;
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
                   "a fault of the collector, please report it",
@@ -333,13 +333,13 @@ GC__FN bool gc__verify_shared(gc__verifier *verifier) {
     gc__verify_job job;
     memset(&job, 0, sizeof job);
     job.verifier = verifier;
-    bool sound = heap->collector->crew != NULL;
+    bool sound = heap->collector->workers != NULL;
     for (int g = 0; sound && g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; sound && region; region = region->next)
             sound = gc__words_push(&job.regions, (uintptr_t)region);
     for (int pass = 0; pass < 2 && sound; pass++) {
         job.slots = pass;
-        gc__crew_each_of(heap, job.regions.count, gc__verify_unit, &job);
+        gc__workers_each_of(heap, job.regions.count, gc__verify_unit, &job);
         sound = !job.unsound;
     }
     gc__words_free(&job.regions);

@@ -13,7 +13,7 @@
 /* Barriers are in C there, and call C functions. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
-#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }

@@ -35,17 +35,17 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
    function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack
    as it was before the assembly, so that unwinders can leave it.
 
-   The short way comes first: it does what the function would, with gc__my_pieces, where gc__the_noting (`noting`) allows it and
+   The short way comes first: it does what the function would, with gc__my_chunks, where gc__the_store_logging (`noting`) allows it and
    nothing unusual is met. It is as short as can be: a processor works ahead of a store that waits for memory by so many
-   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_LEAVING. A place of the log is
+   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is
    written to only where it is taken for good, so that the marker finds no word that another one replaces. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
-#define GC__NOTE_STORE_SHORT
-#define GC__NOTE_STORE_OPERANDS(ages, noting)
+#define GC__LOG_STORE_SHORT
+#define GC__LOG_STORE_OPERANDS(ages, logging)
 #else
-#define GC__NOTE_STORE_OPERANDS(ages, noting) , "i"(&noting), "i"(&ages)
-#define GC__NOTE_STORE_SHORT \
+#define GC__LOG_STORE_OPERANDS(ages, logging) , "i"(&logging), "i"(&ages)
+#define GC__LOG_STORE_SHORT \
     "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
     "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: this thread's pieces, less its thread pointer */ \
     "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
@@ -80,10 +80,10 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "7:\t" "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n" \
     "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
 #endif
-#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
-            "endbr64\n\t" GC__NOTE_STORE_SHORT \
+            "endbr64\n\t" GC__LOG_STORE_SHORT \
             "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" \
             "{push %%rsi|push rsi}\n\t" "{push %%rdi|push rdi}\n\t" "{push %%r8|push r8}\n\t" \
             "{push %%r9|push r9}\n\t" "{push %%r10|push r10}\n\t" "{push %%r11|push r11}\n\t" \
@@ -106,7 +106,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
             "{leaq 144(%%rsp), %%rsp|lea rsp, [rsp+144]}\n\t" "{movq %%rax, (%%rsp)|mov [rsp], rax}\n\t" \
             "{movq (%%rcx), %%rax|mov rax, [rcx]}\n\t" \
             "ud2" \
-            :: "i"(function) GC__NOTE_STORE_OPERANDS(ages, noting) : "memory"); \
+            :: "i"(function) GC__LOG_STORE_OPERANDS(ages, logging) : "memory"); \
     }
 /* clang-format on */
 

@@ -1,8 +1,8 @@
 /* What a collecting thread does: times its phases, follows sampled objects, notes what the heap holds. */
 #pragma once
 
-#include "../handles/finalizers.h"
-#include "../collect/collector.h"
+#include "../weak/finalizers.h"
+#include "../trace/collector.h"
 #include "sample.h"
 
 GC__FN void gc__space_note(const gc_heap *heap, gc__profile_space *space) {

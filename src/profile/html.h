@@ -6,7 +6,7 @@
 #include "html_script.h"
 #include "page.h"
 #include "text.h"
-#include "../heap/profiler.h"
+#include "../space/profiler.h"
 
 /* Puts "[", then what `put` puts of each of `count` items, with commas between them, then "]". */
 #define GC__PUT_LIST(output, name, count, i, put)              \

@@ -1,7 +1,7 @@
 /* Sampled objects, followed until they are found dead: which entries keep memory, and how old their objects get. */
 #pragma once
 
-#include "../collect/claim.h"
+#include "../trace/claim.h"
 #include "state.h"
 #include "store.h"
 

@@ -4,7 +4,7 @@
    bits. That takes 0.8 % of the heap. Every region is indexed: its mark bits are its objects' starts. */
 #pragma once
 
-#include "../heap/index.h"
+#include "../space/index.h"
 
 #define GC__NUMBERED_BYTES ((size_t)512) /* for which there is an entry */
 

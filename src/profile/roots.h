@@ -5,8 +5,8 @@
 #pragma once
 
 #include "../api/handle.h"
-#include "../collect/roots.h"
-#include "../handles/finalizers.h"
+#include "../trace/roots.h"
+#include "../weak/finalizers.h"
 #include "numbering.h"
 #include "store.h"
 

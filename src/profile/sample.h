@@ -1,7 +1,7 @@
 /* What an allocating thread does: finds which objects are sampled, takes call stacks, and puts records into its buffer. */
 #pragma once
 
-#include "../heap/object.h"
+#include "../space/object.h"
 #include "../threads/lock.h"
 #include "drain.h"
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "../threads/stop.h"
-#include "../run/cycle.h"
+#include "../collection/collection.h"
 #include "roots.h"
 #include "state.h"
 #include "text.h"

@@ -6,7 +6,7 @@
    profile's start. */
 #pragma once
 
-#include "../heap/profiler.h"
+#include "../space/profiler.h"
 #include "page.h"
 #include "text.h"
 #include "totals.h"

@@ -3,7 +3,7 @@
 
 #include "tree.h"
 #include "check.h"
-#include "../run/fork.h"
+#include "../mutator/fork.h"
 
 #define GC__LEAF_SPARSE 2  /* a leaf with no more pieces than that for each slice should have fewer slices */
 #define GC__LEAF_FEW_MAX 3 /* 2 slices */

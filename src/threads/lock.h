@@ -24,7 +24,7 @@
        warning, fatal: what their callers hold of these. */
 #pragma once
 
-#include "../heap/slots.h"
+#include "../space/slots.h"
 #include "mode.h"
 
 #define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: what is further away is another stack */

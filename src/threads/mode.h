@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../api/thread.h"
-#include "../heap/heap.h"
+#include "../space/heap.h"
 
 /* What gc.h keeps of an attached thread. The rules for writing the fields of gc_thread hold here, too, unless a field says
    otherwise. */
@@ -28,7 +28,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    gc__chain chain;                            /* for both windows */
+    gc__local_spans local_spans;                            /* for both windows */
     struct gc__profiled_thread *profiled;  /* what gc_profile.h keeps of it; NULL: nothing */
     struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;

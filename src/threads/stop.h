@@ -7,8 +7,8 @@
    only. */
 #pragma once
 
-#include "../heap/profiler.h"
-#include "../heap/window.h"
+#include "../space/profiler.h"
+#include "../space/window.h"
 #include "lock.h"
 
 #define GC__STOP_SPINS \
@@ -149,6 +149,6 @@ GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
     gc__heap_flush(heap);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_shrink_windows(thread);
-        gc__chain_close(heap, &gc__record(thread)->chain);
+        gc__local_spans_close(heap, &gc__record(thread)->local_spans);
     }
 }

@@ -34,7 +34,7 @@ none() { is "$2" '' "$1"; }
     none "every part opens with a comment" "$(for part in $parts; do head -c 3 "$part" | grep -q '^/\*' || echo "$part"; done)"
     # A user may have copied the shipped headers alone.
     none "no comment cites a part or another file of the project by its path alone" \
-        "$(grep -nE '(^|[^a-z])((api|base|platform|heap|threads|collect|handles|diag|run|stackmap|profile|dac)/[a-z_0-9]+\.h|see [a-z_]+\.h|(docs|bench|tests|examples)/)' $parts |
+        "$(grep -nE '(^|[^a-z])((api|base|platform|space|threads|trace|cycle|policy|weak|diag|collection|mutator|stackmap|profile|dac)/[a-z_0-9]+\.h|see [a-z_]+\.h|(docs|bench|tests|examples)/)' $parts |
             grep -vE '#include|project.s docs/')"
     none "no comment points at history" "$(grep -niE 'issue ?#?[0-9]|TODO|FIXME|XXX|no longer|used to be|previously' $parts)"
 

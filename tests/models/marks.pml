@@ -1,7 +1,7 @@
 /* Marks without locked instructions: workers that mark objects whose bits lie in one word, by a load and a
    store, so that each may lose what another has stored in between. Each has marks of its own, too, which are added at the end.
 
-   Objects are a small graph in which two ways lead to some, as in crew.pml. Whatever is lost, at the end each object is marked, was
+   Objects are a small graph in which two ways lead to some, as in workers.pml. Whatever is lost, at the end each object is marked, was
    scanned by a worker, and is counted once; and no worker scans an object twice. Each of these names plants a fault:
    NO_OWN        own marks are not added at the end: a mark is lost
    UNTESTED      a worker does not look at its own mark: it scans an object again, without end if objects refer to each other

@@ -175,9 +175,9 @@ static bool says_suppressed(const item *i) { return i->suppressed && finalizers[
 static bool is_doomed(const gc__finalizers *all, size_t at) {
     uintptr_t object = all->registered.words[at];
     bool found = false;
-    for (size_t i = 0; all->deciding && i < all->reprieved.count; i++) found |= all->reprieved.words[i] == at;
+    for (size_t i = 0; all->deciding && i < all->finalizer_grey.count; i++) found |= all->finalizer_grey.words[i] == at;
     left_over += found;
-    return found && gc__is_reprieved(object) && !gc__bit_get(gc__cycle_marks, object);
+    return found && gc__is_finalizer_marked(object) && !gc__bit_get(gc__next_marks, object);
 }
 
 /* The heap's lists of finalizers: the state of each item by them. */
@@ -279,7 +279,7 @@ static void find_most(bool exact, bool beside) {
 
 /* The world is stopped, the collection is done. */
 static void on_collection_end(void *host, const gc_collection *collection) {
-    bool beside = heap->cycle->marking == GC__MARKING_FINISH, exact = collection->generation == 2 && !beside;
+    bool beside = heap->cycle->marking == GC__MARKING_FINAL, exact = collection->generation == 2 && !beside;
     (void)host;
     if (ending) return;
     markings += beside;
@@ -478,7 +478,7 @@ static void op_mark(void) {
     }
     if (below(12) == 0) {
         gc__heap_lock(heap);
-        gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_GROWTH);
+        gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_GROWTH);
         gc__heap_unlock(heap);
         return;
     }
@@ -537,7 +537,7 @@ static const struct {
              {"concurrent", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20}},
              {"staying", {STAYING}},
              {"staying_without_memory", {STAYING, .test_scarce_memory = true}},
-             {"leaving", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .test_leaving = true}},
+             {"leaving", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .test_candidates = true}},
              {"concurrent_without_memory",
               {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .test_scarce_memory = true}}};
 enum { MODES = sizeof modes / sizeof *modes };

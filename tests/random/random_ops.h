@@ -161,7 +161,7 @@ static size_t least_charge(world *w) {
         size_t size = (node_bytes(n) + 7) & ~(size_t)7;
         bytes += (size > GC_LARGE_BYTES ? (size + 4095) & ~(size_t)4095 : size) + n->external;
     }
-    return bytes + bytes / 50 + s.beside_bytes;
+    return bytes + bytes / 50 + s.metadata_bytes;
 }
 
 /* What cannot be of use, at most: a region for each pinned object, and for each kind of window, and what is being filled. */
@@ -545,7 +545,7 @@ static void op_pack(world *w) {
     run.doing = "packing";
     w->asked_generation = 2;
     w->asked_compacting = GC_COLLECT_COMPACTING;
-    gc__collect_packing(w->heap);
+    gc__collect_sliding(w->heap);
     check(w, true);
 }
 

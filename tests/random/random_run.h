@@ -99,13 +99,13 @@ static void on_end(void *host, const gc_collection *collection) {
     world *w = host;
     if (!w->starting) wrong("collection_end of collection %llu without a start", (unsigned long long)collection->number);
     bool as_asked = collection->generation == w->asked_generation && collection->compacting == w->asked_compacting;
-    bool ends = w->heap->cycle->marking == GC__MARKING_FINISH; /* which the marker's thread may ask for at any time */
+    bool ends = w->heap->cycle->marking == GC__MARKING_FINAL; /* which the marker's thread may ask for at any time */
     if (collection->reason == GC_REASON_INDUCED && !as_asked && !ends)
         wrong("collection_end of a%s collection of generation %d, but gc_collect was asked for a%s one of %d",
               collection->compacting ? " compacting" : "", collection->generation, w->asked_compacting ? " compacting" : "", w->asked_generation);
     w->starting = false;
     w->collections++;
-    run.concurrent = w->heap ? run.concurrent + (w->heap->cycle->marking == GC__MARKING_FINISH) : 0;
+    run.concurrent = w->heap ? run.concurrent + (w->heap->cycle->marking == GC__MARKING_FINAL) : 0;
 }
 
 /* Sometimes drops references, and has the allocation tried again. */
@@ -175,8 +175,8 @@ static void options_concurrent(world *w, gc_options *o) {
     o->growth_percent = one_in(&w->random, 2) ? 30 : 0;
     o->concurrent = GC_CONCURRENT_ON;
     o->test_marker_steps = 1;
-    o->test_leaving = one_in(&w->random, 2);
-    o->test_keeping = one_in(&w->random, 2);
+    o->test_candidates = one_in(&w->random, 2);
+    o->test_wholesale = one_in(&w->random, 2);
     o->concurrent_trace_functions = one_in(&w->random, 2);
     if (one_in(&w->random, 2)) o->barrier_changed = NULL; /* young collections do less where no code is emitted */
     o->test_scarce_memory = one_in(&w->random, 4);

@@ -421,7 +421,7 @@ static void draw_concurrent(gc_options *options) {
     options->growth_percent = growths[drawn(4)];
     if (drawn(4) == 0) options->heap_bytes_max = (24 + drawn(100)) * GC_REGION_BYTES;
     if (drawn(4) == 0) options->nursery_bytes = 0;
-    options->test_leaving = drawn(3) == 0;
+    options->test_candidates = drawn(3) == 0;
     options->concurrent_trace_functions = drawn(2);
 }
 
@@ -437,7 +437,7 @@ static gc_options mode_options(void) {
     else if (strcmp(mode, "moving") != 0) exit(2);
     options.parallel_trace_functions = drawn(2);
     run_options.is_concurrent = options.concurrent == GC_CONCURRENT_ON;
-    options.test_keeping = run_options.is_concurrent && run_options.seed / 2 % 2;
+    options.test_wholesale = run_options.is_concurrent && run_options.seed / 2 % 2;
     return options;
 }
 

@@ -28,12 +28,12 @@ errors() {
     fi
 }
 
-is "$(errors crew.pml '-DWORKERS=2' safety)" 0 'two workers: each object is copied once, and none is left out'
-is "$(errors crew.pml '' safety)" 0 'three workers likewise'
-is "$(errors crew.pml '-DWORKERS=2' liveness)" 0 'and each run ends'
+is "$(errors workers.pml '-DWORKERS=2' safety)" 0 'two workers: each object is copied once, and none is left out'
+is "$(errors workers.pml '' safety)" 0 'three workers likewise'
+is "$(errors workers.pml '-DWORKERS=2' liveness)" 0 'and each run ends'
 for fault in UNCLAIMED LOST_PIECE EARLY LATE_BUSY NO_WAKE FORGETFUL \
     STAYS_ALONE ALONE_BUSY ALONE_UNITS ALONE_PIECES; do
-    is "$(errors crew.pml "-D$fault" safety)" 1 "three workers, $fault: an error is found"
+    is "$(errors workers.pml "-D$fault" safety)" 1 "three workers, $fault: an error is found"
 done
 
 is "$(errors marks.pml '' safety)" 0 'marks of two workers that lose each other'\''s: all are there at the end, and counted once'
@@ -49,8 +49,8 @@ for fault in NO_NEW NO_BORN WHITE_BORN UNSTOPPED UNTAKEN; do
 done
 is "$(errors marking.pml '-DPAUSE -DNO_OLD -DMUTATORS=2 -DSTEPS=2' safety)" 1 'NO_OLD: the last stop has something to mark'
 
-is "$(errors settle.pml '' safety)" 0 'handles beside a mutator: what the last stop passes over refers to marked objects'
+is "$(errors preclean.pml '' safety)" 0 'handles beside a mutator: what the last stop passes over refers to marked objects'
 for fault in FLAG_FIRST READ_FIRST NO_COMPARE; do
-    is "$(errors settle.pml "-D$fault" safety)" 1 "$fault: an error is found"
+    is "$(errors preclean.pml "-D$fault" safety)" 1 "$fault: an error is found"
 done
 finish

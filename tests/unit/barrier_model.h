@@ -70,8 +70,8 @@ static inline uint8_t *model_card(uintptr_t slot) { return (uint8_t *)expected_e
 
 /* The slot's bit in its byte of the card table, which covers eight equal parts. */
 static inline uint8_t model_bit(uintptr_t slot) {
-    uintptr_t part_bytes = ((uintptr_t)1 << table[CARDS].shift) / 8;
-    return (uint8_t)(1 << slot / part_bytes % 8);
+    uintptr_t quantum_bytes = ((uintptr_t)1 << table[CARDS].shift) / 8;
+    return (uint8_t)(1 << slot / quantum_bytes % 8);
 }
 
 static inline void model_bundle(uintptr_t slot) {

@@ -106,7 +106,7 @@ static void due_finalizers(void) {
                 for (size_t at = all->due[queue].head; at < all->due[queue].pairs.count; at += 2) {
                     uintptr_t object = all->due[queue].pairs.words[at];
                     left += gc__is_marking(object) && !is_marked((const void *)object);
-                    leave += gc__is_leaving(object);
+                    leave += gc__is_candidate(object);
                 }
             is(left, 0, "the marker marks those that are old");
         }

@@ -12,7 +12,7 @@ static void spend_nursery(void) {
     gc__heap_lock(heap);
     gc__collect(heap, 1, GC_REASON_NURSERY, false);
     gc__heap_unlock(heap);
-    ok(heap->cycle->keeps_all, "a nursery is kept");
+    ok(heap->cycle->wholesale, "a nursery is kept");
 }
 
 static void nurseries_are_kept(void) {
@@ -104,7 +104,7 @@ static void sparse_fixed_are_not_kept(void) {
     enum { NODES = 12 * GC_REGION_BYTES / sizeof(node) };
     vector *held = NULL;
     GC_ROOTS(gc, held);
-    heap->options.test_keeping = false;
+    heap->options.test_wholesale = false;
     for (int has_fixed = 0; has_fixed < 2; has_fixed++) {
         full();
         full();
@@ -112,15 +112,15 @@ static void sparse_fixed_are_not_kept(void) {
         held = new_vector(NODES);
         for (size_t at = 0; at < NODES; at++) gc_store(gc, &held->items[at], new_node(1));
         if (has_fixed) gc_store(gc, &held->items[0], gc_new_fixed(gc, &node_type));
-        heap->pace->keeps = 1;
-        heap->pace->kept = 0;
+        heap->pace->wholesale_most = 1;
+        heap->pace->wholesale_count = 0;
         heap->pace->tenures_at_once = true;
         heap->pace->fills_holes = false;
         heap->pace->tenured_percent = 100;
         gc__heap_lock(heap);
         gc__collect(heap, 1, GC_REASON_NURSERY, false);
         gc__heap_unlock(heap);
-        is(heap->cycle->keeps_all, !has_fixed,
+        is(heap->cycle->wholesale, !has_fixed,
            has_fixed ? "one with a sparse region of fixed objects is traced" : "one without is kept");
     }
 }

@@ -53,26 +53,26 @@ static void parts(void) {
     gc__marker *marker = heap->marker;
     size_t number = collected(), budget = heap->budget_bytes;
     uint64_t waited = marker->waited_ns;
-    marker->part_bytes = 128 << 10;
+    marker->quantum_bytes = 128 << 10;
     marker->undivided_bytes = 1 << 20;
     gc__heap_lock(heap);
-    ok(gc__marking_await_part(heap) && heap->budget_bytes == budget + (128 << 10), "a part follows");
+    ok(gc__marking_await_quantum(heap) && heap->budget_bytes == budget + (128 << 10), "a part follows");
     is(marker->waited_ns, waited, "without a wait while the marker is on time");
     spend(60);
-    ok(gc__marking_await_part(heap), "another part follows when it is late");
+    ok(gc__marking_await_quantum(heap), "another part follows when it is late");
     ok(marker->waited_ns > waited, "after a wait");
-    is(marker->part_bytes, 64 << 10, "and the next one is smaller");
-    for (int i = 0; i < 4; i++) gc__marking_await_part(heap);
-    is(marker->part_bytes, GC__WINDOW_BYTES, "but not smaller than windows are");
+    is(marker->quantum_bytes, 64 << 10, "and the next one is smaller");
+    for (int i = 0; i < 4; i++) gc__marking_await_quantum(heap);
+    is(marker->quantum_bytes, GC__WINDOW_BYTES, "but not smaller than windows are");
     spend(0);
-    marker->part_bytes = 64 << 10;
-    gc__marking_divide_part(heap);
-    is(marker->part_bytes, 128 << 10, "larger again where the marker is on time");
+    marker->quantum_bytes = 64 << 10;
+    gc__marking_divide_quantum(heap);
+    is(marker->quantum_bytes, 128 << 10, "larger again where the marker is on time");
     marker->undivided_bytes = 0;
-    ok(!gc__marking_await_part(heap), "no part is left: a collection is due");
+    ok(!gc__marking_await_quantum(heap), "no part is left: a collection is due");
     marker->undivided_bytes = 1 << 20;
     marker->done = true;
-    ok(!gc__marking_await_part(heap), "likewise when the marking is done");
+    ok(!gc__marking_await_quantum(heap), "likewise when the marking is done");
     marker->done = false;
     gc__heap_unlock(heap);
     is(collected(), number, "none has run meanwhile");
@@ -83,7 +83,7 @@ static void parts(void) {
     int status = -1;
     if (child == 0) {
         gc__heap_lock(heap);
-        _exit(gc__marking_await_part(heap));
+        _exit(gc__marking_await_quantum(heap));
     }
     waitpid(child, &status, 0);
     is(status, 0, "nor does anybody wait in the child of a fork, where there is no marker");
@@ -233,19 +233,19 @@ static void given_back_later(void) {
     full();
     heap->options.keep_memory = false;
     size_t before = heap->free_count;
-    heap->cycle->marking = GC__MARKING_FINISH;
+    heap->cycle->marking = GC__MARKING_FINAL;
     heap->marker->has_thread = true; /* which would give it back */
     gc__pace_release(heap, 2);
     heap->cycle->marking = GC__MARKING_NONE;
     heap->marker->has_thread = false;
-    size_t excess = heap->trim_bytes >> GC_REGION_SHIFT;
+    size_t excess = heap->uncommit_bytes >> GC_REGION_SHIFT;
     ok(before >= FREE && excess > FREE / 2, "%zu regions are free, %zu of them not needed soon", before, excess);
-    gc__heap_trim(heap);
+    gc__heap_uncommit(heap);
     is(heap->free_count, before, "but none is given back at once");
     heap->free_least_bytes = 16 * GC_REGION_BYTES; /* all others were needed meanwhile */
-    heap->trimmed_ns = 0;                          /* a while */
-    for (int i = 0; i < 100; i++) gc__heap_trim(heap);
-    is(before - heap->free_count, 16 - gc__max(GC__TRIM_REGIONS_MIN, heap->free_for_copies), "later, what was free all the time, but for some");
+    heap->uncommitted_ns = 0;                          /* a while */
+    for (int i = 0; i < 100; i++) gc__heap_uncommit(heap);
+    is(before - heap->free_count, 16 - gc__max(GC__UNCOMMIT_REGIONS_MIN, heap->free_for_copies), "later, what was free all the time, but for some");
 }
 
 static void on_time(void) {

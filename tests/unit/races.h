@@ -24,7 +24,7 @@ static void lost_once(void) {
     heap->options.test_marker_steps = 1;
     for (int i = 0; i < 1000 && !stats().concurrent_lost; i++) replace(held, 1000, false);
     ok(stats().concurrent_lost, "a marker that does next to nothing loses");
-    is(heap->pace->stops, 0, "the heap keeps to its goal all the same");
+    is(heap->pace->degenerated, 0, "the heap keeps to its goal all the same");
     heap->options.test_marker_steps = 256;
     replace(held, RACERS, true);
     uint64_t before = stopped(), finished = stats().concurrent_finished;
@@ -40,11 +40,11 @@ static void what_follows(void) {
     static const struct {
         gc_reason reason;
         gc__marking marking;
-        unsigned percent, stops, next, stops_after, next_after;
+        unsigned percent, degenerated, next, stops_after, next_after;
     } cases[] = {{GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 0, 4, 8},     {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 8, 8, 16},
                  {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 64, 64, 64},  {GC_REASON_LIMIT, GC__MARKING_NONE, 70, 0, 8, 0, 8},
-                 {GC_REASON_LIMIT, GC__MARKING_FINISH, 90, 0, 8, 0, 8},   {GC_REASON_GROWTH, GC__MARKING_FINISH, 90, 0, 8, 0, 8},
-                 {GC_REASON_GROWTH, GC__MARKING_FINISH, 70, 0, 8, 0, 4},  {GC_REASON_GROWTH, GC__MARKING_NONE, 90, 2, 8, 1, 8},
+                 {GC_REASON_LIMIT, GC__MARKING_FINAL, 90, 0, 8, 0, 8},   {GC_REASON_GROWTH, GC__MARKING_FINAL, 90, 0, 8, 0, 8},
+                 {GC_REASON_GROWTH, GC__MARKING_FINAL, 70, 0, 8, 0, 4},  {GC_REASON_GROWTH, GC__MARKING_NONE, 90, 2, 8, 1, 8},
                  {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 1, 8, 0, 8}};
     size_t full_bytes = heap->full_bytes;
     gc_reason reason = heap->collection.reason;
@@ -52,16 +52,16 @@ static void what_follows(void) {
         heap->collection.reason = cases[i].reason;
         heap->cycle->marking = cases[i].marking;
         heap->full_bytes = heap->limit_bytes / 100 * cases[i].percent;
-        heap->pace->stops = cases[i].stops;
-        heap->pace->stops_next = cases[i].next;
+        heap->pace->degenerated = cases[i].degenerated;
+        heap->pace->degenerated_next = cases[i].next;
         gc__pace_room(heap);
-        is(heap->pace->stops, cases[i].stops_after, "%zu: so many full collections are to stop the program", i);
-        is(heap->pace->stops_next, cases[i].next_after, "%zu: and so many the next time", i);
+        is(heap->pace->degenerated, cases[i].stops_after, "%zu: so many full collections are to stop the program", i);
+        is(heap->pace->degenerated_next, cases[i].next_after, "%zu: and so many the next time", i);
     }
     heap->collection.reason = reason;
     heap->cycle->marking = GC__MARKING_NONE;
     heap->full_bytes = full_bytes;
-    heap->pace->stops = heap->pace->stops_next = 0;
+    heap->pace->degenerated = heap->pace->degenerated_next = 0;
 }
 
 /* Where a limit leaves too little for cycles, some full collections stop the program, and mutators fill holes between them. After the
@@ -70,10 +70,10 @@ static void returns(void) {
     vector *held = NULL;
     GC_ROOTS(gc, held);
     held = hold_many(RACERS);
-    heap->pace->stops = 3;
-    for (int i = 0; i < 1000 && heap->pace->stops > 1; i++) replace(held, 1000, false);
+    heap->pace->degenerated = 3;
+    for (int i = 0; i < 1000 && heap->pace->degenerated > 1; i++) replace(held, 1000, false);
     ok(heap->nursery_survivor_bytes > heap->generation_bytes[2], "all is young while full collections stop the program");
-    while (heap->pace->stops) replace(held, 1, false);
+    while (heap->pace->degenerated) replace(held, 1, false);
     is(heap->nursery_survivor_bytes + heap->generation_bytes[1], 0, "and old after the last one that does");
     uint64_t before = heap->collection.number;
     while (heap->collection.number == before) replace(held, 1, false);
@@ -86,7 +86,7 @@ static void room_is_estimated(void) {
     vector *held = NULL;
     GC_ROOTS(gc, held);
     held = leave_holes();
-    while (heap->old_unsettled) gc__holes_settle_next(heap);
+    while (heap->old_unflipped) gc__holes_flip_next(heap);
     size_t unlisted = heap->unlisted_bytes, regions = gc__marking_room(heap) - unlisted / 2;
     ok(unlisted && !heap->old_holes.bytes, "holes that are not listed are known to be there: %zu bytes", unlisted);
     while (gc__marker_turn(heap, 1)) continue;

@@ -81,8 +81,8 @@ static void settled_finalizers(void) {
     is(all->looked, 0, "none has been looked at when a cycle begins");
     mark_and_settle_all();
     if (!scarce) is(all->looked, 2 * SETTLED, "all are looked at beside the program");
-    for (size_t i = 0; i < all->looked; i += 2) leave += gc__is_leaving(all->registered.words[i]);
-    size_t noted = all->unmarked.count + all->kept.count + all->reprieved.count;
+    for (size_t i = 0; i < all->looked; i += 2) leave += gc__is_candidate(all->registered.words[i]);
+    size_t noted = all->unmarked.count + all->kept.count + all->finalizer_grey.count;
     if (!scarce) ok(noted >= 1001 && noted <= 1001 + leave, "and those of dead objects are noted");
     if (scarce) ok(noted <= 2 * GC__SMALL_MARK_STACK, "as many are looked at as there is memory for");
     gc_store(gc, &many->items[0], gc_handle_get(found)); /* lives again: the barrier has noted it */
@@ -94,7 +94,7 @@ static void settled_finalizers(void) {
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);
     gc_finalizer_register(gc, new_node(SETTLED + 2), &counting);
-    bool marked = gc__is_settled((uintptr_t)many->items[5]); /* marked already: it dies in the next cycle */
+    bool marked = gc__is_precleaned((uintptr_t)many->items[5]); /* marked already: it dies in the next cycle */
     gc_store(gc, &many->items[5], one = NULL);
     finish();
     size_t late = 1003 - runs();
@@ -154,7 +154,7 @@ static void packed_finalizers(void) {
         if (i % 3 == 0) gone += gc_finalizer_suppress(gc, many->items[i]);
     is(gone, SETTLED / 3, "a third of the old ones are suppressed");
     is(all->empty, 2 * gone, "their pairs are empty");
-    ok(gc__finalizers_pack_some(all, 600), "some are moved");
+    ok(gc__finalizers_compact_some(all, 600), "some are moved");
     ok(all->packed == 800 && all->packing == 1200, "to where there is room");
     gone += gc_finalizer_suppress(gc, many->items[1]) + gc_finalizer_suppress(gc, many->items[SETTLED - 1]);
     gc_finalizer_register(gc, many->items[1], &counting_twice);
@@ -162,9 +162,9 @@ static void packed_finalizers(void) {
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);
     if (GC_DEBUG >= 3) gc_collect(heap, 1, 0); /* checks it */
-    while (gc__finalizers_pack_some(all, 7)) continue;
+    while (gc__finalizers_compact_some(all, 7)) continue;
     is(all->empty, 2, "what has ended before there stays empty");
-    gc__finalizers_pack(all);
+    gc__finalizers_compact(all);
     is(all->registered.count, 2 * (SETTLED - gone + 2), "all are there");
     one = NULL;
     many = NULL;

@@ -32,7 +32,7 @@ static vector *leave_dead_rows(size_t row) {
     begin_marking();
     mark_all();
     finish();
-    heap->old_unsettled = NULL; /* or allocating threads do the marker's work in these tests */
+    heap->old_unflipped = NULL; /* or allocating threads do the marker's work in these tests */
     gc__old_holes_forget(heap);
     return all;
 }
@@ -41,7 +41,7 @@ static vector *leave_dead_neighbours(void) { return leave_dead_rows(1); }
 
 static size_t count_beside(void) {
     size_t count = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next) count += region->beside != 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) count += region->flip != 0;
     return count;
 }
 
@@ -127,13 +127,13 @@ static void full_collections_drop_marks(bool cycle) {
     size_t before = count_beside();
     ok(before > 0 && count_marked() >= PAIRS, "the marker's marks are there");
     if (cycle) {
-        heap->old_unsettled = heap->regions[2];
+        heap->old_unflipped = heap->regions[2];
         begin_marking();
         ok(heap->marking && !count_beside(), "another cycle begins without them");
         mark_all();
         finish();
         ok(count_beside() > 0, "and ends in the same way");
-        while (gc__holes_settle_next(heap)) {}
+        while (gc__holes_flip_next(heap)) {}
         is(count_beside(), 0, "the marker settles all of them");
     } else {
         full();

@@ -25,9 +25,9 @@ static const gc_type pairs_type = GC_TYPE_ARRAY_TRACED(pairs, items, trace_pairs
 
 /* How many entries the last collection has looked at. */
 static size_t looked_at(void) {
-    const gc__notes *notes = &heap->cycle->entries;
+    const gc__discovered *notes = &heap->cycle->entries;
     size_t sum = 0;
-    for (size_t at = 0; at < notes->words.count; at += GC__NOTE_WORDS) {
+    for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
         sum += entries.count;
@@ -38,8 +38,8 @@ static size_t looked_at(void) {
 /* Entries of sparse regions would be looked at again. */
 static void begin_marking_in_place(void) {
     begin_marking();
-    for (gc__region *region = heap->regions[2]; region && !heap->options.test_leaving; region = region->next) {
-        region->leaving = false;
+    for (gc__region *region = heap->regions[2]; region && !heap->options.test_candidates; region = region->next) {
+        region->candidate = false;
         gc__region_set_rank(region, gc__region_age(heap, region), true);
     }
 }
@@ -78,7 +78,7 @@ static void settled_pairs(const gc_type *type, gc_weak_kind kind) {
     if (kind != GC_WEAK_VALUES) gc_store(gc, &table->items[5000].key, new_node(1)); /* dies */
     finish();
     size_t looked = looked_at(), wrong = 0;
-    if (!heap->options.test_scarce_memory && !heap->options.test_leaving)
+    if (!heap->options.test_scarce_memory && !heap->options.test_candidates)
         ok(looked <= 12 * PIECE_ENTRIES, "kind %d: %zu entries are looked at in the last pause", (int)kind, looked);
     for (size_t i = 0; i < ENTRIES; i++) {
         bool gone = i == 10 || i == 2000 || (i == 5000 && kind != GC_WEAK_VALUES);
@@ -209,9 +209,9 @@ static void met_when_settled(void) {
     begin_marking();
     mark_and_settle_all();
     size_t leaves = 0;
-    while (leaves + 1 < ENTRIES && !gc__is_leaving((uintptr_t)many->items[leaves])) leaves++;
+    while (leaves + 1 < ENTRIES && !gc__is_candidate((uintptr_t)many->items[leaves])) leaves++;
     const void *before = many->items[leaves];
-    ok(gc__is_leaving((uintptr_t)before) && !heap->marker->pieces.count, "an object leaves, and all of a table is settled");
+    ok(gc__is_candidate((uintptr_t)before) && !heap->marker->pieces.count, "an object leaves, and all of a table is settled");
     gc_store(gc, &weak->items[77], many->items[leaves]);
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);
@@ -277,7 +277,7 @@ static void settled_references_of(size_t settled) {
     begin_marking_in_place();
     if (settled == SIZE_MAX) mark_and_settle_all();
     mark_all();
-    for (size_t i = 0; settled < SIZE_MAX && i < settled; i++) gc__tables_settle(heap);
+    for (size_t i = 0; settled < SIZE_MAX && i < settled; i++) gc__tables_preclean(heap);
     gc_store(gc, &many->items[5], gc_load_weak(gc, &weak->items[1000])); /* lives again: not even its entry changes */
     gc_store(gc, &weak->items[7], young = new_node(7));
     gc_store(gc, &many->items[7], young);
@@ -287,7 +287,7 @@ static void settled_references_of(size_t settled) {
     gc_collect(heap, 1, 0);
     finish();
     size_t looked = looked_at(), wrong = 0;
-    if (settled == SIZE_MAX && !heap->options.test_scarce_memory && !heap->options.test_leaving)
+    if (settled == SIZE_MAX && !heap->options.test_scarce_memory && !heap->options.test_candidates)
         ok(looked <= 8 * PIECE_ENTRIES, "%zu weak references are looked at in the last pause", looked);
     for (size_t i = 0; i < ENTRIES; i++) {
         const node *held = gc_load_weak(gc, &weak->items[i]);

@@ -133,7 +133,7 @@ static void shares_at_random(void) {
             pauses[i][1] = now += 1 + random_bits() % (random_bits() % 16 ? scale : 20 * scale);
             gc__pauses_note(&all, pauses[i][0], pauses[i][1]);
         }
-        gc__pauses_settle(&all);
+        gc__pauses_close_windows(&all);
         for (int i = 0; i < GC_WINDOWS; i++) {
             double exact = share_exact((const uint64_t (*)[2])pauses, PAUSES, all.windows[i].window_ns),
                    got = gc__window_utilisation(&all.windows[i]);

@@ -11,12 +11,12 @@
 #include <setjmp.h>
 
 #define MIB ((size_t)1 << 20)
-#define SLACK (GC__BESIDE_MORE + 64 * 1024) /* what may be passed by, where a collection may free it */
+#define SLACK (GC__METADATA_MORE + 64 * 1024) /* what may be passed by, where a collection may free it */
 
 /* What the heap holds of the system's memory, free regions too, and off-heap bytes. */
 static size_t held(void) {
     gc_stats now = stats();
-    return now.committed_bytes + now.table_bytes + now.beside_bytes + now.external_bytes;
+    return now.committed_bytes + now.table_bytes + now.metadata_bytes + now.external_bytes;
 }
 
 /* Handles. */
@@ -40,7 +40,7 @@ static void refused(gc_handle_kind kind, size_t limit) {
     size_t each = sizeof(void *) * (gc__handle_has_extra(kind) ? 2 : 1);
     ok(made * each <= limit, "of %zu bytes each", each);
     full();
-    ok(stats().beside_bytes >= made * each, "which count after a collection, too");
+    ok(stats().metadata_bytes >= made * each, "which count after a collection, too");
     ok(!gc_handle_duplicate(heap, handles[0]), "no copy either");
     ok(kind != GC_HANDLE_DEPENDENT || !gc_handle_create_dependent(heap, n, n), "nor a dependent one");
     is(gc_handle_count(heap, kind), made, "all others exist");
@@ -83,7 +83,7 @@ static void beside_garbage(void) {
         gc_heap_external_add(heap, -left);
     }
     is(refusals, 0, "%zu handles are made beside garbage", made);
-    ok(most <= LIMIT * MIB + SLACK + LIMIT * MIB / GC__BESIDE_PART, "%zu KiB are held at most", most >> 10);
+    ok(most <= LIMIT * MIB + SLACK + LIMIT * MIB / GC__METADATA_PART, "%zu KiB are held at most", most >> 10);
     full();
     gc_heap_external_add(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
     while (gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL)) {}
@@ -288,7 +288,7 @@ static void external_tables(size_t limit) {
     size_t news = 0;
     for (; news < 100000 && new_node(news); news++) {}
     is(news, 100000, "when they have died objects can be allocated");
-    ok(stats().beside_bytes < MIB, "and %zu KiB are beside", (size_t)stats().beside_bytes >> 10);
+    ok(stats().metadata_bytes < MIB, "and %zu KiB are beside", (size_t)stats().metadata_bytes >> 10);
     end();
 }
 

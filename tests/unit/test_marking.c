@@ -24,27 +24,27 @@ static void mark_all(void) {
 }
 static void finish(void) {
     gc__heap_lock(heap);
-    gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_GROWTH);
+    gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_GROWTH);
     gc__heap_unlock(heap);
 }
 
 static bool is_marked(const void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
-    return gc__cycle_marks[index >> 6] >> (index & 63) & 1;
+    return gc__next_marks[index >> 6] >> (index & 63) & 1;
 }
 
 /* Whether it is marked, or noted for the marker by a barrier. */
 static bool is_known(const void *object) {
     const gc__marker *marker = heap->marker;
     bool noted = false;
-    for (size_t i = 0; i < gc__min(marker->logged, GC__SHADE_LOG); i++)
+    for (size_t i = 0; i < gc__min(marker->logged, GC__MARK_BUFFER_WORDS); i++)
         noted |= marker->log[i] == ~(uintptr_t)object;
     return noted || is_marked(object);
 }
 
 static size_t count_marked(void) {
     size_t count = 0, words = gc__regions_used() * (GC_REGION_BYTES / 512);
-    const uint64_t *marks = &gc__cycle_marks[gc__the_arena.base >> 9];
+    const uint64_t *marks = &gc__next_marks[gc__the_arena.base >> 9];
     for (size_t i = 0; i < words; i++) count += (size_t)__builtin_popcountll(marks[i]);
     return count;
 }
@@ -202,7 +202,7 @@ static void stored_references(void) {
 
 static size_t filled_entries(void) {
     size_t count = 0;
-    for (size_t i = 0; i < GC__SHADE_LOG; i++) count += heap->marker->log[i] != 0;
+    for (size_t i = 0; i < GC__MARK_BUFFER_WORDS; i++) count += heap->marker->log[i] != 0;
     return count;
 }
 
@@ -214,9 +214,9 @@ static void note_in_a_piece(bool looked_at, bool overwrites, bool collects) {
     gc_store(gc, &scanned->items[6], scanned);
     node *holder = last_of(list), *hidden = holder->right;
     gc__region *region = gc__region_of((uintptr_t)hidden);
-    region->leaving = false; /* or else the long way is taken */
+    region->candidate = false; /* or else the long way is taken */
     gc__region_set_rank(region, gc__region_age(heap, region), true);
-    if (looked_at) gc__marker_take_log(heap, GC__LOG_CHUNK);
+    if (looked_at) gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN);
     ok(!is_known(hidden), "nothing has led to the object");
     if (overwrites)
         gc_store(gc, &holder->right, NULL);
@@ -239,7 +239,7 @@ static void notes_in_pieces(void) {
 
 /* A thread that stores to objects of two heaps, one after the other, has pieces of both. */
 static void in_two_heaps(void) {
-    enum { STORES = 1000, MOST = 2 * STORES + GC__SHADE_PIECE };
+    enum { STORES = 1000, MOST = 2 * STORES + GC__MARK_BUFFER_CHUNK };
     gc_options options = TESTED;
     gc_heap *other = gc_heap_create(&options);
     gc_thread *me = gc_thread_attach(other);
@@ -286,13 +286,13 @@ static void ages_of_two_heaps(void) {
 
 /* Threads that note little, and have pieces of the log that they do not fill, do not keep the marker from what others note; and what
    they note later is not lost. */
-enum { NOTING = 3 * GC__SHADE_OPEN };
+enum { NOTING = 3 * GC__MARK_BUFFER_OPEN };
 static int noted_by; /* how many have noted something: atomic */
 static void note_once(gc_thread *me, void *slot, void *ref) {
     gc_store(me, slot, ref);
     __atomic_fetch_add(&noted_by, 1, __ATOMIC_SEQ_CST);
 }
-static void *noting(void *patient) {
+static void *logging(void *patient) {
     gc_thread *me = gc_thread_attach(heap);
     note_once(me, &scanned->items[6], scanned);
     if (patient) {
@@ -312,7 +312,7 @@ static void await_noted(int count) {
 }
 
 static void pieces_of_many(void) {
-    if (!GC__PIECES_OWN) return;
+    if (!GC__CHUNKS_OWN) return;
     pthread_t threads[NOTING];
     noted_by = 0;
     scene_open();
@@ -325,10 +325,10 @@ static void pieces_of_many(void) {
     first = second = NULL;
     to_the_scene();
     for (int i = 0; i < NOTING; i++) {
-        pthread_create(&threads[i], NULL, noting, i ? NULL : threads);
+        pthread_create(&threads[i], NULL, logging, i ? NULL : threads);
         await_noted(i + 1);
     }
-    while (gc__marker_take_log(heap, GC__LOG_CHUNK)) {}
+    while (gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN)) {}
     ok(heap->marker->left_count > 0, "there are more pieces than the marker comes to again");
     gc_store(gc, &holder->right, NULL);
     __atomic_fetch_add(&noted_by, 1, __ATOMIC_SEQ_CST);
@@ -397,7 +397,7 @@ static void cards_are_as_at_other_times(void) {
     scene_open();
     to_the_scene();
     gc_store(gc, &scanned->items[1], list);
-    ok(!card_is_dirty(&scanned->items[1]) || gc__is_leaving((uintptr_t)list), "a store of an old reference into an old object dirties no card");
+    ok(!card_is_dirty(&scanned->items[1]) || gc__is_candidate((uintptr_t)list), "a store of an old reference into an old object dirties no card");
     young = new_node(5);
     gc_store(gc, &list->right, young);
     ok(card_is_dirty(&list->right), "that of a young one does");
@@ -560,7 +560,7 @@ static void noted_all_the_time(void) {
 
 /* Where the limit is low, barriers look sooner at what they note, since the log counts towards the limit. */
 static void log_of_a_low_limit(void) {
-    const size_t most = GC__SHADE_BLIND_LEAST + 2 * GC__SHADE_PIECE;
+    const size_t most = GC__MARK_BUFFER_BLIND_LEAST + 2 * GC__MARK_BUFFER_CHUNK;
     scene_open();
     to_the_scene();
     for (size_t i = 0; i < 3 * most; i++) gc_store(gc, &scanned->items[6], scanned);
@@ -571,7 +571,7 @@ static void log_of_a_low_limit(void) {
 /* More objects than barriers can note are found by walking their regions. Nothing else leads to them: all that the heap's roots lead
    to has been scanned. */
 static void log_is_full(void) {
-    const size_t count = GC__SHADE_LOG + 5000;
+    const size_t count = GC__MARK_BUFFER_WORDS + 5000;
     vector *many = NULL, *to = NULL;
     GC_ROOTS(gc, many, to);
     scene_open();
@@ -595,7 +595,7 @@ static void log_is_full(void) {
     to = scanned->items[0];
     gc_copy_refs(gc, to->items, many->items, count);
     many = NULL;
-    ok(heap->marker->logged >= GC__SHADE_LOG, "more objects were stored than the log has entries");
+    ok(heap->marker->logged >= GC__MARK_BUFFER_WORDS, "more objects were stored than the log has entries");
     mark_all();
     finish();
     size_t wrong = 0;
@@ -715,7 +715,7 @@ static size_t settled_clumps(gc_handle *handles) {
     for (size_t i = 0; i < SETTLING; i += GC__HANDLE_CLUMP) {
         gc__handle_segment *segment;
         size_t index;
-        if (gc__handle_at(handles[i], &segment, &index)) count += segment->settled[index / GC__HANDLE_CLUMP] == GC__ALL_SETTLED;
+        if (gc__handle_at(handles[i], &segment, &index)) count += segment->precleaned[index / GC__HANDLE_CLUMP] == GC__ALL_PRECLEANED;
     }
     return count;
 }
@@ -757,9 +757,9 @@ static void settled_handles(void) {
     gc_handle_set(found, NULL); /* which leaves an old object that no cycle marks */
     begin_marking();
     mark_and_settle();
-    const gc_handle_kind settling[] = {GC_HANDLE_STRONG, GC_HANDLE_WEAK, GC_HANDLE_WEAK_LONG, GC_HANDLE_DEPENDENT};
+    const gc_handle_kind precleaning[] = {GC_HANDLE_STRONG, GC_HANDLE_WEAK, GC_HANDLE_WEAK_LONG, GC_HANDLE_DEPENDENT};
     for (size_t i = 0; i < 4; i++)
-        ok(settled_clumps(handles[settling[i]]) >= SETTLING / GC__HANDLE_CLUMP / 2, "%zu clumps of kind %d are settled", settled_clumps(handles[settling[i]]), settling[i]);
+        ok(settled_clumps(handles[precleaning[i]]) >= SETTLING / GC__HANDLE_CLUMP / 2, "%zu clumps of kind %d are settled", settled_clumps(handles[precleaning[i]]), precleaning[i]);
     ok(is_marked(gc_handle_dependent(handles[GC_HANDLE_DEPENDENT][9])), "a dependent is marked beside the program");
     gc_handle_set(handles[GC_HANDLE_WEAK][40], gc_handle_get(lost));
     gc_handle_set_dependent(handles[GC_HANDLE_DEPENDENT][40], gc_handle_get(lost));
@@ -922,7 +922,7 @@ static void growing_objects(bool weak) {
     full();
     begin_marking();
     mark_all();
-    bool leaves = gc__is_leaving((uintptr_t)last_of(list)) && !gc__is_leaving((uintptr_t)g);
+    bool leaves = gc__is_candidate((uintptr_t)last_of(list)) && !gc__is_candidate((uintptr_t)g);
     ok(leaves || GC_REGION_SHIFT < 18, leaves ? "a region leaves, and another one stays" : "# SKIP the list fills small regions, which stay");
     g->slots = slots;
     g->count = 2;
@@ -1086,7 +1086,7 @@ static void registers_stay(void) {
         "movupd %%xmm0, 0(%[out])\n\tmovupd %%xmm1, 16(%[out])\n\tmovupd %%xmm7, 32(%[out])\n\tmovupd %%xmm15, 48(%[out])\n\t"
         "addq %%r8, %%r9\n\taddq %%r10, %%r9\n\taddq %%r11, %%r9\n\taddq -8(%%rsp), %%r9\n\tmovq %%r9, %[sum]\n\t"
         : [sum] "=&m"(sum)
-        : [in] "r"(in), [out] "r"(out), [slot] "r"(slot), [ref] "r"(ref), [call] "r"(gc__tables.note_store_call)
+        : [in] "r"(in), [out] "r"(out), [slot] "r"(slot), [ref] "r"(ref), [call] "r"(gc__tables.log_store_call)
         : "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm7", "xmm15", "cc", "memory");
     is(sum, 7 + 8 + 9 + 10 + 0x5A5A, "general registers and the red zone stay");
     ok(memcmp(in, out, 64) == 0, "vectors stay");
@@ -1243,7 +1243,7 @@ static size_t left_to_give; /* when the last collection ended */
 static void on_end(void *host, const gc_collection *collection) {
     (void)host;
     if (collection->generation == 2) ended_by = gc__os_self();
-    left_to_give = heap->trim_bytes;
+    left_to_give = heap->uncommit_bytes;
 }
 
 static uint64_t finished(void) { return stats().concurrent_finished; }
@@ -1317,9 +1317,9 @@ static void refused(void) {
 
 int main(void) {
     const gc_options tested = TESTED;
-    gc_options scarce = TESTED, crew = TESTED;
+    gc_options scarce = TESTED, workers = TESTED;
     scarce.test_scarce_memory = true;
-    crew.collector_threads = 3, crew.test_collectors = 7;
+    workers.collector_threads = 3, workers.test_collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
@@ -1328,7 +1328,7 @@ int main(void) {
         run(tests[i], tested);
         if (GC_DEBUG && tests[i] == log_is_full) continue; /* which stores half a million times: once is enough with checks */
         run(tests[i], scarce);
-        run(tests[i], crew);
+        run(tests[i], workers);
     }
     gc_options staying = TESTED; /* hardly anything is evacuated in so short a pause */
     staying.pause_goal_us = 1;
@@ -1344,52 +1344,52 @@ int main(void) {
             run(owned_later, beside);
     on_time();
     starts(&tested);
-    starts(&crew);
+    starts(&workers);
     run(holes_are_filled, tested);
     run(holes_are_filled, scarce);
     gc_options keeping = TESTED;
-    keeping.test_keeping = true;
+    keeping.test_wholesale = true;
     run(nurseries_are_kept, keeping);
     run(kept_while_marking, keeping);
     keeping.collector_threads = 3, keeping.test_collectors = 7;
     run(nurseries_are_kept, keeping);
     run(sparse_fixed_are_not_kept, keeping);
-    gc_options leaving = TESTED;
-    leaving.test_leaving = true;
-    run(regions_leave, leaving);
-    run(emptied_dependents, leaving);
-    run(settled_finalizers, leaving);
-    run(due_finalizers, leaving);
-    run(reprieved_objects, leaving);
-    run(met_when_settled, leaving);
-    run(settled_references, leaving);
-    run(settled_ephemerons, leaving);
-    run(random_tables, leaving);
-    leaving.concurrent_trace_functions = true;
-    run(owned_later, leaving);
-    run(strongly_growing_objects, leaving);
-    run(weakly_growing_objects, leaving);
-    leaving.concurrent_trace_functions = false;
-    run(strongly_growing_objects, leaving);
-    run(unlisted_regions_leave, leaving);
-    leaving.test_keeping = true;
-    run(kept_beside_leaving, leaving);
-    leaving.test_keeping = false;
-    leaving.test_scarce_memory = true;
-    run(regions_stay, leaving);
-    leaving.test_scarce_memory = false;
-    gc_options limited = leaving;
+    gc_options candidate = TESTED;
+    candidate.test_candidates = true;
+    run(regions_leave, candidate);
+    run(emptied_dependents, candidate);
+    run(settled_finalizers, candidate);
+    run(due_finalizers, candidate);
+    run(reprieved_objects, candidate);
+    run(met_when_settled, candidate);
+    run(settled_references, candidate);
+    run(settled_ephemerons, candidate);
+    run(random_tables, candidate);
+    candidate.concurrent_trace_functions = true;
+    run(owned_later, candidate);
+    run(strongly_growing_objects, candidate);
+    run(weakly_growing_objects, candidate);
+    candidate.concurrent_trace_functions = false;
+    run(strongly_growing_objects, candidate);
+    run(unlisted_regions_leave, candidate);
+    candidate.test_wholesale = true;
+    run(kept_beside_leaving, candidate);
+    candidate.test_wholesale = false;
+    candidate.test_scarce_memory = true;
+    run(regions_stay, candidate);
+    candidate.test_scarce_memory = false;
+    gc_options limited = candidate;
     limited.heap_bytes_max = 8 << 20;
     run(log_of_a_low_limit, limited);
     limited.heap_bytes_max = 16 << 20;
     run(notes_are_few, limited);
-    leaving.collector_threads = 3, leaving.test_collectors = 7;
-    run(regions_leave, leaving);
-    run(settled_finalizers, leaving);
-    run(due_finalizers, leaving);
-    run(settled_references, leaving);
-    run(settled_ephemerons, leaving);
-    run(random_tables, leaving);
+    candidate.collector_threads = 3, candidate.test_collectors = 7;
+    run(regions_leave, candidate);
+    run(settled_finalizers, candidate);
+    run(due_finalizers, candidate);
+    run(settled_references, candidate);
+    run(settled_ephemerons, candidate);
+    run(random_tables, candidate);
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();

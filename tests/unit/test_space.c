@@ -64,7 +64,7 @@ static void seldom_collected(void) {
 }
 
 /* Where pins are in every region, without a limit: mutators have the holes between them. */
-static void studded(void) {
+static void pin_fragmented(void) {
     size_t live = LIVE_REGIONS * GC_REGION_BYTES;
     ok(replaced(0, LEAST_BYTES, 40), "random replacement with one of 40 objects pinned, without a limit");
     size_t held = stats().committed_bytes_peak;
@@ -383,7 +383,7 @@ static void changed_limit(void) {
     is(stats().heap_bytes_max, live / 10 * 13, "which statistics show");
     gc_stats now = stats();
     /* The collector's lists may have grown since regions were given back. */
-    ok(now.committed_bytes + now.table_bytes + now.beside_bytes <= live / 10 * 13 + GC_REGION_BYTES, "the heap gives back what it holds beyond that: %zu, %zu and %zu of %zu", now.committed_bytes, now.table_bytes, now.beside_bytes, live / 10 * 13);
+    ok(now.committed_bytes + now.table_bytes + now.metadata_bytes <= live / 10 * 13 + GC_REGION_BYTES, "the heap gives back what it holds beyond that: %zu, %zu and %zu of %zu", now.committed_bytes, now.table_bytes, now.metadata_bytes, live / 10 * 13);
     ok(replaced_often(table, count, 3), "and goes on within it");
     is(gc_heap_set_bytes_max(heap, live / 2), GC_ERROR_HEAP_FULL, "half of what lives is refused");
     has(gc_last_message(), "drop references", "with a message");
@@ -422,7 +422,7 @@ static void falls_back(bool keep_memory) {
     heap->options.keep_memory = keep_memory;
     size_t before = stats().committed_bytes, fulls = (size_t)stats().collections[2];
     for (size_t i = 0; i < PERIODS * GC_REGION_BYTES / sizeof(node); i++) {
-        if (i % (GC_REGION_BYTES / sizeof(node)) == 0) heap->trimmed_ns = 0; /* a while */
+        if (i % (GC_REGION_BYTES / sizeof(node)) == 0) heap->uncommitted_ns = 0; /* a while */
         new_node(i);
     }
     size_t after = stats().committed_bytes;
@@ -473,8 +473,8 @@ static void counted(void) {
         GC_ROOTS(gc, list);
         for (; (n = new_node(0)) != NULL; made[with]++, list = n) gc_store(gc, &n->left, list);
         gc_stats now = stats();
-        ok(now.committed_bytes + now.table_bytes + now.beside_bytes <= LIMIT * GC_REGION_BYTES, "regions, tables and the rest are within the limit: %zu of %zu", now.committed_bytes + now.table_bytes + now.beside_bytes, LIMIT * GC_REGION_BYTES);
-        ok(!with || now.beside_bytes >= HANDLES * sizeof(void *), "handles are counted: %zu KiB", now.beside_bytes >> 10);
+        ok(now.committed_bytes + now.table_bytes + now.metadata_bytes <= LIMIT * GC_REGION_BYTES, "regions, tables and the rest are within the limit: %zu of %zu", now.committed_bytes + now.table_bytes + now.metadata_bytes, LIMIT * GC_REGION_BYTES);
+        ok(!with || now.metadata_bytes >= HANDLES * sizeof(void *), "handles are counted: %zu KiB", now.metadata_bytes >> 10);
         end();
     }
     ok(made[1] * sizeof(node) + HANDLES * sizeof(void *) < made[0] * sizeof(node) + GC_REGION_BYTES, "what handles take objects cannot: %zu nodes, %zu beside handles",
@@ -489,21 +489,21 @@ static void lists_counted(void) {
     vector *tables = new_vector(TABLES);
     GC_ROOTS(gc, tables);
     full();
-    size_t before = stats().beside_bytes;
+    size_t before = stats().metadata_bytes;
     for (size_t i = 0; i < TABLES; i++) {
         vector *weak = (vector *)gc_new_array(gc, &weak_type, 1);
         gc_store(gc, &tables->items[i], weak);
     }
     full();
-    size_t notes = stats().beside_bytes - before;
+    size_t notes = stats().metadata_bytes - before;
     ok(notes >= TABLES * sizeof(gc_weak_entries), "notes of %d weak tables count as %zu KiB", TABLES, notes >> 10);
     is(gc_heap_set_bytes_max(heap, (size_t)8 << 20), GC_OK, "near a limit");
     full();
-    ok(stats().beside_bytes < before + ((size_t)64 << 10), "they are given back after each collection");
+    ok(stats().metadata_bytes < before + ((size_t)64 << 10), "they are given back after each collection");
     end();
     begin(&(gc_options){.collector_threads = 4, .test_collectors = 1});
     full();
-    ok(stats().beside_bytes > before + sizeof(gc__crew), "and the lists of several threads count: %zu KiB", stats().beside_bytes >> 10);
+    ok(stats().metadata_bytes > before + sizeof(gc__workers), "and the lists of several threads count: %zu KiB", stats().metadata_bytes >> 10);
     end();
 }
 
@@ -577,8 +577,8 @@ static size_t nursery_after(uint64_t beside) {
     heap->pace->stopped_cpu_ns = now - 1000000;
     heap->pace->resumed_cpu_ns = now - 100000000;
     heap->pace->resumed_by = gc__os_self();
-    heap->pace->crew_cpu_ns = 0;
-    heap->collector->crew->members[1].cpu_ns = beside;
+    heap->pace->workers_cpu_ns = 0;
+    heap->collector->workers->threads[1].cpu_ns = beside;
     gc__pace_nursery(heap);
     return heap->pace->nursery_bytes;
 }
@@ -586,13 +586,13 @@ static size_t nursery_after(uint64_t beside) {
 /* The collector's own structures, without threads. */
 static void pacing_counts_all_threads(void) {
     begin(NULL);
-    gc__crew *crew = gc__crew_new(heap);
-    crew->count = 2;
+    gc__workers *workers = gc__workers_new(heap);
+    workers->count = 2;
     heap->full_bytes = (size_t)1 << 30;
-    heap->collector->crew = crew;
+    heap->collector->workers = workers;
     ok(nursery_after(0) < 8 * MIB, "a nursery shrinks whose collections take a hundredth of the CPU time");
     ok(nursery_after(50000000) > 8 * MIB, "and grows if other collector threads took a third of it");
-    crew->count = 1;
+    workers->count = 1;
     end();
 }
 
@@ -664,7 +664,7 @@ static void slack_of_what_grows(void) {
     size_t reserve = gc__evacuation_reserve(heap) * GC_REGION_BYTES, length = array->header.length;
     is(heap->slack_bytes, gc__large_slack(region), "what is behind an array was written to before");
     ok(heap->slack_bytes >= 4 * gc__page_end(1) && reserve, "and takes memory, of which a reserve is kept");
-    heap->beside_bytes += gc__bytes_left(heap) - reserve + gc__page_end(1);
+    heap->metadata_bytes += gc__bytes_left(heap) - reserve + gc__page_end(1);
     ok(gc_array_grow(gc, array, length + 2 * gc__page_end(1)), "the array grows where room is short");
     is(heap->slack_bytes, gc__large_slack(region), "its slack is counted as it is");
     is(heap->spare_bytes, region->spare, "and so is what became spare");
@@ -684,7 +684,7 @@ static void stock_is_held(void) {
     }
     gc__heap_lock(heap);
     heap->fresh_regions = heap->free_count + 4;
-    while (gc__stock_take(heap)) taken++;
+    while (gc__prefault_take(heap)) taken++;
     gc__heap_unlock(heap);
     gc_stats now = stats();
     ok(taken && !heap->fresh_regions, "%u regions are taken, as many as are wanted", taken);
@@ -694,7 +694,7 @@ static void stock_is_held(void) {
 int main(void) {
     near_the_limit();
     seldom_collected();
-    studded();
+    pin_fragmented();
     few_regions(16, 40, 24, 168);
     few_regions(16, 60, 24, 168);
     few_regions(8, 35, 24, 168);

@@ -15,7 +15,7 @@ typedef struct host {
     size_t reserve_bytes_max; /* of what is not readable; 0: any */
     size_t reserves_left, commits_left; /* until they are refused; SIZE_MAX: never */
     size_t shift;                       /* how far beside a multiple of the alignment */
-    bool keeps;                         /* discards nothing */
+    bool wholesale_most;                         /* discards nothing */
     bool shares;                        /* memory is mapped as that of files is */
 } host;
 
@@ -63,7 +63,7 @@ static bool discard(void *context, void *address, size_t bytes) {
     host *self = context;
     self->discards++;
     self->wrong += !is_whole(address, bytes) || !is_reserved(self, address, bytes);
-    return !self->keeps && madvise(address, bytes, MADV_DONTNEED) == 0;
+    return !self->wholesale_most && madvise(address, bytes, MADV_DONTNEED) == 0;
 }
 
 static void release(void *context, void *address, size_t bytes) {
@@ -212,7 +212,7 @@ static void refused_commits(void) {
 
 static void kept(void) {
     fresh();
-    the_host.keeps = true;
+    the_host.wholesale_most = true;
     is(work((gc_options){0}), 0, "a host that takes nothing back before the end");
     is(the_host.wrong + reserved_now(), 0, "released");
     gc_memory partial = memory;
@@ -250,7 +250,7 @@ static void marked_twice(void) {
 static void shared(void) {
     enum { SLOTS = 1 << 18 };
     fresh();
-    the_host.shares = the_host.keeps = true;
+    the_host.shares = the_host.wholesale_most = true;
     begin(&(gc_options){.memory = &memory, .concurrent = GC_CONCURRENT_ON, .nursery_bytes = 64 << 20});
     {
         vector *huge = new_vector(SLOTS);

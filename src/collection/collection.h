@@ -1,0 +1,455 @@
+/* One collection, start to end. */
+#pragma once
+
+#include "../space/profiler.h"
+#include "../trace/ambiguous.h"
+#include "../trace/trace.h"
+#include "../trace/parallel.h"
+#include "sweep.h"
+#include "../policy/pace.h"
+#include "../diag/check.h"
+#include "../diag/checkmark.h"
+#include "../diag/pauses.h"
+#include "../diag/shadow.h"
+#include "../diag/stress.h"
+#include "worker_threads.h"
+#include "limit.h"
+#include "concurrent.h"
+#include "remembering.h"
+#include "store.h"
+
+GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    heap->collecting = true;
+    heap->finalizer_marks = false;
+    gc__phase_begin(heap, GC_DAC_OPENING);
+    if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
+    __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
+    heap->collection.generation = generation;
+    heap->collection.reason = reason;
+    heap->collection.compacting = compacting;
+    heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
+    heap->collection.conservative_bytes = 0;
+    heap->collection.left_out = false;
+    memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
+    memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
+    memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);
+    heap->cycle->large_bytes = heap->cycle->large_kept_bytes = 0;
+    heap->cycle->staying_bytes = heap->cycle->staying_kept_bytes = 0;
+    heap->cycle->young_staying_bytes = heap->cycle->young_kept_bytes = 0;
+    gc__heap_flush_for_callbacks(heap);
+    gc__log_flush();
+    GC__HOST_SCOPE;
+    if (heap->options.collection_start) heap->options.collection_start(heap->options.host, &heap->collection);
+}
+
+GC__FN void gc__cycle_statistics(gc_heap *heap) {
+    gc_stats *stats = &heap->stats;
+    gc_collection *collection = &heap->collection;
+    stats->survived_bytes = gc__survived_bytes(heap->cycle);
+    stats->condemned_bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        stats->condemned_bytes += heap->cycle->condemned_bytes[g];
+        collection->moved_bytes += heap->cycle->copied_bytes[g];
+    }
+    if (collection->moved_bytes)
+        __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
+    collection->pause_ns = gc__pause_until_now(heap);
+    gc__phases_share(heap, collection->pause_ns - gc__pause_before_phases(heap));
+    collection->promoted_bytes = stats->survived_bytes;
+    stats->promoted_bytes += stats->survived_bytes;
+    stats->moved_bytes += collection->moved_bytes;
+    stats->collections[collection->generation]++;
+    stats->collections_compacting += collection->compacting;
+}
+
+/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
+   and the collection cannot run. */
+GC__FN bool gc__roots_gather(gc_heap *heap) {
+    gc__root_visitor roots = {{gc__root_gather}, heap, false};
+    heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
+    heap->cycle->stacks.count = heap->cycle->reported.count = 0;
+    gc__discovered_begin(&heap->cycle->entries);
+    gc__roots_visit(heap, &roots.visitor);
+    gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
+    return !roots.failed;
+}
+
+/* Does all that needs memory, before the collection changes anything. False: there is none. */
+GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
+    return gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
+}
+
+/* Done only after gathering, since threads go on in their windows after a collection that is left out. */
+GC__FN void gc__cycle_close_windows(gc_heap *heap) {
+    unsigned allocating = 0;
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        allocating += thread->window.region != NULL;
+        gc__thread_close_windows(thread);
+    }
+    heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
+}
+
+/* Everything between gathering the roots and the last freed region. */
+GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
+    gc__worker alone, *worker = heap->collector->workers ? &heap->collector->workers->threads[0].worker : &alone;
+    gc__cycle_close_windows(heap);
+    gc__phase_begin(heap, GC_DAC_CONDEMN);
+    memset(worker, 0, sizeof *worker);
+    worker->visitor.visit = gc__trace_visit;
+    worker->heap = heap;
+    worker->cycle = heap->cycle;
+    worker->memory = &heap->collector->mark_stack;
+    memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
+    /* The roots are in their lists: nothing below asks the host for them again. */
+    gc__marking_step(heap, generation);
+    gc__region *condemned = gc__condemn(heap, compacting);
+    if (heap->cycle->slides) condemned = gc__slide(heap, condemned);
+    worker->verdicts = GC__VERDICTS;
+    worker->edges = gc__marking_edges(heap, generation);
+    worker->remember_all = (generation > 0 && !heap->cycle->ages_at_once) || heap->cycle->recycles;
+    gc__workers_enter(worker, generation);
+    gc__each_condemned(worker, condemned, heap->cycle->wholesale ? gc__region_promote_whole : gc__region_clear);
+    /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    gc__phase_begin(heap, GC_DAC_TRACE);
+    gc__trace_all(worker, condemned);
+    gc__trace_candidates(worker);
+    gc__remembered_forget(heap);
+    gc__marking_trace_old(worker, condemned);
+    gc__trace_ambiguous(worker, condemned);
+    gc__phase_begin(heap, GC_DAC_HANDLES);
+    gc__handles_trace(worker, generation);
+    if (heap->options.collection_traced) {
+        GC__HOST_SCOPE;
+        heap->options.collection_traced(heap->options.host, &heap->collection);
+    }
+    /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
+    gc__phase_begin(heap, GC_DAC_SWEEP);
+    gc__worker_end(worker);
+    gc__workers_leave(worker);
+    if (heap->cycle->into_holes) gc__old_holes_forget(heap);
+    gc__roots_update_interior(worker->cycle);
+    gc__root_stacks_note_bounds(worker->cycle);
+    gc__external_update(heap);
+    gc__sweep(heap, condemned);
+    gc__sweep_bounds(heap);
+    gc__phase_begin(heap, GC_DAC_CLOSING);
+    /* No verdict is set any more; moved-from and empty regions are free. */
+}
+
+GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
+    if (gc__is_null(heap, "gc_collection_find", "heap")) return NULL;
+    GC_ASSERT(heap->collecting && heap->phase == GC_DAC_HANDLES,
+              "gc_collection_find: called outside of options.collection_traced: in other hooks nobody knows yet what "
+              "survives, or everything else is gone");
+    return (void *)gc__address_after_trace((uintptr_t)object);
+}
+
+/* The scope of a collection, which a callback can leave only by returning. */
+GC__FN void gc__cycle_leave(gc_heap **left) {
+    if (*left) gc__collection_was_left(*left);
+}
+
+/* After a collection that ran. */
+GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
+    gc__collector *collector = heap->collector;
+    if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+    gc__shadow_sync(heap);
+    gc__limit_look(heap);
+    gc__pace_after(heap, generation);
+    gc__marking_divide_nursery(heap);
+    gc__remembering_choose(heap);
+    for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
+    if (heap->cycle->marking == GC__MARKING_FINAL) collector->finished[2] = heap->marker->began;
+    if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
+}
+
+GC__FN void gc__fail_left_out(void) {
+    gc__fail(GC_ERROR_MEMORY, "a collection was left out: the system gives no memory for the list of roots. Raise "
+                              "`ulimit -v` or the memory limit of the process");
+}
+
+/* The collection is left out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
+GC__FN void gc__cycle_leave_out(gc_heap *heap) {
+    heap->collection.left_out = true;
+    __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
+    gc__fail_left_out();
+    gc__warn(&heap->options, gc__last_message);
+}
+
+/* What gc__collect_stopped does while the marker rests. */
+GC__FN bool gc__collect_at_rest(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
+    heap->frame = gc__stack_below();
+    gc__stores_check(heap);
+    if (heap->options.non_generational) generation = 2;
+    gc__marking_decide(heap, generation);
+    gc__cycle_open(heap, generation, reason, compacting);
+    /* What a profile does first is not the collector's work: the nursery must not grow for it. */
+    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, reason) ? gc__os_cpu_ns() : 0;
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
+    if (heap->options.stress) gc__stress_index(heap);
+    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    gc__shadow_check(heap);
+    gc__phase_begin(heap, GC_DAC_GATHER);
+    gc__handles_keep(heap);
+    bool gathered = gc__cycle_gather(heap, generation);
+    if (gathered) gc__cycle_run(heap, generation, compacting);
+    /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
+    bool exact = generation == 2 && heap->cycle->marking != GC__MARKING_FINAL;
+    if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
+    if (gathered) gc__metadata_count(heap);
+    gc__handles_release(heap);
+    if (gathered)
+        gc__cycle_done(heap, generation);
+    else
+        gc__cycle_leave_out(heap);
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
+    if (gathered) gc__cycle_statistics(heap);
+    heap->collecting = false;
+    gc__phase_begin(heap, GC_DAC_IDLE);
+    GC__HOST_SCOPE;
+    if (gathered) gc__finalizers_announce(heap);
+    if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
+    unfinished = NULL;
+    heap->frame = 0;
+    if (!gathered) __atomic_store_n(&heap->collection.number, heap->collection.number - 1, __ATOMIC_RELAXED);
+    return gathered;
+}
+
+/* The world is stopped. False: the collection was left out, for want of memory. */
+GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    if (gc__is_abandoned(heap)) return true;
+    gc__pause_begin(heap);
+    if (heap->collecting)
+        gc__fatal(&heap->options,
+                  "a collection was asked for during collection %llu (from a hook, a trace function or "
+                  "scan_roots), where allocating and collecting is not allowed, or after one of them was left by "
+                  "longjmp or an exception instead of returning",
+                  (unsigned long long)heap->collection.number);
+    gc__marker_rest(heap);
+    bool ran = gc__collect_at_rest(heap, generation, reason, compacting);
+    uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
+    gc__store_logging_publish(heap, heap->marking || heap->remembers_slots);
+    gc__marker_go_on(heap);
+    if (ran) gc__pause_end(heap, before);
+    return ran;
+}
+
+GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+    gc__heap_lock(heap);
+    gc__workers_start(heap, generation);
+    gc__world_stop_locked(heap);
+    bool ran = gc__collect_stopped(heap, generation, reason, compacting);
+    gc__world_resume(heap);
+    return ran;
+}
+
+/* One of the two collections of a cycle. The lock is held. */
+GC__FN bool gc__collect_for_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
+    heap->cycle->marking = marking;
+    bool ran = gc__collect(heap, marking == GC__MARKING_FINAL ? 2 : 1, reason, false);
+    heap->cycle->marking = GC__MARKING_NONE;
+    return ran;
+}
+
+/* Ends a marking that is done, and waits for that. The lock is held. */
+GC__FN void gc__marking_end_done(gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    bool waits = heap->marking && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
+    if (waits) gc__collect_for_marking(heap, GC__MARKING_FINAL, marker->reason);
+}
+
+/* Ends a marking that is done where all threads are in preemptive mode, as in a server that waits for requests. Otherwise one
+   of them does when it comes to a safe point or has spent its window: hosts that suspend threads themselves know nothing of the
+   marker's. The lock is held. */
+GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
+    bool asks = heap->options.suspend != NULL;
+    for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
+        asks = gc__is_cooperative(thread);
+    if (!asks) {
+        gc__marking_end_done(heap);
+        return;
+    }
+    __atomic_store_n(&heap->threads->asked, true, __ATOMIC_RELAXED);
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
+}
+
+/* On the marker's thread, when it has rested for a while: has the marking ended, or gives memory back. */
+GC__FN void gc__marking_rests(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (!gc__heap_lock_unless_taken(heap)) return;
+    if (!heap->marking) {
+        gc__heap_uncommit(heap);
+        bool gives = heap->uncommit_waits || heap->uncommit_bytes >= GC_REGION_BYTES;
+        __atomic_store_n(&marker->gives_back, gives, __ATOMIC_RELAXED);
+    } else if (!marker->is_closing) {
+        gc__marking_end_or_ask(heap);
+    }
+    gc__heap_unlock(heap);
+}
+
+/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
+GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
+    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_start_thread(heap, gc__marking_rests);
+    return gc__collect_for_marking(heap, marking, reason);
+}
+
+/* From now on the marker's thread does not collect. */
+GC__FN void gc__marking_close(gc_heap *heap) {
+    gc__heap_lock(heap);
+    heap->marker->is_closing = true;
+    gc__heap_unlock(heap);
+}
+
+/* Collects what is due where a nursery has been spent. The lock is held. */
+GC__FN void gc__collect_nursery(gc_heap *heap) {
+    int generation = gc__pace_generation(heap);
+    gc__marking marking = gc__pace_marking(heap, &generation);
+    if (marking)
+        gc__collect_marking(heap, marking, GC_REASON_GROWTH);
+    else if (gc__pace_waits(heap, generation))
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+    else
+        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+}
+
+/* Whether the nursery is spent, by its bytes or by the slots that refer to it, once an object of so many bytes is allocated. */
+GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
+    size_t spent = gc__spent_bytes(heap);
+    return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__remembered_enough(heap));
+}
+
+/* Collects, unless another thread has found the same budget spent and collected meanwhile. */
+GC__FN void gc__collect_for_budget(gc_heap *heap) {
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_quantum(heap));
+    if (!again) gc__collect_nursery(heap);
+    gc__heap_unlock(heap);
+}
+
+/* Where pauses have a goal a mutator that finds no region ends its nursery early: the survivors may find room in holes, and
+   then the regions that they were in are free. Returns whether it did; a nursery that is hardly begun would gain too little. */
+GC__FN bool gc__collect_for_region(gc_heap *heap) {
+    bool ends = gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
+    if (ends) gc__collect_nursery(heap);
+    return ends;
+}
+
+/* A mutator that finds no region while objects are being marked waits for the marker, for as long as the goal at a time, so that
+   other threads can collect meanwhile. The collection that ends the cycle then is a short one; if it came now it would take as
+   long as that, and stop all threads. Returns whether to look again for a region: not if nothing is being marked, or by a thread
+   that gets no processor, nor where the collection was left out for want of memory. */
+GC__FN bool gc__collect_after_marking(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__heap_lock(heap);
+    bool waits = heap->marking && marker->has_thread && !gc__marker_is_spoilt(heap);
+    if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
+        waits = gc__collect_marking(heap, GC__MARKING_FINAL, marker->reason) && !heap->marking;
+    else if (waits)
+        waits = gc__marking_await_turn(heap);
+    gc__heap_unlock(heap);
+    return waits;
+}
+
+/* A mutator finds no region, nothing is being marked, and enough has become old for a cycle to free some of it: begins one rather
+   than stop the program. */
+GC__FN void gc__collect_before_marking(gc_heap *heap) {
+    gc__heap_lock(heap);
+    size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
+    bool begins = !heap->marking && old >= enough && old >= GC__MARKING_WORTH && !heap->options.test_marker_steps;
+    if (begins && gc__marking_is_on(heap) && !heap->options.stress && !gc__pace_is_cramped(heap))
+        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_GROWTH);
+    gc__heap_unlock(heap);
+}
+
+/* Whether a generation has spent enough of its budget for an optional collection of it. */
+GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
+    if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
+    if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
+    return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
+}
+
+/* Whether `function` must not be called now. */
+GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
+    const gc_thread *self = gc__thread_self(heap);
+    if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
+    gc__fail(GC_ERROR_MISUSE,
+             "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+             "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+             function);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
+/* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
+GC__FN bool gc__collect_concurrently(gc_heap *heap, unsigned mode) {
+    const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
+    if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
+    gc__heap_lock(heap);
+    bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
+    bool done = !wanted || (gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_INDUCED) && heap->marking);
+    gc__heap_unlock(heap);
+    return done;
+}
+
+GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
+    GC__API_SCOPE("gc_collect");
+    if (gc__is_null(heap, "gc_collect", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_collect")) return GC_ERROR_MISUSE;
+    if (generation < 0 || generation >= GC_GENERATIONS) {
+        gc__fail(GC_ERROR_MISUSE, "gc_collect: there is no generation %d, only 0 to 2", generation);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return GC_ERROR_MISUSE;
+    }
+    bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
+    if (generation == 2 && gc__collect_concurrently(heap, mode)) return GC_OK;
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__heap_lock(heap);
+    gc__workers_start(heap, generation);
+    gc__world_stop_locked(heap);
+    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
+    bool ran = true, joined = heap->collector->finished[generation] > before &&
+                              (!compacting || heap->collector->finished_compacting > before);
+    if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
+        ran = gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+    gc__world_resume(heap);
+    return ran ? GC_OK : GC_ERROR_MEMORY;
+}
+
+/* Each generation in turn; where the old one can be marked beside mutators, that begins and ends instead of every other full
+   collection. */
+GC__FN void gc__collect_under_stress(gc_heap *heap) {
+    gc__heap_lock(heap);
+    uint64_t number = heap->collection.number;
+    bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
+    if (full && heap->marking && !gc__marker_is_spoilt(heap))
+        gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_STRESS);
+    else if (full && concurrent)
+        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_STRESS);
+    else
+        gc__collect(heap, (int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
+    gc__heap_unlock(heap);
+}
+
+GC__FN void gc__safepoint_run(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (gc__heap_is_locked(heap)) return;
+    if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
+        gc__heap_lock(heap); /* the thread that collects holds it until the end */
+        gc__heap_unlock(heap);
+    }
+    if (__atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED)) {
+        gc__heap_lock(heap);
+        gc__marking_end_done(heap);
+        gc__heap_unlock(heap);
+    }
+    if (heap->options.stress == GC_STRESS_SAFEPOINT)
+        gc__collect_under_stress(heap);
+}
+
+GC_API void gc__safepoint_slow(gc_thread *thread) {
+    GC__API_SCOPE("gc_safepoint");
+    gc__safepoint_run(thread);
+}

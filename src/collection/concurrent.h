@@ -1,0 +1,475 @@
+/* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
+#pragma once
+
+#include "../weak/weak_tables.h"
+#include "../space/profiler.h"
+#include "../cycle/marker.h"
+#include "../trace/parallel.h"
+#include "../policy/pace.h"
+#include "../diag/pauses.h"
+#include "prefault.h"
+
+#define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
+#define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
+#define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
+#define GC__MARKING_QUANTA 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
+#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
+#define GC__MARKING_LITTLE 4096             /* objects that the last collection traces without others */
+#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
+#define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
+#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
+/* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
+   until the next one has ended. */
+#define GC__PREFAULT_TURNS 256
+#define GC__PREFAULT_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
+#define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
+#define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
+
+/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
+GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
+           (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
+}
+
+/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
+GC__FN const char *gc__marking_obstacle(const gc_options *options) {
+    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
+    if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
+    if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
+    if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
+    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
+           "stored";
+}
+
+/* The barrier may have been switched since the heap was created. */
+GC__FN bool gc__marking_is_on(const gc_heap *heap) {
+    if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
+    return !gc__marking_obstacle(&heap->options);
+}
+
+/* What barriers call, which those of other heaps may be doing. Arena's lock held. */
+GC__FN void gc__marking_tables(void) {
+    if (gc__tables.log_store) return;
+    gc__tables.log_store = gc__store_logged;
+    gc__tables.log_store_call = gc__store_logged_call;
+}
+
+/* Whether each store into an old object can come to gc__store_logged: other barriers than rank_sum, and code that the host has
+   had emitted, dirty the card instead. */
+GC__FN bool gc__stores_are_logged(const gc_heap *heap) {
+    return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
+}
+
+/* What the collection's workers do with the objects of generation 2 that they meet: GC__EDGES_*. Where stores are not noted,
+   what they store into old objects is not shaded, but the card is dirty. So whoever cleans a card shades all that its slots
+   refer to. */
+GC__FN uint8_t gc__marking_edges(const gc_heap *heap, int generation) {
+    bool of_cards = !gc__stores_are_logged(heap);
+    uint8_t candidate = heap->cycle->marking == GC__MARKING_FINAL ? 0 : GC__EDGES_CANDIDATE;
+    if (!heap->marking) return 0;
+    if (generation == 0 && !of_cards) return candidate;
+    return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
+}
+
+/* At creation: says why not, if it was asked for. */
+GC__FN void gc__marking_explain(const gc_heap *heap) {
+    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
+    const char *obstacle = gc__marking_obstacle(&heap->options);
+    char message[240];
+    /* With a goal for pauses that is what was asked for, and in so small a heap the goal is kept all the same. */
+    if (!obstacle && !heap->options.pause_goal_us && !heap->options.test_marker_steps &&
+        heap->limit_bytes < GC__MARKING_WORTH)
+        obstacle = "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
+    if (!obstacle) return;
+    snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
+             obstacle);
+    gc__warn(&heap->options, message);
+}
+
+/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. Nothing
+   is left of the last one. */
+GC__FN void gc__marking_decide(gc_heap *heap, int generation) {
+    bool ends = heap->cycle->marking == GC__MARKING_FINAL;
+    if (ends && gc__marker_is_spoilt(heap)) heap->cycle->marking = GC__MARKING_NONE;
+    if (!heap->marking && (generation == 2 || heap->cycle->marking)) gc__finalizers_decide_all(heap->finalizers);
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
+GC__FN void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
+GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
+GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
+GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
+GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
+    (void)heap, (void)generation;
+    return GC__MARKING_NONE;
+}
+#else
+/* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
+   to do. */
+GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
+    if (!heap->marking)
+        return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
+               gc__finalizers_compact_next(heap);
+    gc__marker *marker = heap->marker;
+    __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
+        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* or the next collection waits for that */
+    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) || gc__finalizers_preclean(heap) ||
+                gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
+    if (more) return true;
+    __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
+    return false;
+}
+
+/* The number of a region whose part of the marker's bits should be provided, or SIZE_MAX: as many follow as have theirs in the
+   same huge page. If the marker met them first, it would wait for that while a collection waits for it. Marker's lock held. */
+GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
+    size_t number = heap->marker->provided;
+    if (!heap->marking || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
+    heap->marker->provided += GC__PREFAULT_AHEAD;
+    return number;
+}
+
+GC__FN void gc__marker_thread(void *context) {
+    gc_heap *heap = (gc_heap *)context;
+    gc__marker *marker = heap->marker;
+    unsigned looks = 0;
+    gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
+    while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
+        uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
+        bool more = true, marks = false;
+        if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
+            gc__lock_take(&marker->lock);
+            size_t number = gc__marker_unprovided(heap);
+            if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
+            marks = more && heap->marking;
+            gc__lock_release(&marker->lock);
+            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_NEXT_MARKS, number);
+        } else {
+            gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
+        }
+        if (!marks || marker->turns % GC__PREFAULT_TURNS == 0) looks = gc__prefault_next(heap) ? GC__PREFAULT_LOOKS : looks;
+        if (!more || marker->turns % GC__MARKING_TIMED == 0)
+            __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+        if (more) continue;
+        __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
+        if (looks) {
+            looks--;
+            gc__os_wait_for(&marker->turn, turn, GC__PREFAULT_NS);
+            continue;
+        }
+        bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
+        bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+        uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
+        gc__os_wait_for(&marker->turn, turn, patience_ms * GC__NS_PER_MS);
+        if (asks && __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE) == turn) marker->rests(heap);
+    }
+}
+
+/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. The
+   marker looks often whether it is to rest: to wait for that in the system would take longer. */
+GC__FN void gc__marker_rest(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
+    if (marker->has_thread) __atomic_store_n(&marker->wanted, 1u, __ATOMIC_SEQ_CST);
+    while (spins && !gc__lock_try(&marker->lock)) {
+        gc__cpu_pause();
+        spins--;
+    }
+    if (!spins) gc__lock_take(&marker->lock);
+    if (heap->marking) gc__marker_empty_buffer(heap);
+}
+GC__FN void gc__marker_go_on(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
+    bool is_needed = heap->marking || heap->old_unflipped || heap->old_unlisted || prefaults;
+    if (heap->marking) {
+        __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+        marker->preclean_passes = gc__max(marker->preclean_passes, 1);
+    }
+    gc__lock_release(&marker->lock);
+    if (!marker->has_thread) return;
+    __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    if (!is_needed) return;
+    gc__os_wake(&marker->wanted);
+    gc__os_wake(&marker->turn);
+}
+
+/* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
+   hold a lock of the C library. */
+GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
+    gc__marker *marker = heap->marker;
+    if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
+    marker->rests = rests;
+    marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
+    if (marker->has_thread) return;
+    marker->refused = true;
+    gc__warn(&heap->options,
+             "the system gives no thread to mark objects beside the program, so full collections stop it "
+             "for as long as they take: raise `ulimit -u`");
+}
+
+/* Ends the thread, and the cycle. The heap is being destroyed. */
+GC__FN void gc__marking_end_thread(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
+    gc__os_wake(&marker->wanted); /* the last collection may not have woken it */
+    gc__os_wake(&marker->turn);
+    if (marker->has_thread) gc__os_thread_join(&marker->thread);
+    marker->has_thread = false;
+    gc__marker_abort(heap);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
+    gc__words_free(&marker->grey);
+    gc__words_free(&marker->seen);
+    gc__words_free(&marker->waiting);
+    gc__words_free(&marker->slots);
+    gc__words_free(&marker->tables);
+    gc__words_free(&marker->pieces);
+    gc__words_free(&marker->finalizer_grey);
+    gc__words_free(&marker->held);
+}
+
+/* For tests, where there is no thread: the calling mutator does some of its work. */
+GC__FN void gc__marking_take_turn(gc_heap *heap) {
+    if (!heap->options.test_marker_steps) return;
+    gc__lock_take(&heap->marker->lock);
+    gc__marker_turn(heap, heap->options.test_marker_steps);
+    gc__lock_release(&heap->marker->lock);
+}
+
+/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
+GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
+    size_t goal = gc__pace_goal_ns(heap) / GC__CANDIDATES_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
+    if (heap->options.test_candidates) return SIZE_MAX;
+    if (!heap->pace->fills_holes) return 0;
+    return gc__regions_left(heap) < scarce ? GC__CANDIDATES_HURRY * goal : goal;
+}
+
+/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_growth(const gc_heap *heap) {
+    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
+}
+
+/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
+   some of which are too small. */
+GC__FN size_t gc__marking_room(const gc_heap *heap) {
+    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
+    size_t holes = gc__counted(&heap->old_holes.bytes) / 4 * 3 + gc__counted(&heap->unlisted_bytes) / 2;
+    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
+}
+
+/* A cycle begins. */
+GC__FN void gc__marking_count_room(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t grown = gc__grown_bytes(heap), most = heap->pace->full_threshold + gc__growth_due(heap);
+    marker->most_bytes = gc__max(most, grown + grown / GC__MARKING_ROOM);
+    marker->began_growth = marker->most_bytes - grown;
+    marker->began_room = gc__marking_room(heap);
+    double larger = marker->last_old_bytes ? (double)marker->began_old_bytes / (double)marker->last_old_bytes : 1;
+    size_t likely = marker->last_old_bytes ? (size_t)((double)marker->last_bytes * larger) : SIZE_MAX;
+    marker->likely_bytes = gc__min(likely, marker->began_old_bytes); /* where it is not known, that all is alive */
+    __atomic_store_n(&marker->marked_bytes, (size_t)0, __ATOMIC_RELAXED);
+    marker->quantum_bytes = 0;
+}
+
+/* Before a collection condemns anything. */
+GC__FN void gc__marking_step(gc_heap *heap, int generation) {
+    if (heap->cycle->marking == GC__MARKING_BEGIN) {
+        gc__marker_begin(heap);
+        if (heap->marking) gc__marking_count_room(heap);
+        if (heap->marking) gc__handles_preclean_begin(heap);
+        if (heap->marking) gc__due_preclean_begin(heap->finalizers);
+        gc__finalizers_preclean_begin(heap->finalizers);
+        size_t budget = gc__candidates_budget(heap);
+        if (heap->marking && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
+    } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
+        gc__marker_abort(heap);
+        gc__finalizer_marks_end(heap);
+    }
+}
+
+/* Whether what the last collection has to trace of the old generation is too little to be shared: the marker had nothing left,
+   and no object waited whose trace function may lead to what nobody has met. To share it takes 20 ns for each region. */
+GC__FN bool gc__marking_left_little(const gc__worker *worker) {
+    const gc_heap *heap = worker->heap;
+    bool little = !heap->pause.concurrent_lost && !heap->pause.waiting_objects && !worker->overflowed;
+    return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
+}
+
+/* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
+   and traced from what is grey or was noted. All young objects have been reached; what is copied from here on, out of leaving
+   regions or for finalizers, goes to fresh regions. */
+GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    if (heap->cycle->marking != GC__MARKING_FINAL) return;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
+    heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
+    gc__phase_note(heap, GC_PHASE_REMARK);
+    gc__old_holes_forget(heap);
+    gc__marker_finish(heap);
+    for (gc__region *region = condemned; region; region = region->next) {
+        if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
+        gc__marker_drop_bits(region);
+    }
+    heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
+    heap->cycle->cursors[2] = NULL;
+    gc__marker_condemn_old(heap);
+    worker->edges = 0;
+    gc__tables_hand_over(worker);
+    gc__marker_hand_over(worker);
+    if (gc__marking_left_little(worker))
+        gc__trace_drain(worker);
+    else
+        gc__trace_held(worker, condemned);
+}
+
+/* How much it may grow meanwhile. */
+GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
+    size_t growth = gc__growth_due(heap);
+    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
+}
+
+/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
+   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
+GC__FN bool gc__marking_is_short(const gc_heap *heap) {
+    size_t growth = gc__marking_growth(heap);
+    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
+}
+
+/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
+   that was too fast. */
+GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
+}
+
+/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
+GC__FN unsigned gc__marking_left(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
+    size_t room = gc__marking_room(heap) / gc__max(marker->began_room / 64, GC__WINDOW_BYTES);
+    return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
+}
+
+/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
+   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
+   it may have more to mark than was likely. */
+GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
+    unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);
+    unsigned left = gc__marking_left(heap), spent = 64 - left;
+    if (left < 64 / 8) return 8;
+    return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
+}
+
+/* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. The system wakes it
+   late, by 60 us, or by 500 where other programs run: so much less is asked for. */
+GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
+    gc__marker *marker = heap->marker;
+    uint64_t start = gc__os_now_ns(), asked = gc__max(ns - gc__min(ns, marker->late_ns), ns / 16);
+    __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, asked);
+    uint64_t took = gc__os_now_ns() - start;
+    uint64_t late = gc__min(took - gc__min(took, asked), ns);
+    marker->late_ns = (7 * marker->late_ns + late) / 8;
+    marker->waited_ns += took;
+    return start;
+}
+
+/* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
+GC__FN void gc__marking_await_before(gc_heap *heap) {
+    uint64_t goal = gc__pace_goal_ns(heap), together = goal / 4 * 3, most = goal / 8 * gc__marking_lateness(heap);
+    size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
+    uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
+    uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));
+    heap->pauses->help_ns += gc__os_now_ns() - start;
+}
+
+/* The same where a mutator can do nothing else. False: the marker has done nothing in many such waits. */
+GC__FN bool gc__marking_await_turn(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED);
+    uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap));
+    gc__pauses_note_wait(heap, start, gc__os_now_ns());
+    marker->starved = turns == __atomic_load_n(&marker->turns, __ATOMIC_RELAXED) ? marker->starved + 1 : 0;
+    return marker->starved < GC__MARKING_STARVED;
+}
+
+/* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */
+GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t most = heap->pace->nursery_bytes / GC__MARKING_QUANTA, late = gc__marking_lateness(heap);
+    size_t part = late == 8 ? marker->quantum_bytes / 2 : late < 4 ? 2 * marker->quantum_bytes : marker->quantum_bytes;
+    marker->quantum_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
+}
+
+/* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
+GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    size_t part = gc__min(marker->quantum_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
+    if (!part || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    marker->undivided_bytes -= part;
+    gc__count(&heap->budget_bytes, part);
+    if (!late) return true;
+    uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * late);
+    gc__pauses_note_wait(heap, start, gc__os_now_ns());
+    gc__marking_divide_quantum(heap);
+    return true;
+}
+
+/* After a collection: whether the next nursery has such parts. */
+GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->undivided_bytes = 0;
+    if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
+    size_t most = gc__max(heap->budget_bytes / GC__MARKING_QUANTA, GC__WINDOW_BYTES);
+    marker->quantum_bytes = marker->quantum_bytes ? gc__min(marker->quantum_bytes, most) : most;
+    marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->quantum_bytes);
+    heap->budget_bytes -= marker->undivided_bytes;
+}
+
+/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
+   program for as long as it takes. */
+GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
+    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+}
+
+/* What the collection that is due does for the marking, and so, of which generation it is. */
+GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
+    const gc__marker *marker = heap->marker;
+    bool wanted = *generation == 2;
+    if (heap->marking) {
+        if (marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
+        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
+        bool works = marker->has_thread || heap->options.test_marker_steps;
+        bool spoilt = gc__marker_is_spoilt(heap);
+        *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
+        return *generation == 2 ? GC__MARKING_FINAL : GC__MARKING_NONE;
+    }
+    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
+    if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
+    if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
+    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON && gc__marking_is_short(heap);
+    if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
+    if (gc__marking_is_no_use(heap)) {
+        heap->pauses->no_use = true;
+        *generation = 2;
+        return GC__MARKING_NONE;
+    }
+    *generation = 1;
+    return GC__MARKING_BEGIN;
+}
+#endif

@@ -1,0 +1,89 @@
+/* The limit of a heap, and what it takes beside its regions, which counts towards the limit. */
+#pragma once
+
+#include "../trace/workers.h"
+#include "../cycle/marker.h"
+#include "../trace/remembered.h"
+#include "../weak/finalizers.h"
+#include "../weak/handle_table.h"
+
+/* The bytes of a list that is empty between collections, which keeps its memory unless that is to be released. */
+GC__FN size_t gc__list_bytes(gc__words *list, bool release) {
+    size_t bytes = gc__words_bytes(list);
+    if (release) gc__words_free(list);
+    return bytes;
+}
+
+GC__FN size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
+    if (!workers) return 0;
+    size_t bytes = sizeof *workers + gc__list_bytes(&workers->for_host, release) + gc__list_bytes(&workers->cards, release);
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        size_t own = gc__own_marks_bytes(thread);
+        if (release) gc__own_marks_free(thread);
+        bytes += own + gc__list_bytes(&thread->stack, release) + gc__list_bytes(&thread->live, release) +
+                 gc__list_bytes(&thread->refused, release) + gc__list_bytes(&thread->seen, release);
+    }
+    return bytes;
+}
+
+/* Those of all such lists of the collector. */
+GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
+    gc__cycle *cycle = heap->cycle;
+    gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
+                        &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
+                        &cycle->entries.ended,   &cycle->offsets,          &cycle->reported,
+                        &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
+    size_t bytes = gc__workers_lists_bytes(heap->collector->workers, release);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
+    return bytes;
+}
+
+/* Those of off-heap bytes. */
+GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+    return bytes;
+}
+
+GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
+    size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
+                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
+                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
+    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
+}
+
+/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
+   the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
+   stopped. */
+GC__FN void gc__metadata_count(gc_heap *heap) {
+    size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
+    if (gc__external_table_bytes(heap) > much)
+        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_shrink(&heap->collector->external[g]);
+    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_shrink(heap->finalizers);
+    size_t lasting = gc__lasting_lists_bytes(heap);
+    if (lists > much) {
+        gc__collection_lists_bytes(heap, true);
+        lists = gc__collection_lists_bytes(heap, false);
+    }
+    __atomic_store_n(&heap->metadata_bytes, lasting + lists, __ATOMIC_RELAXED);
+}
+
+/* The share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's other memory. */
+GC__FN size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+
+/* `share`: the limit if `bytes` is 0; if it is 0, too, there is none. */
+GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+    heap->limit_is_open = false;
+    heap->limit_is_share = !bytes && share;
+    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
+    heap->options.heap_bytes_max = bytes;
+    heap->limit_bytes = bytes ? bytes : gc__the_arena.bytes;
+}
+
+/* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
+   stopped. */
+GC__FN void gc__limit_look(gc_heap *heap) {
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
+        gc__limit_set(heap, 0, gc__container_share());
+}

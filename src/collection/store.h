@@ -1,0 +1,160 @@
+/* The range barriers, and what write watch has seen. */
+#pragma once
+
+#include "../trace/shade.h"
+#include "../space/cards.h"
+#include "../threads/lock.h"
+
+GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
+    if (value && !GC_VALUE_IS_REF(word)) return;
+    const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
+    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+}
+
+/* Whether the slots of that object need no barrier, whatever they hold: all slots of an object have one age. */
+GC__FN bool gc__barrier_is_idle(const void *slot) {
+    return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
+}
+
+/* The barrier for slots of one old object, but not for those in a dirty card, which need none, unless old objects are being
+   marked. */
+GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
+    bool marking = gc__is_marking((uintptr_t)slot);
+    while (count) {
+        size_t in_card = (GC_CARD_BYTES - ((uintptr_t)slot & (GC_CARD_BYTES - 1))) / 8;
+        size_t some = in_card < count ? in_card : count;
+        if (marking || !gc__card_is_dirty((uintptr_t)slot))
+            for (size_t i = 0; i < some; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+        slot += some;
+        count -= some;
+    }
+}
+
+/* The slots are about to be overwritten. */
+GC__FN void gc__stored_before(const void *slots, size_t count) {
+    if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
+    for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__shade_store(slot, NULL);
+}
+
+GC__FN void gc__stored(void *slots, size_t count, bool value) {
+    gc_word *slot = (gc_word *)slots;
+    gc__store_shadow(slots, count);
+    if (!count || gc__barrier_is_idle(slots)) return;
+    if (GC__BARRIER_ANYWHERE)
+        gc__barrier_after_cards(slot, count, value);
+    else
+        for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
+}
+
+/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG, verify and stress. */
+#define GC__STORES_MAX 8
+typedef struct gc__stores {
+    const void *slots;
+    size_t count;
+    unsigned flags;
+} gc__stores;
+static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
+static __thread unsigned gc__stores_depth;
+
+GC__FN bool gc__brackets_are_logged(const gc_thread *thread) {
+    return GC_DEBUG >= 1 || (thread && thread->heap && (thread->heap->options.verify || thread->heap->options.stress));
+}
+
+GC__FN void gc__stores_push(gc__stores range) {
+    GC_ASSERT(((uintptr_t)range.slots & 7) == 0, "gc_stores_begin: the slots at %p are not 8-byte aligned",
+              range.slots);
+    GC_ASSERT(gc__stores_depth < GC__STORES_MAX,
+              "gc_stores_begin: %u ranges have been begun without gc_stores_end, first %zu slots at %p",
+              gc__stores_depth, gc__stores_begun[0].count, gc__stores_begun[0].slots);
+    if (gc__stores_depth < GC__STORES_MAX) gc__stores_begun[gc__stores_depth++] = range;
+}
+
+GC__FN void gc__stores_pop(gc__stores range) {
+    unsigned i = gc__stores_depth;
+    const gc__stores *begun = gc__stores_begun;
+    while (i > 0 && (begun[i - 1].slots != range.slots || begun[i - 1].count != range.count ||
+                     begun[i - 1].flags != range.flags))
+        i--;
+    GC_ASSERT(
+        i > 0,
+        "gc_stores_end: the %zu slots at %p (flags %u) have no gc_stores_begin of the same range and flags before "
+        "them",
+        range.count, range.slots, range.flags);
+    if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
+}
+
+/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. Verify would blame
+   a missing barrier for that. */
+GC__FN void gc__stores_check(const gc_heap *heap) {
+    if (gc__stores_depth)
+        gc__fatal(&heap->options,
+                  "a collection runs between gc_stores_begin and gc_stores_end of %zu slots at %p: allocate nothing there, "
+                  "and do not poll",
+                  gc__stores_begun[0].count, gc__stores_begun[0].slots);
+}
+
+GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+    gc__stores range = {slots, count, flags};
+    if (gc__brackets_are_logged(thread)) gc__stores_push(range);
+    gc__stored_before(slots, count);
+}
+
+GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
+    gc__stores range = {slots, count, flags};
+    if (gc__brackets_are_logged(thread)) gc__stores_pop(range);
+    gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
+}
+
+GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
+    (void)thread;
+    GC__PASTE(gc_barrier_copy_checked_, GC_BARRIER)(&gc__tables, destination, source, count);
+    gc__store_shadow(destination, count);
+}
+
+/* memmove, in whole words where the marker may be reading them. */
+GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
+    bool up = (uintptr_t)to - (uintptr_t)from >= count * 8;
+    if (!gc__is_marking((uintptr_t)to)) {
+        memmove(to, from, count * 8);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t at = up ? i : count - 1 - i;
+        __atomic_store_n(&to[at], from[at], __ATOMIC_RELAXED);
+    }
+}
+
+GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *source, size_t count) {
+    (void)thread;
+    if (!count) return;
+    gc__stored_before(destination, count);
+    gc__values_move((gc_word *)destination, (const gc_word *)source, count);
+    gc__stored(destination, count, true);
+}
+
+/* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
+GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
+    uintptr_t end = gc__region_end(region);
+    size_t count = 0;
+    for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
+        uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
+        if (!__atomic_load_n(watch, __ATOMIC_RELAXED) || !__atomic_exchange_n(watch, 0, __ATOMIC_ACQUIRE)) continue;
+        pages[count++] = (void *)page;
+    }
+    return count;
+}
+
+GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t most) {
+    if (gc__is_null(heap, "gc_heap_take_written_pages", "heap") ||
+        (most && gc__is_null(pages, "gc_heap_take_written_pages", "pages")))
+        return 0;
+    GC__API_SCOPE("gc_heap_take_written_pages");
+    size_t count = 0;
+    if (!gc__barrier_watches()) return 0;
+    gc__heap_lock(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
+            count += gc__region_take_written(region, pages + count, most - count);
+    gc__heap_unlock(heap);
+    return count;
+}

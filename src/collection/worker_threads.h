@@ -1,0 +1,214 @@
+/* The threads of the crew: when there are any, and which collections they share in. */
+#pragma once
+
+#include "../trace/parallel.h"
+#include "../weak/handle_table.h"
+
+#define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
+#define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
+#define GC__WORKERS_WORTH_BUNDLES 512       /* dirty ones */
+#define GC__WORKERS_WORTH_HANDLES 16        /* segments of them */
+#define GC__WORKERS_DEFAULT 16              /* threads, where the program names no number */
+#define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
+
+/* The processors of the process, which may be taken away, or given, while the program runs. */
+GC__FN unsigned gc__workers_processors(gc_heap *heap) {
+    gc__collector *collector = heap->collector;
+    uint64_t now = gc__os_now_ns();
+    if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
+        unsigned quota = gc__os_quota();
+        collector->processors = gc__os_processors();
+        if (quota < collector->processors) collector->processors = quota;
+        collector->processors_asked_ns = now;
+    }
+    return collector->processors;
+}
+
+/* How many threads there should be, and how many of them may work in the collection that is to come: with more than there are
+   processors for, each would wait for another. */
+GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
+    unsigned wanted = heap->options.collector_threads;
+    return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), GC__WORKERS_DEFAULT);
+}
+GC__FN unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
+    return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
+}
+
+/* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
+   heap has not many handles, at which several threads look. */
+GC__FN bool gc__workers_finds_marked(const gc_heap *heap) {
+    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
+    return heap->cycle->marking == GC__MARKING_FINAL && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
+}
+
+GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
+    return generation < 2 && heap->pace->fills_holes;
+}
+
+/* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
+   listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
+   only longer ones are shared. Called before it stops the world, too. */
+GC__FN bool gc__workers_is_worth(const gc_heap *heap, int generation) {
+    size_t survivors = 0;
+    if (gc__workers_finds_marked(heap)) generation = 1;
+    for (int g = 0; g <= generation; g++)
+        survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
+    if (heap->options.test_collectors) return true;
+    if (survivors < GC__WORKERS_WORTH || gc__workers_leaves_holes(heap, generation)) return false;
+    bool wanted = heap->options.collector_threads || gc__has_pause_goal(heap);
+    return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__WORKERS_WORTH_NS;
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__workers_start(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__workers_enter(gc__worker *worker, int generation) { (void)worker, (void)generation; }
+GC__FN void gc__workers_leave(gc__worker *worker) { (void)worker; }
+GC__FN void gc__workers_end(gc_heap *heap) { (void)heap; }
+GC__FN void gc__workers_forget(gc_heap *heap) { (void)heap; }
+#else
+GC__FN void gc__workers_thread(void *context) {
+    gc__worker_thread *thread = (gc__worker_thread *)context;
+    gc__workers *workers = thread->workers;
+    gc__tells_later = true;
+    if (workers->seed) gc__workers_await_turn(workers, thread->number);
+    if (gc__workers_next(thread)) gc__work(&thread->worker);
+}
+
+/* The crew's record, with one member; NULL: no memory. */
+GC__FN gc__workers *gc__workers_new(gc_heap *heap) {
+    gc__workers *workers = (gc__workers *)gc__os_map(sizeof *workers);
+    if (!workers) return NULL;
+    gc__lock_init(&workers->lock);
+    gc__lock_init(&workers->space);
+    workers->heap = heap;
+    workers->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
+    workers->count = workers->most = 1;
+    workers->threads[0].workers = workers;
+    __atomic_fetch_add(&heap->metadata_bytes, sizeof *workers, __ATOMIC_RELAXED);
+    return workers;
+}
+
+/* False: the system gives no thread. */
+GC__FN bool gc__workers_start_one(gc__workers *workers, unsigned number) {
+    gc__worker_thread *thread = &workers->threads[number];
+    char name[16];
+    snprintf(name, sizeof name, "gc worker %u", number % 100);
+    thread->workers = workers;
+    thread->number = number;
+    thread->worker.workers = workers;
+    thread->worker.number = number;
+    gc__workers_lock(workers);
+    workers->asleep |= 1u << number;
+    gc__lock_release(&workers->lock);
+    bool started = gc__os_worker_start(&thread->os_thread, name, gc__workers_thread, thread);
+    gc__workers_lock(workers);
+    if (started)
+        gc__workers_resize(workers, workers->count + 1, workers->most);
+    else
+        workers->asleep &= ~(1u << number);
+    gc__lock_release(&workers->lock);
+    return started;
+}
+
+/* In a child of fork(), after the collection in which that was called. */
+GC__FN void gc__workers_reset(gc__workers *workers) {
+    workers->forked = false;
+    gc__workers_resize(workers, 1, workers->most);
+    workers->asleep = 0;
+}
+
+GC__FN void gc__workers_set_most(gc__workers *workers, unsigned most) {
+    gc__workers_lock(workers);
+    gc__workers_resize(workers, workers->count, most);
+    gc__lock_release(&workers->lock);
+}
+
+/* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
+   the host has suspended may hold a lock of the C library. Heap lock held. */
+GC__FN void gc__workers_start(gc_heap *heap, int generation) {
+    gc__collector *collector = heap->collector;
+    if (collector->workers && collector->workers->forked && !heap->collecting) gc__workers_reset(collector->workers);
+    if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
+    if (heap->threads->stop_depth || !gc__workers_is_worth(heap, generation)) return;
+    unsigned wanted = gc__workers_wanted(heap), most = gc__workers_most(heap, wanted);
+    unsigned have = collector->workers ? collector->workers->count : 1;
+    if (collector->workers && collector->workers->most != most) gc__workers_set_most(collector->workers, most);
+    if (GC__LIKELY(have >= wanted) || collector->workers_refused) return;
+    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* to compact with is worth more than to be fast */
+    if (!collector->workers && gc__bytes_left(heap) < kept + sizeof(gc__workers)) return;
+    if (!collector->workers) collector->workers = gc__workers_new(heap);
+    gc__workers *workers = collector->workers;
+    if (workers) gc__workers_set_most(workers, most);
+    bool started = workers != NULL;
+    for (unsigned i = have; started && i < wanted; i++) started = gc__workers_start_one(workers, i);
+    if (started) return;
+    char message[160];
+    collector->workers_refused = true;
+    snprintf(message, sizeof message,
+             "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
+             workers ? workers->count : 1, wanted);
+    gc__warn(&heap->options, message);
+}
+
+/* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
+   only, so that none is left half full. */
+GC__FN void gc__workers_enter(gc__worker *worker, int generation) {
+    gc_heap *heap = worker->heap;
+    gc__workers *workers = heap->collector->workers;
+    if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || heap->cycle->into_holes) return;
+    if (heap->cycle->wholesale) return; /* hardly anything is traced */
+    if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
+    bool worth = gc__workers_is_worth(heap, generation);
+    if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
+        worth = gc__count_dirty_bundles() >= GC__WORKERS_WORTH_BUNDLES;
+    if (!worth || !gc__workers_open(workers, worker)) worker->workers = NULL;
+}
+
+/* The trace is over: hands in what the other workers have counted. */
+GC__FN void gc__workers_leave(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    if (!workers) return;
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        if (i) gc__worker_end(&thread->worker);
+        for (int g = 0; g < GC_GENERATIONS; g++) thread->bytes += thread->worker.copied_bytes[g];
+        thread->lost += thread->worker.lost;
+    }
+    __atomic_store_n(&workers->rests, true, __ATOMIC_RELAXED);
+    worker->workers = NULL;
+}
+
+/* In the child of fork(): the threads do not exist. Locks held. */
+GC__FN void gc__workers_forget(gc_heap *heap) {
+    gc__workers *workers = heap->collector->workers;
+    if (!workers) return;
+    workers->forked = true;
+    workers->asleep = ~(uint32_t)1; /* nobody waits for them, or wakes them */
+}
+
+/* Ends the threads. */
+GC__FN void gc__workers_end(gc_heap *heap) {
+    gc__workers *workers = heap->collector->workers;
+    if (!workers) return;
+    gc__workers_lock(workers);
+    __atomic_store_n(&workers->ending, true, __ATOMIC_SEQ_CST);
+    if (workers->forked) gc__workers_reset(workers);
+    for (unsigned i = 1; i < workers->count; i++) {
+        __atomic_fetch_add(&workers->threads[i].woken, 1, __ATOMIC_SEQ_CST);
+        workers->called |= 1u << i;
+    }
+    gc__workers_unlock(workers);
+    for (unsigned i = 0; i < GC__WORKERS_MAX; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        gc__words *lists[] = {&thread->stack, &thread->live, &thread->own_marks, &thread->stale, &thread->refused, &thread->seen};
+        if (i && i < workers->count) gc__os_thread_join(&thread->os_thread);
+        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
+    }
+    gc__words_free(&workers->for_host);
+    gc__words_free(&workers->cards);
+    gc__lock_end(&workers->lock);
+    gc__lock_end(&workers->space);
+    gc__os_unmap(workers, sizeof *workers);
+    heap->collector->workers = NULL;
+}
+#endif

@@ -1,0 +1,86 @@
+/* Limits that are changed while the heap runs. */
+#pragma once
+
+#include "allocate.h"
+
+GC__FN bool gc__limit_is_least(size_t bytes) {
+    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
+    if (!bytes || bytes >= least) return true;
+    gc__fail(GC_ERROR_OPTION,
+             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+             "smaller GC_REGION_SHIFT",
+             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    return false;
+}
+
+/* Collects, compacts for as long as that makes room, and packs, until the heap needs no more than `bytes`. The world is
+   stopped. */
+GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+    bool packed = false;
+    if (gc__bytes_charged(heap) > bytes) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    while (gc__bytes_charged(heap) > bytes)
+        if (!gc__compact_or_slide(heap, 0, &packed)) break;
+    gc__large_uncommit_all(heap);
+    return gc__bytes_charged(heap) <= bytes;
+}
+
+/* Adapts to another limit, hard or soft, what was chosen by the former one. The world is stopped. */
+GC__FN void gc__limit_adapt(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    gc__pace_goal(heap, pace->full_live_bytes);
+    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
+    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
+    gc__heap_note_held(heap);
+}
+
+GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
+    size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
+    if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
+    if (wanted && !gc__limit_reach(heap, wanted)) {
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "stays, and does not become %zu KiB: drop references first",
+                 gc__bytes_charged(heap) >> 10, wanted >> 10);
+        gc__heap_fail_with_others(heap);
+        return GC_ERROR_HEAP_FULL;
+    }
+    gc__limit_set(heap, bytes, share);
+    gc__limit_adapt(heap);
+    return GC_OK;
+}
+
+GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
+    GC__API_SCOPE("gc_heap_set_bytes_max");
+    if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
+    gc__heap_lock(heap);
+    gc__workers_start(heap, 2);
+    gc__world_stop_locked(heap);
+    gc_result result = gc__limit_change(heap, bytes);
+    gc__world_resume(heap);
+    return result;
+}
+
+GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
+    GC__API_SCOPE("gc_heap_set_bytes_soft");
+    if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
+    gc__world_stop(heap);
+    heap->options.heap_bytes_soft = bytes;
+    gc__limit_adapt(heap);
+    gc__world_resume(heap);
+    return GC_OK;
+}
+
+/* Allocations that meet the limit read it with the lock held. */
+GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
+    GC__API_SCOPE("gc_heap_set_collecting_percent_max");
+    if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
+    if (!gc__overhead_is_percent(percent)) return GC_ERROR_OPTION;
+    gc__heap_lock(heap);
+    heap->options.collecting_percent_max = percent;
+    gc__heap_unlock(heap);
+    return GC_OK;
+}

@@ -1,0 +1,669 @@
+/* Allocation's slow paths. */
+#pragma once
+
+#include "../space/profiler.h"
+#include "out_of_memory.h"
+#include "../collection/collection.h"
+#include "overhead.h"
+
+GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
+    if (region->dirty_end <= region->base) return;
+    size_t dirty = region->dirty_end - region->base;
+    memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
+}
+
+GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+    gc__region *region = gc__heap_take_large(heap, bytes);
+    if (!region) return NULL;
+    gc__marks_clear(region);
+    gc__mark_set(region->base);
+    for (size_t i = 0, rest = bytes; i < region->span; i++) {
+        size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
+        if (zeroed) gc__region_zero(region + i, part);
+        uintptr_t end = gc__page_end(region[i].base + part);
+        if (region[i].dirty_end < end) region[i].dirty_end = end;
+        rest -= part;
+    }
+    region->live_bytes = bytes;
+    GC__WORD(region->base) = 0;
+    if (zeroed && gc__is_huge(region) && gc__has_pause_goal(heap)) heap->pace->has_huge = true;
+    gc__heap_push(heap, region);
+    heap->large_bytes += bytes;
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+    return (void *)region->base;
+}
+
+/* What an allocation is for. */
+enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
+
+/* Opens the window for objects that never move: in a hole of a region of theirs, or in a fresh one. Lock held. */
+GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+    uintptr_t from = 0, end = 0;
+    for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
+        if (heap->fixed_search->fixed &&
+            (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
+            break;
+    gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
+    if (!region) return false;
+    if (!from) {
+        gc__marks_clear(region);
+        region->fixed = true;
+        region->hole = end = gc__region_end(region);
+        from = region->base;
+        gc__heap_push(heap, region);
+    }
+    gc__window_set(&heap->fixed, region, from, end);
+    heap->fixed.limit = (char *)end;
+    return true;
+}
+
+/* Lock held. */
+GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
+    gc_window *window = &heap->fixed;
+    if (bytes > gc__window_room(window) && !gc__fixed_open(heap, bytes)) return NULL;
+    char *object = window->next;
+    gc__region *region = window->region;
+    window->next += bytes;
+    memset(object, 0, bytes);
+    if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
+    region->live_bytes += bytes;
+    gc__count(&heap->fixed_unmarked, 1);
+    gc__count(&heap->generation_bytes[0], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+    return object;
+}
+
+/* From now on the object, which has its header, is one of its region's. Other threads may do the same beside it. */
+GC__FN void gc__fixed_begin(void *object) {
+    size_t index = gc__mark_index((uintptr_t)object);
+    gc__region *region = gc__region_of((uintptr_t)object);
+    if (!region->fixed) return;
+    __atomic_fetch_or(&gc__the_arena.marks[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&region->heap->fixed_unmarked, 1, __ATOMIC_RELEASE);
+}
+
+/* Allocates in the window's span, which has room. */
+GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
+    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
+    char *object = window->next;
+    if (!zeroed) GC__WORD(object) = 0; /* until the header is written */
+    GC__WRITTEN();
+    window->next = object + bytes;
+    return object;
+}
+
+/* The same in the thread's other window, if no region is left for the right one: a heap with a single free region would
+   otherwise collect each time that the two take turns. NULL: the other window has no room either. */
+GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc_window *other = gc__thread_window(thread, !zeroed);
+    if (bytes > gc__span_room(other)) return NULL;
+    void *object = gc__window_allocate(thread->heap, other, bytes, !zeroed);
+    return zeroed ? memset(object, 0, bytes) : object;
+}
+
+/* Allocates without collecting; NULL with gc__fail at a limit. */
+GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    bool zeroed = kind != GC__FOR_RAW;
+    gc_window *window = gc__thread_window(thread, zeroed);
+    if (kind == GC__FOR_FIXED && bytes <= GC_LARGE_BYTES) {
+        gc__heap_lock_unparked(heap);
+        void *fixed = gc__allocate_fixed(heap, bytes);
+        gc__heap_unlock(heap);
+        return fixed;
+    }
+    if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
+        gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
+        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
+        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, &gc__record(thread)->local_spans, window, zeroed, bytes);
+        gc__heap_unlock(heap);
+        const gc__profiler *profiler = gc__profiler_of(heap);
+        if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
+        if (bytes > GC_LARGE_BYTES) return large;
+        if (!opened) return gc__allocate_in_other(thread, bytes, zeroed);
+    }
+    return gc__window_allocate(heap, window, bytes, zeroed);
+}
+
+GC__FN void gc__stress_at_allocation(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
+    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.stress == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
+    if (heap->options.stress == GC_STRESS_NTH) {
+        now = gc__record(thread)->stress_countdown <= 1;
+        gc__record(thread)->stress_countdown =
+            now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
+    }
+    if (now) gc__collect_under_stress(heap);
+}
+
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
+
+/* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
+GC__FN bool gc__compact_once(gc_heap *heap) {
+    size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
+    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
+}
+
+/* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
+   holes should have had for them, it tries again with few copies, to large holes. */
+GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
+    gc__world_stop(heap);
+    uint64_t failures = heap->stats.evacuation_failures;
+    heap->cycle->room_for = bytes;
+    bool gained = gc__compact_once(heap);
+    if (!gained && heap->cycle->into_holes && heap->stats.evacuation_failures > failures) {
+        heap->cycle->large_holes_only = true;
+        gained = gc__compact_once(heap);
+        heap->cycle->large_holes_only = false;
+    }
+    heap->cycle->room_for = 0;
+    gc__world_resume(heap);
+    return gained;
+}
+
+/* A full collection in a way of its own, by that flag of the cycle. */
+GC__FN void gc__collect_so(gc_heap *heap, bool *way, bool compacting) {
+    gc__world_stop(heap);
+    *way = true;
+    gc__collect(heap, 2, GC_REASON_LIMIT, compacting);
+    *way = false;
+    gc__world_resume(heap);
+}
+
+/* Has all objects that can move lie one after the other. */
+GC__FN void gc__collect_sliding(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->slides, true); }
+
+/* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
+GC__FN bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
+    if (gc__compact_for_room(heap, SIZE_MAX)) return true;
+    gc__world_stop(heap);
+    bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
+    if (slides) gc__collect_sliding(heap);
+    gc__world_resume(heap);
+    *packed = true;
+    return slides;
+}
+
+/* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
+GC__FN void gc__collect_for_holes(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->all_holes, false); }
+
+/* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
+GC__FN bool gc__reserve_give(gc_heap *heap) {
+    gc__heap_lock(heap);
+    size_t before = gc__evacuation_reserve(heap);
+    heap->reserve_open = true;
+    bool given = gc__evacuation_reserve(heap) < before;
+    gc__heap_unlock(heap);
+    return given;
+}
+
+/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room, as
+   allocations do. */
+GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
+    bool packed = false;
+    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    while (!gc__heap_has_room(heap, bytes))
+        if (!gc__compact_or_slide(heap, bytes, &packed)) break;
+    bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
+    if (!fits && heap->collection.left_out) gc__fail_left_out();
+    return fits;
+}
+
+/* An allocation that finds no region waits until a marking has ended. NULL: nothing is being marked, or in vain. */
+GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
+    void *object = NULL;
+    gc__collect_before_marking(thread->heap);
+    while (!object && gc__collect_after_marking(thread->heap)) object = gc__allocate_try(thread, bytes, kind);
+    return object;
+}
+
+/* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
+   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
+   heap is packed, and then there are the holes that are left, and the reserve. */
+GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
+    gc__overhead spent;
+    gc__heap_lock(heap);
+    bool overhead = gc__overhead_is_met(heap, &spent);
+    bool young = !overhead && heap->collection.number == before && gc__collect_for_region(heap);
+    gc__heap_unlock(heap);
+    void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
+    if (early) return early;
+    before += young;
+    gc__heap_lock(heap);
+    if (heap->marking && (heap->marker->has_thread || heap->collection.number == before))
+        gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_LIMIT);
+    else if (heap->collection.number == before)
+        gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    bool gives_up = overhead && gc__overhead_fails(heap, &spent);
+    gc__heap_unlock(heap);
+    if (gives_up) return NULL;
+    bool packed = false;
+    size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
+    for (;;) {
+        void *object = gc__allocate_try(thread, bytes, kind);
+        if (object) return object;
+        bool strict = room_for == SIZE_MAX;
+        bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
+        room_for = SIZE_MAX;
+        if (gained || !strict) continue;
+        if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
+        object = gc__allocate_try(thread, bytes, kind);
+        if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
+        if (!object && heap->collection.left_out) gc__fail_left_out();
+        return object;
+    }
+}
+
+/* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
+GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
+    void *object = gc__allocate_collecting(thread, bytes, kind);
+    if (object) return object;
+    gc__explain_full(thread->heap);
+    if (!gc__ask_host(thread, bytes)) return NULL;
+    object = gc__allocate_collecting(thread, bytes, kind);
+    if (!object) gc__explain_full(thread->heap);
+    return object;
+}
+
+/* gc__finalizer_promise by an allocation, which collects and asks the host before it fails. */
+GC__FN bool gc__finalizer_promise_collecting(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    if (gc__finalizer_promise(thread)) return true;
+    for (int again = 0; gc__last_result == GC_ERROR_HEAP_FULL && !gc__heap_is_locked(heap); again++) {
+        size_t bytes = gc__finalizer_bytes_needed(heap);
+        gc__heap_lock(heap);
+        gc__room_make(heap, bytes);
+        gc__heap_unlock(heap);
+        if (gc__finalizer_promise(thread)) return true;
+        gc__explain_full(heap);
+        if (again || !gc__ask_host(thread, bytes)) return false;
+        if (gc__finalizer_promise(thread)) return true;
+    }
+    return false;
+}
+
+GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+                 "or after one of them was left by longjmp or an exception instead of returning");
+        GC_ASSERT(false, "%s", gc__last_message);
+        gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+        return NULL;
+    }
+    if (GC__UNLIKELY(gc__is_abandoned(heap))) {
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation by a finalizer that outlasted finalizer_patience_ms, in a heap that was destroyed "
+                 "meanwhile: have the finalizer return");
+        return NULL;
+    }
+    if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
+    GC__API_SCOPE("an allocation");
+    GC_ASSERT(gc__thread_self(heap) == thread,
+              "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
+              "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
+              gc__thread_name(thread));
+    GC_ASSERT(gc__is_cooperative(thread),
+              "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
+              "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
+    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes) {
+        gc__fail(GC_ERROR_TOO_LARGE,
+                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
+                 heap->limit_bytes,
+                 heap->limit_is_share           ? "three quarters of the container's memory, since heap_bytes_max is 0"
+                 : heap->options.heap_bytes_max ? "heap_bytes_max"
+                                                : "GC_ARENA_BYTES");
+        return NULL;
+    }
+    size_t size = gc__align(bytes);
+    if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* as all objects there */
+    gc__marking_take_turn(heap);
+    if (heap->options.stress)
+        gc__stress_at_allocation(thread);
+    else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
+        return gc__allocate_try(thread, size, kind);
+    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) gc__safepoint_run(thread);
+    if (gc__nursery_is_spent(heap, size > GC_LARGE_BYTES ? size : 0)) gc__collect_for_budget(heap);
+    void *object = gc__allocate_try(thread, size, kind);
+    return object ? object : gc__allocate_last_resort(thread, size, kind);
+}
+
+/* `caller`: the return address of the function that a program has called, for the profile. */
+GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed) {
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
+}
+
+/* What a function for programs returns. Those are never inlined, so that their return address is in the program. */
+GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
+    if (!object && thread->heap->options.abort_when_exhausted)
+        gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
+                  gc__last_message);
+    return object;
+}
+
+/* Opens a window in a hole of the thread's chain, and returns where the object begins. NULL: that needs more. The budget was
+   spent when the chain was filled. */
+GC__FN char *gc__local_spans_next(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc__local_spans *spans = &gc__record(thread)->local_spans;
+    gc_window *window = gc__thread_window(thread, zeroed);
+    if (!spans->first || bytes > GC__LOCAL_SPAN_MOST || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
+    if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return NULL;
+    return gc__local_spans_open(spans, window, zeroed, bytes) ? window->next : NULL;
+}
+
+GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
+    size_t size = gc__align(bytes);
+    char *found = bytes <= size ? gc__local_spans_next(thread, size, zeroed) : NULL;
+    if (found) {
+        if (!zeroed) GC__WORD(found) = 0; /* until the header is written */
+        GC__WRITTEN();
+        gc__thread_window(thread, zeroed)->next = found + size;
+        return found;
+    }
+    void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
+    gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
+    return gc__allocated(thread, object);
+}
+
+GC_API __attribute__((noinline)) void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
+    void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
+    if (object) gc__fixed_begin(object);
+    gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
+    return gc__allocated(thread, object);
+}
+
+#if !GC_HAS_MODEL
+GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                              const void *caller) {
+    const char *fault = gc_type_check(type);
+    if (!fault && length && !type->element_bytes)
+        fault = "it has no elements: gc_new makes its objects, not gc_new_array";
+    if (fault) {
+        const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
+        gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return NULL;
+    }
+    size_t bytes;
+    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+        gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
+                 type->name ? type->name : "(unnamed)", length, type->element_bytes);
+        return NULL;
+    }
+    bool ends = type->finalizer && type->finalizer->finalize;
+    if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
+    if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
+    void *object = gc__allocate_any(thread, bytes, kind);
+    GC__SCOPE("an allocation"); /* a handler that allocated now would find an object without its header */
+    if (ends) gc__finalizer_add(thread, object, type->finalizer);
+    if (!object) return NULL;
+    if (type->element_bytes) ((gc_array *)object)->length = length;
+    GC__WRITTEN();
+    ((gc_object *)object)->type = type;
+    if (kind == GC__FOR_FIXED) gc__fixed_begin(object);
+    gc__allocation_note(thread, object, bytes, caller, true);
+    return object;
+}
+
+/* An object in a hole of the thread's chain; NULL: that needs more. */
+GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    if (!gc__record(thread)->local_spans.first || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
+    size_t bytes = gc__align(type->bytes + length * type->element_bytes);
+    char *object = gc__local_spans_next(thread, bytes, zeroed);
+    if (!object) return NULL;
+    if (type->element_bytes) ((gc_array *)object)->length = length;
+    ((gc_object *)object)->type = type;
+    GC__WRITTEN();
+    gc__thread_window(thread, zeroed)->next = object + bytes;
+    return object;
+}
+
+GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
+                                                    bool zeroed) {
+    unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
+    void *object = gc__new_in_span(thread, type, length, kind == GC__FOR_ZEROED);
+    if (object) return object;
+    return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
+}
+
+GC_API __attribute__((noinline)) void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
+    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED, __builtin_return_address(0)));
+}
+
+GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
+    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
+}
+#endif
+
+#if !GC_HAS_MODEL
+/* Counts what an object has grown by. Lock held. */
+GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
+    region->live_bytes += bytes;
+    if (heap->marking && region->generation == 2)
+        __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
+    gc__count(&heap->generation_bytes[region->generation], bytes);
+    gc__count(&heap->stats.allocated_bytes, bytes);
+}
+
+/* Whether the heap has room for the spare pages that a large object takes if it grows to `to`. */
+GC__FN bool gc__large_has_room(gc_heap *heap, const gc__region *region, uintptr_t to) {
+    size_t left = gc__region_end(region) - gc__page_end(to), before;
+    do { /* room may have been made of the object's own slack, which is spare then */
+        before = region->spare;
+        if (!gc__heap_has_room(heap, before - gc__min(before, left))) return false;
+    } while (region->spare != before);
+    return true;
+}
+
+/* Takes the pages behind a large object: first those that were written to before, and then spare ones. */
+GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
+    gc__region *last = region + region->span - 1;
+    uintptr_t end = region->top, to = region->base + bytes;
+    if (to > gc__region_end(region) || to < end || !gc__large_has_room(heap, region, to)) return false;
+    uintptr_t clean = gc__region_end(region) - region->spare;
+    size_t slack = gc__large_slack(region), spare = gc__min(region->spare, gc__region_end(region) - gc__page_end(to));
+    if (end < clean) memset((void *)end, 0, gc__min(to, clean) - end);
+    if (last->dirty_end < gc__page_end(to)) last->dirty_end = gc__page_end(to);
+    heap->spare_bytes -= region->spare - spare;
+    region->spare = spare;
+    region->top = to;
+    heap->slack_bytes -= slack - gc__large_slack(region);
+    heap->large_bytes += to - end;
+    gc__growth_count(heap, region, to - end);
+    gc__heap_note_held(heap);
+    return true;
+}
+
+/* Takes the beginning of the hole behind an object, in a region whose mark bits are its objects. Behind an object that never
+   moves there may be another thread's, which has no mark yet, unless the window begins there. */
+GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
+    gc_window *fixed = &heap->fixed;
+    if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
+    gc__region_flip(region);
+    bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
+    if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
+    if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
+    if (fixed->region == region && (uintptr_t)fixed->next < end + bytes && (uintptr_t)fixed->limit > end) {
+        if ((uintptr_t)fixed->next != end || gc__window_room(fixed) < bytes) return false;
+        fixed->next += bytes;
+    }
+    if (region->hole >= end && region->hole < end + bytes) region->hole = end + bytes;
+    if (region->dirty_end < end + bytes) region->dirty_end = end + bytes;
+    memset((void *)end, 0, bytes);
+    gc__growth_count(heap, region, bytes);
+    return true;
+}
+
+/* The object was the last one in a window of the thread's. */
+GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
+    for (int zeroed = 0; zeroed < 2; zeroed++) {
+        gc_window *window = gc__thread_window(thread, zeroed);
+        if ((uintptr_t)window->next != end || gc__span_room(window) < bytes) continue;
+        gc__region *region = window->region;
+        void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
+        if (!zeroed) memset(more, 0, bytes);
+        /* No object starts there. The index of a formatted region, in which others may have windows, starts anew. */
+        if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;
+        return true;
+    }
+    return false;
+}
+
+/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. To wait
+   for the lock could be to wait for a collection, which would move the array. */
+GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to, size_t length) {
+    gc_heap *heap = thread->heap;
+    gc__region *region = gc__region_of(array);
+    if (region->kind == GC__SMALL && (to > GC_LARGE_BYTES || gc__window_grow(thread, array + from, to - from)))
+        return to <= GC_LARGE_BYTES;
+    bool grown = false;
+    if (!gc__heap_lock_unless_taken(heap)) return false;
+    if (region->kind == GC__LARGE) grown = gc__large_grow(heap, region, to);
+    if (region->kind == GC__SMALL && !region->linear) grown = gc__hole_grow(heap, region, array + from, to - from);
+    if (grown) gc__object_set_length(array, length);
+    gc__heap_unlock(heap);
+    return grown;
+}
+
+GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
+    if (gc__is_null(thread, "gc_array_grow", "thread") || gc__is_null(array, "gc_array_grow", "array")) return false;
+    const gc_type *type = gc__object_type((uintptr_t)array);
+    size_t from = gc__object_bytes((uintptr_t)array), bytes;
+    if (!type->element_bytes || !gc__in_arena((uintptr_t)array)) {
+        gc__fail(GC_ERROR_MISUSE, "gc_array_grow: the object %p, a `%s`, is no array on the heap", array,
+                 gc__object_name((uintptr_t)array));
+        GC_ASSERT(false, "%s", gc__last_message);
+        return false;
+    }
+    if (length < ((gc_array *)array)->length || __builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > gc__the_arena.bytes)
+        return false;
+    size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
+    if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
+    memset((char *)array + used, 0, from - used); /* what the old size was rounded up by */
+    gc__object_set_length((uintptr_t)array, length);
+    return true;
+}
+#endif
+
+/* Collects if `bytes` more off-heap bytes, and so many of their table, call for that; *object follows the object. */
+GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
+    bool fits = gc__external_fits(heap, bytes + table_bytes);
+    size_t spent =
+        gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
+    if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
+    if (bytes > heap->limit_bytes) return gc__last_result; /* they can never fit */
+    if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
+    if (fits)
+        gc__collect_for_budget(heap);
+    else
+        fits = gc__room_make(heap, bytes + table_bytes);
+    gc_roots_remove(heap, object);
+    if (!fits) gc__explain_full(heap);
+    return fits ? GC_OK : gc__last_result;
+}
+
+/* Lock held. */
+GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
+    if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
+        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %p is not an object of this heap", object);
+    gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
+    if (bytes <= 0)
+        return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
+    size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each */
+    gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
+    if (result != GC_OK) return result;
+    table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
+    size_t growth = gc__map_growth(table);
+    if (!gc__map_reserve(table, table->count + 1))
+        return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
+    gc__count(&heap->metadata_bytes, growth);
+    *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
+    gc__external_own(heap, (size_t)bytes);
+    gc__heap_note_held(heap);
+    return GC_OK;
+}
+
+GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_external_add", "thread") || gc__is_null(object, "gc_external_add", "object"))
+        return GC_ERROR_ARGUMENT;
+    if (GC_DEBUG >= 1) gc__check_outside("gc_external_add");
+    GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
+    gc__heap_lock(thread->heap);
+    gc_result result = gc__external_add(thread->heap, object, bytes);
+    gc__heap_unlock(thread->heap);
+    return result;
+}
+
+/* Changes the bytes without an owner. False: there are not as many. */
+GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+    size_t before = gc__counted(&heap->unowned_bytes);
+    if (gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+        __atomic_store_n(&heap->unowned_bytes, before + (size_t)bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&heap->external_bytes, gc__external_bytes(heap) + (size_t)bytes, __ATOMIC_RELAXED);
+        return true;
+    }
+    do
+        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
+    while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Has the calling thread's next allocation look at the budget, unless the thread has no window that it may touch now. */
+GC__FN void gc__allocation_interrupt(gc_heap *heap) {
+    gc_thread *self = gc__thread_self(heap);
+    if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
+    gc__local_spans_retire(&gc__record(self)->local_spans);
+    gc__thread_shrink_windows(self);
+}
+
+GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
+    if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
+    if (!gc__unowned_add(heap, bytes))
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+                        (size_t)0 - (size_t)bytes);
+    if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    return GC_OK;
+}
+
+GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved) {
+    uintptr_t before = (uintptr_t)stack->base;
+    size_t used = (uintptr_t)stack->top - before, old = (uintptr_t)stack->limit - before, size = gc__max(old, 1024);
+    *moved = 0;
+    if (bytes <= old - used) return GC_OK;
+    while (size - used < bytes && size < SIZE_MAX / 4) size *= 2;
+    char *base = size - used < bytes ? NULL : (char *)realloc(stack->base, size);
+    if (!base)
+        return gc__fail(GC_ERROR_MEMORY,
+                        "gc_value_stack_reserve: the system gives no memory for %zu bytes more than the %zu in use",
+                        bytes, used);
+    *moved = (ptrdiff_t)((uintptr_t)base - before);
+    stack->base = base;
+    stack->top = base + used;
+    stack->limit = base + size;
+    void **marks[] = {&stack->untouched, &stack->settled[0], &stack->settled[1]};
+    for (int i = 0; i < 3; i++)
+        if (*marks[i]) *marks[i] = (void *)((uintptr_t)*marks[i] + (uintptr_t)*moved);
+    gc_heap_external_add(heap, (ptrdiff_t)(size - old));
+    return GC_OK;
+}
+
+GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
+    gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
+    free(stack->base);
+    stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
+}

@@ -1,0 +1,65 @@
+/* What a process says of its collector: when the first heap is created, settings of the environment that nothing in the process
+   heeds; at the end, where GC_VERBOSE asks for it, that the collector was there and what it found. */
+#pragma once
+
+#include "../api/pause.h"
+#include "../diag/verify.h"
+#include "../space/profiler.h"
+
+static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
+static bool gc__is_verbose;       /* written by the thread that creates the first heap */
+static bool gc__shows_pauses;     /* so is this: GC_VERBOSE=pauses */
+
+GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
+    char message[GC__MESSAGE_BYTES];
+    const char *value = gc__setting(variable);
+    if (!value) return;
+    snprintf(message, sizeof message,
+             "environment %s=%.300s: the program `%.60s` (process %u) does not heed it, for %s; or unset %s for this "
+             "program, if another one is meant",
+             variable, value, gc__os_program_name(), gc__os_process_number(), why, variable);
+    gc__warn(options, message);
+}
+
+/* Called when a heap was created. A process that was forked has been told by its parent. */
+GC__FN void gc__announce(const gc_options *options) {
+    uint32_t nobody = 0;
+    if (!GC_ENVIRONMENT || !__atomic_compare_exchange_n(&gc__announced_by, &nobody, gc__os_process_number(), false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    const char *verbose = gc__setting("GC_VERBOSE");
+    gc__is_verbose = verbose && strcmp(verbose, "0") != 0;
+    gc__shows_pauses = verbose && strcmp(verbose, "pauses") == 0;
+    for (int i = 0; i < 2 && !gc__the_outside.can_be_chosen; i++)
+        gc__warn_unheeded(options, i ? "GC_PATH" : "GC_NAME",
+                          "its collector was compiled without GC_STANDALONE: define that, and include gc_standalone.h "
+                          "instead of gc.h, in the file that defines GC_IMPLEMENTATION");
+    if (!gc__the_profiling)
+        gc__warn_unheeded(options, "GC_PROFILE",
+                          gc__the_outside.can_be_chosen
+                              ? "the collector in force was compiled without gc_profile.h: set GC_PATH to libgc-profile.so"
+                              : "its collector was compiled without gc_profile.h: include that, after gc.h, in the file "
+                                "that defines GC_IMPLEMENTATION");
+}
+
+/* The heap is about to be destroyed. */
+GC__FN void gc__announce_pauses(gc_heap *heap) {
+    if (!gc__shows_pauses) return;
+    fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
+            gc__os_process_number());
+    gc_heap_print_pauses(heap, stderr);
+}
+
+/* At the end of the process, or of a library with this collector. */
+GC__FN void gc__announce_end(void) {
+    uint64_t count = __atomic_load_n(&gc__verifications, __ATOMIC_RELAXED);
+    const char *name = gc__the_outside.name ? gc__the_outside.name : "gc.h " GC_VERSION_TEXT;
+    if (!gc__is_verbose || gc__announced_by != gc__os_process_number()) return;
+    fprintf(stderr, "gc.h: `%s` (process %u) ran on the collector `%s`, which ", gc__os_program_name(),
+            gc__os_process_number(), name);
+    if (count)
+        fprintf(stderr, "verified its heaps %llu time%s and found no fault\n", (unsigned long long)count,
+                count == 1 ? "" : "s");
+    else
+        fputs("was not asked to verify its heaps\n", stderr);
+}

@@ -1,0 +1,227 @@
+/* Mutator threads. */
+#pragma once
+
+#include "../space/profiler.h"
+#include "../threads/frames.h"
+#include "../weak/handle_table.h"
+#include "../weak/finalizers.h"
+
+GC__FN void gc__thread_close_frames(gc_thread *thread) {
+    gc__frames_assign(thread->heap, thread->frames, thread, NULL);
+    gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, thread, NULL);
+}
+
+GC__FN void gc__thread_forget(gc_thread *thread) {
+    if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
+    gc_thread **link = &gc__my_attachments;
+    while (*link != thread) link = &gc__record(*link)->next_attachment;
+    *link = gc__record(thread)->next_attachment;
+    free(thread);
+}
+
+GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
+    const gc__profiler *profiler = gc__profiler_of(thread->heap);
+    if (profiler)
+        profiler->attached(thread, attached);
+    else if (gc__record(thread)->profiled)
+        gc__the_profiling->detached(thread);
+}
+
+/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
+GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
+    gc__thread_close_windows(thread);
+    gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
+    gc__attach_note(thread, false);
+    gc__thread_close_frames(thread);
+    gc__handles_return_cached(thread);
+    thread->stack->thread = NULL; /* a fiber's, maybe */
+    *link = gc__record(thread)->next;
+}
+
+/* Ends the calling thread's attachment, in whichever mode it is. */
+GC__FN void gc__thread_leave(gc_thread *thread) {
+    gc_heap *heap = thread->heap;
+    gc__finalizing_forget(thread);
+    gc__asking_look(thread, UINTPTR_MAX);
+    gc__heap_lock(heap);
+    gc_thread **link = &heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    gc__thread_unlist(thread, link);
+    gc__heap_unlock(heap);
+    gc__thread_forget(thread);
+}
+
+/* Forgets the thread's stacks, whose contents are gone. */
+GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
+    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack = &gc__record(thread)->own_stack;
+    gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
+    thread->frames = gc__record(thread)->own_stack.frames = NULL;
+    thread->code = gc__record(thread)->own_stack.code = NULL;
+    gc__record(thread)->conservative = false;
+}
+
+/* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
+GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+    bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
+    if (preemptive) gc__heap_lock(thread->heap);
+    gc__thread_leave_stacks(thread);
+    if (preemptive) gc__heap_unlock(thread->heap);
+    if (!within || !preemptive) return;
+    char message[384];
+    snprintf(
+        message, sizeof message,
+        "the thread `%s` ended within a scope of GC_ROOTS in preemptive mode, so that a collection could have read "
+        "what has overwritten its stack: compile with -fexceptions what pthread_exit or a cancellation leaves, and "
+        "it leaves scopes in their order",
+        gc__thread_name(thread));
+    gc__warn(&thread->heap->options, message);
+}
+
+static __thread bool gc__ending; /* the native thread's end has begun */
+
+/* A native thread ends. Returns true to be called again, after other destructors, each of which may detach the thread. */
+GC__FN bool gc__thread_ended(void) {
+    if (!gc__ending) {
+        gc__ending = true;
+        for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
+            if (thread->heap) gc__thread_drop_roots(thread);
+        return gc__my_attachments != NULL;
+    }
+    while (gc__my_attachments) {
+        gc_thread *thread = gc__my_attachments;
+        if (!thread->heap) {
+            gc__thread_forget(thread);
+            continue;
+        }
+        char message[256];
+        snprintf(message, sizeof message, "the thread `%s` ended without gc_thread_detach; its roots are dropped",
+                 gc__thread_name(thread));
+        gc__warn(&thread->heap->options, message);
+        gc__thread_leave(thread);
+    }
+    return false;
+}
+
+GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
+    if (!gc__os_at_thread_end(gc__thread_ended))
+        return gc__fail(GC_ERROR_MEMORY,
+                        "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
+                        "thread is noticed");
+    bool elsewhere = false;
+    gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
+    thread->stack = &gc__record(thread)->own_stack;
+    gc__record(thread)->own_stack.heap = thread->heap;
+    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
+    gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
+    if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
+    if (elsewhere)
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_thread_attach: conservative_stack is set, and the calling thread does not run on its own "
+                        "stack, but on a fiber's, whose end is not known: attach before the first switch to a fiber, "
+                        "then enter each by gc_stack_switch to a stack of gc_stack_create");
+    return gc__fail(GC_ERROR_MISUSE,
+                    "gc_thread_attach: conservative_stack is set, but the system does not tell where the "
+                    "thread's stack is: is /proc mounted?");
+}
+
+/* The record of a thread, with the caches of its handles. */
+typedef struct gc__attachment {
+    gc__thread_record record;
+    gc__handle_cache handle_caches[GC_HANDLE_KINDS];
+} gc__attachment;
+
+GC__FN gc_thread *gc__thread_new(void) {
+    gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
+    if (!all) return NULL;
+    all->record.handle_caches = all->handle_caches;
+    return &all->record.thread;
+}
+
+GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+    GC__API_SCOPE("gc_thread_attach");
+    if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
+        if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
+        return NULL;
+    }
+    if (gc__thread_self(heap)) {
+        gc__fail(GC_ERROR_ATTACHED,
+                 "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
+        return NULL;
+    }
+    gc_thread *thread = gc__thread_new();
+    if (!thread) {
+        gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
+        return NULL;
+    }
+    thread->heap = heap;
+    gc__record(thread)->conservative = heap->options.conservative_stack;
+    if (gc__thread_prepare(thread) != GC_OK) {
+        free(thread);
+        return NULL;
+    }
+    gc__record(thread)->tid = gc__os_thread_number();
+    thread->safepoint = gc__safepoint_slow;
+    thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
+    gc__record(thread)->stress_countdown = heap->options.stress_interval;
+    gc__heap_lock(heap);
+    gc__record(thread)->next = heap->threads->first;
+    heap->threads->first = thread;
+    gc__record(thread)->next_attachment = gc__my_attachments;
+    gc__my_attachments = thread;
+    gc__attach_note(thread, true);
+    gc__heap_unlock(heap);
+    return thread;
+}
+
+/* Whether the thread is an attachment of the caller's. Does not read *thread, which may have ended. */
+GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
+    const gc_thread *mine = gc__my_attachments;
+    while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
+    return mine != NULL;
+}
+
+GC_API void gc_thread_detach(gc_thread *thread) {
+    GC__API_SCOPE("gc_thread_detach");
+    if (!thread) return;
+    if (!gc__thread_is_mine(thread)) {
+        GC_ASSERT(false,
+                  "gc_thread_detach: that is no attachment of the calling thread: it is another thread's, or has "
+                  "ended");
+        return;
+    }
+    if (!thread->heap) { /* it was destroyed */
+        gc__thread_forget(thread);
+        return;
+    }
+    GC_ASSERT(!thread->frames, "gc_thread_detach: the frame of GC_ROOTS(%s) at %s:%u has not been left",
+              thread->frames->site->names, thread->frames->site->file, thread->frames->site->line);
+    GC_ASSERT(!thread->code, "gc_thread_detach: called by a native function that returns to compiled code");
+    GC_ASSERT(thread->stack == &gc__record(thread)->own_stack,
+              "gc_thread_detach: called on a stack of gc_stack_create: switch back first");
+    if (gc__is_called_by_hook(thread->heap, "gc_thread_detach")) return;
+    if (gc__is_called_by_asked(thread, "gc_thread_detach", (uintptr_t)__builtin_frame_address(0))) return;
+    gc__thread_leave(thread);
+}
+
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
+}
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
+    return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
+}
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
+    if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
+    __atomic_store_n(&gc__record(thread)->name, name, __ATOMIC_RELEASE);
+}
+
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+    if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
+    if (conservative && (!gc__record(thread)->own_stack.base || !gc__record(thread)->stack_base))
+        gc__fatal(
+            &thread->heap->options,
+            "gc_thread_set_conservative: where the stack of the thread `%s` ends is not known: attach on the native "
+            "thread's own stack, not on a fiber's, and hand gc_stack_create the highest address of each fiber's",
+            gc__thread_name(thread));
+    gc__record(thread)->conservative = conservative;
+}

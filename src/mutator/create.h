@@ -1,0 +1,363 @@
+/* Creating and destroying heaps. */
+#pragma once
+
+#include "../space/profiler.h"
+#include "../threads/stack.h"
+#include "../policy/pace.h"
+#include "../diag/pauses.h"
+#include "../diag/shadow.h"
+#include "../diag/stress.h"
+#include "announce.h"
+#include "../collection/worker_threads.h"
+#include "finalize.h"
+#include "adjust.h"
+#include "fork.h"
+#include "../collection/concurrent.h"
+#include "../collection/remembering.h"
+
+/* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
+GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
+    const char *text = gc__setting(name);
+    if (!text || !*text) return true;
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value > ~0u)
+        return gc__fail(GC_ERROR_OPTION, "environment %s=%s: it must be a number", name, text) == GC_OK;
+    *number = (unsigned)value;
+    return true;
+}
+
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
+GC__FN gc_result gc__options_from_environment(gc_options *options) {
+    if (!GC_ENVIRONMENT) return GC_OK;
+    const char *verify = gc__setting("GC_VERIFY");
+    if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    const char *checkmark = gc__setting("GC_CHECKMARK");
+    if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    if (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+        !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors))
+        return GC_ERROR_OPTION;
+    const char *concurrent = gc__setting("GC_CONCURRENT");
+    if (concurrent && *concurrent)
+        options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
+    const char *stress = gc__setting("GC_STRESS");
+    if (!stress || !*stress) return GC_OK;
+    char *end;
+    unsigned long every = strtoul(stress, &end, 10);
+    if (strcmp(stress, "allocation") == 0)
+        options->stress = GC_STRESS_ALLOCATION;
+    else if (strcmp(stress, "safepoint") == 0)
+        options->stress = GC_STRESS_SAFEPOINT;
+    else if (strcmp(stress, "stack") == 0)
+        options->stress = GC_STRESS_STACK;
+    else if (strcmp(stress, "location") == 0)
+        options->stress = GC_STRESS_LOCATION;
+    else if (*end == 0 && every <= 0xFFFFFFFF) {
+        options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+        options->stress_interval = (unsigned)every;
+    } else {
+        return gc__fail(
+            GC_ERROR_OPTION,
+            "environment GC_STRESS=%s: it must be allocation, safepoint, stack, location, or a number N to collect at "
+            "every Nth allocation",
+            stress);
+    }
+    return GC_OK;
+}
+
+GC__FN gc_result gc__options_check(gc_options *options) {
+    if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
+    if ((unsigned)options->stress > GC_STRESS_LOCATION)
+        return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
+    if (options->stress == GC_STRESS_LOCATION && !options->location)
+        return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.location, by which the host says where it is");
+    if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
+        return gc__fail(GC_ERROR_OPTION,
+                        "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
+                        options->verify);
+    if (options->collector_threads > GC__WORKERS_MAX)
+        return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
+                        options->collector_threads, GC__WORKERS_MAX);
+    if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
+        return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
+                        (int)options->concurrent);
+    if (!gc__overhead_is_percent(options->collecting_percent_max)) return GC_ERROR_OPTION;
+    bool wanted = options->pause_goal_us && options->collector_threads != 1;
+    if (options->concurrent == GC_CONCURRENT_DEFAULT)
+        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    if (options->stress_interval == 0) options->stress_interval = 100;
+    if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
+    if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
+    return GC_OK;
+}
+
+/* Gives back what all heaps share. Lock held; there is no heap. */
+GC__FN void gc__arena_end(void) {
+    gc__log_close();
+    gc__shadow_close();
+    gc__arena_close();
+}
+
+/* One heap less, or one that was not created after all. */
+GC__FN void gc__arena_left(void) {
+    gc__lock_take(&gc__the_arena.lock);
+    if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
+    gc__lock_release(&gc__the_arena.lock);
+}
+
+/* A heap, with the structures that the rooms of src/ keep of it. */
+typedef struct gc__instance {
+    gc_heap heap;
+    gc__threads threads;
+    gc__collector collector;
+    gc__pace pace;
+    gc__cycle cycle;
+    gc__handles handles;
+    gc__finalizers finalizers;
+    gc__stress stress;
+    gc__marker marker;
+    gc__pauses pauses;
+    gc__remembered remembered;
+} gc__instance;
+
+GC__FN void gc__heap_start_pace(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    pace->cache_bytes = gc__os_l2_bytes();
+    pace->allocating = 1;
+    pace->nursery_bytes = heap->options.nursery_bytes;
+    if (!pace->nursery_bytes)
+        pace->nursery_bytes = gc__min(gc__max(pace->cache_bytes, GC__NURSERY_MIN), gc__nursery_most(heap));
+    pace->young_ns_per_mib = GC__YOUNG_NS_FIRST;
+    pace->copy_ns_per_mib = GC__COPY_NS_PER_MIB;
+    pace->slot_ns = GC__SLOT_NS;
+    pace->trace_ns_per_mib[0] = pace->trace_ns_per_mib[1] = GC__TRACE_NS_FIRST;
+    if (!heap->options.nursery_bytes && gc__has_pause_goal(heap))
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
+    heap->budget_bytes = pace->nursery_bytes;
+    pace->resumed_cpu_ns = gc__os_cpu_ns();
+    pace->resumed_by = gc__os_self();
+    gc__pace_goal(heap, 0);
+    pace->survival[0] = 20;
+    pace->survival[1] = pace->survival[2] = 100; /* not known yet: promoting in place is the cheaper mistake */
+    pace->old_survival = 100;
+}
+
+/* The record of a heap that holds nothing yet; NULL with gc__fail. */
+GC__FN gc_heap *gc__heap_new(const gc_options *options) {
+    gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
+        return NULL;
+    }
+    gc_heap *heap = &all->heap;
+    heap->options = *options;
+    heap->threads = &all->threads;
+    heap->collector = &all->collector;
+    heap->pace = &all->pace;
+    heap->cycle = &all->cycle;
+    heap->handles = &all->handles;
+    heap->finalizers = &all->finalizers;
+    heap->stress = &all->stress;
+    heap->marker = &all->marker;
+    heap->pauses = &all->pauses;
+    gc__pauses_open(heap->pauses);
+    heap->remembered = &all->remembered;
+    gc__lock_init(&heap->threads->lock);
+    gc__lock_init(&heap->threads->roots_lock);
+    gc__lock_init(&heap->handles->lock);
+    gc__lock_init(&heap->finalizers->lock);
+    gc__lock_init(&heap->marker->lock);
+    heap->threads->processors = gc__os_processors();
+    heap->threads->crowded = heap->threads->processors == 1;
+    heap->observer.changed = options->barrier_changed;
+    heap->observer.host = options->host;
+    heap->observer.needs_barrier = !options->non_generational;
+    gc__limit_set(heap, options->heap_bytes_max, 0);
+    heap->limit_is_open = !options->heap_bytes_max;
+    gc__heap_start_pace(heap);
+    return heap;
+}
+
+GC__FN void gc__heap_end_locks(gc_heap *heap) {
+    gc__lock_end(&heap->threads->lock);
+    gc__lock_end(&heap->threads->roots_lock);
+    gc__lock_end(&heap->handles->lock);
+    gc__lock_end(&heap->finalizers->lock);
+    gc__lock_end(&heap->marker->lock);
+}
+
+GC_API gc_heap *gc_heap_create(const gc_options *given) {
+    GC__API_SCOPE("gc_heap_create");
+    gc_options options;
+    memset(&options, 0, sizeof options);
+    if (given) options = *given;
+    if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
+    gc__lock_take(&gc__the_arena.lock);
+    gc_result opened = gc__arena_supply(options.memory);
+    if (opened == GC_OK) opened = gc__arena_open();
+    if (opened == GC_OK) opened = gc__shadow_open();
+    if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) gc__marking_tables();
+    gc__the_arena.heaps += opened == GC_OK;
+    gc__lock_release(&gc__the_arena.lock);
+    if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
+    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
+    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
+        gc__heap_end_locks(heap);
+        free(heap);
+        heap = NULL;
+    }
+    if (heap) gc__marking_explain(heap);
+    if (heap)
+        gc__heaps_add(heap);
+    else if (opened == GC_OK)
+        gc__arena_left();
+    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
+    if (heap) gc__announce(&heap->options);
+    return heap;
+}
+
+GC__FN void gc__heap_free_regions(gc_heap *heap) {
+    while (heap->quarantine) gc__quarantine_pop(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        while (heap->regions[g]) {
+            gc__region *region = heap->regions[g];
+            heap->regions[g] = region->next;
+            if (g) gc__cards_clear(region->base, gc__region_end(region));
+            gc__heap_give(heap, region);
+        }
+    }
+    while (heap->free) gc__heap_release_free(heap);
+}
+
+/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that
+   has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that mode. */
+GC__FN void gc__heap_check_left(const gc_heap *heap) {
+    for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
+        GC_ASSERT(
+            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
+            "have it call gc_thread_detach first, or wait in preemptive mode",
+            gc__thread_name(thread));
+        GC_ASSERT(!thread->code,
+                  "gc_heap_destroy: the thread `%s` is in a native function that returns to compiled code",
+                  gc__thread_name(thread));
+    }
+}
+
+/* Separates the thread, which is in the heap's list no more, from the heap. */
+GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
+    gc__attach_note(thread, false);
+    gc__thread_close_frames(thread);
+    if (gc__thread_self(heap) == thread)
+        gc__thread_forget(thread);
+    else
+        thread->heap = NULL; /* its native thread frees it when it ends */
+}
+
+/* Dismisses all threads but those that run a finalizer, or have run one and are about to detach. */
+GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
+    const gc_thread *self = gc__thread_self(heap);
+    for (gc_thread **link = &heap->threads->first; *link;) {
+        gc_thread *thread = *link;
+        bool stays = thread != self && (gc__record(thread)->parked || gc__is_cooperative(thread));
+        if (stays || gc__is_finalizing(heap->finalizers, thread, NULL)) {
+            link = &gc__record(thread)->next;
+        } else {
+            *link = gc__record(thread)->next;
+            gc__thread_dismiss(heap, thread);
+        }
+    }
+}
+
+/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock; code that
+   makes a callback without it asks gc__is_abandoned first. */
+GC__FN void gc__heap_abandon(gc_heap *heap) {
+    gc_options *options = &heap->options;
+    uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
+    gc__heap_lock(heap); /* after a collection that the finalizer has begun */
+    __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
+    options->scan_roots = NULL;
+    options->suspend = options->restart = NULL;
+    options->collection_start = options->collection_end = options->collection_traced = NULL;
+    options->handle_is_held = NULL;
+    options->location = NULL;
+    if (options->stress == GC_STRESS_LOCATION) options->stress = GC_STRESS_OFF;
+    options->finalizers_ready = NULL;
+    options->warning = options->fatal = NULL;
+    gc__heap_dismiss_idle(heap);
+    gc__workers_end(heap);
+    gc__marking_end_thread(heap);
+    gc__store_logging_publish(heap, false); /* what barriers write to stays, since the finalizer may be storing */
+    gc__heap_unlock(heap);
+    gc__barrier_detach(&heap->observer);
+    while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
+        gc__save_registers(gc__my_registers);
+        gc__park(NULL);
+        gc__os_wait_for(&heap->threads->abandoned, 1, GC__NS_PER_MS);
+        gc__unpark_all();
+    }
+}
+
+GC_API void gc_heap_destroy(gc_heap *heap) {
+    if (!heap) return;
+    if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
+    if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
+    if (gc__is_called_by_asked(gc__thread_self(heap), "gc_heap_destroy", (uintptr_t)__builtin_frame_address(0))) return;
+    gc__marking_close(heap);
+    bool ended = gc__finalizers_end(heap, __builtin_frame_address(0));
+    if (ended) gc__announce_pauses(heap);
+    gc__heaps_remove(heap);
+    if (ended && gc__the_profiling) gc__the_profiling->destroyed(heap);
+    if (!ended) {
+        gc__heap_abandon(heap);
+        return;
+    }
+    gc__heap_check_left(heap);
+    while (heap->threads->first) {
+        gc_thread *thread = heap->threads->first;
+        heap->threads->first = gc__record(thread)->next;
+        gc__thread_dismiss(heap, thread);
+    }
+    while (heap->threads->stacks) {
+        heap->threads->stacks->thread = NULL;
+        gc_stack_destroy(heap->threads->stacks);
+    }
+    gc__workers_end(heap);
+    gc__marking_end_thread(heap);
+    gc__remembering_end(heap);
+    gc__log_flush();
+    gc__heap_free_regions(heap);
+    gc__barrier_detach(&heap->observer);
+    gc__handles_free_all(heap);
+    gc__finalizers_free(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
+    gc__map_free(&heap->cycle->ambiguous);
+    gc__map_free(&heap->stress->seen);
+    gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
+                          &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
+                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
+                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
+                          &heap->cycle->offsets};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__heap_end_locks(heap);
+    free(heap);
+    gc__arena_left();
+}
+
+/* Without this function a library that is unloaded would leave its arena behind, and a call into itself at the end of each
+   thread that ever attached. If there still is a heap, as when the program ends without destroying it, all of that may be
+   in use. */
+GC__AT_UNLOAD GC__FN void gc__unload(void) {
+    gc__announce_end();
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__the_arena.heaps) {
+        gc__os_leave();
+        gc__arena_end();
+    }
+    gc__lock_release(&gc__the_arena.lock);
+}
+
+GC_API void *gc_heap_host(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
+}

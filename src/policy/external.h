@@ -1,0 +1,67 @@
+/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
+   table for each generation, so that a young collection looks at young objects only. */
+#pragma once
+
+#include "../trace/claim.h"
+
+/* Takes the entries of the condemned generations out of their tables, after making room for them in every table to which
+   they may return. On failure nothing has changed. */
+GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
+    gc__words *moving = &heap->cycle->external_moving;
+    size_t count = 0;
+    moving->count = 0;
+    for (int g = 0; g <= generation; g++) count += heap->collector->external[g].count;
+    if (!count) return true;
+    if (!gc__words_reserve(moving, 2 * count)) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++) {
+        size_t stay = g > generation ? heap->collector->external[g].count : 0;
+        if (!gc__map_reserve(&heap->collector->external[g], stay + count)) return false;
+    }
+    for (int g = 0; g <= generation; g++) gc__map_take(&heap->collector->external[g], moving);
+    return true;
+}
+
+/* Adds to the bytes of objects. Lock held. */
+GC__FN void gc__external_own(gc_heap *heap, size_t bytes) {
+    heap->owned_bytes += bytes;
+    __atomic_fetch_add(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
+GC__FN void gc__external_update(gc_heap *heap) {
+    const gc__words *moving = &heap->cycle->external_moving;
+    for (size_t i = 0; i < moving->count; i += 2) {
+        uintptr_t object = gc__address_after_trace(moving->words[i]);
+        if (object)
+            *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
+        else
+            gc__external_own(heap, 0 - moving->words[i + 1]);
+    }
+}
+
+/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0: only that counts towards the budget, so
+   to add and take off again is free. */
+GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
+    size_t left = __atomic_load_n(&heap->pace->external_bytes, __ATOMIC_RELAXED);
+    return bytes > left ? bytes - left : 0;
+}
+
+/* After a collection. */
+GC__FN void gc__external_count_left(gc_heap *heap) {
+    __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
+}
+
+GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
+    if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_external_add: %zu bytes are more than the heap can ever hold", bytes);
+    return false;
+}
+
+GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t object, size_t bytes) {
+    uintptr_t *held = gc__map_find(table, object);
+    if (!held || *held < bytes)
+        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
+    *held -= bytes;
+    gc__external_own(heap, 0 - bytes);
+    return GC_OK;
+}

@@ -1,0 +1,516 @@
+/* Phase "condemn": which regions this collection looks at, and what it does with each. */
+#pragma once
+
+#include "../space/mark_bits.h"
+#include "../space/object.h"
+#include "../space/heap.h"
+#include "../space/window.h"
+#include "../trace/collector.h"
+#include "../trace/candidates.h"
+#include "../trace/slide.h"
+
+#define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
+#define GC__SURVIVAL_FULL 90   /* and from which full regions are, where survivors become old at once */
+#define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
+#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
+#define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
+#define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
+
+GC__FN unsigned gc__density(const gc__region *region) {
+    size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
+    return percent < 100 ? (unsigned)percent : 100;
+}
+
+/* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
+GC__FN bool gc__is_tight(const gc_heap *heap) {
+    return heap->options.heap_bytes_max &&
+           gc__regions_left(heap) < gc__limit_regions(heap) / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
+}
+
+/* Expects as much of each generation to survive as did lately. A full collection knows no difference between generations 1 and 2.
+   It also expects, of the objects that the last one left, no more to be dead than was allocated and kept since: so right after a
+   full collection densities are exact. */
+GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
+    size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+    size_t since = old + gc__counted(&heap->generation_bytes[0]);
+    unsigned least = heap->full_bytes < since ? (unsigned)(heap->full_bytes / (since / 100 + 1)) : 100;
+    for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+        heap->cycle->predicted[g] = heap->pace->survival[g && generation == 2 ? 2 : g];
+        if (g && generation == 2 && heap->cycle->predicted[g] < least) heap->cycle->predicted[g] = least;
+    }
+}
+
+/* The bytes that the region's objects take at most. */
+GC__FN size_t gc__used_bytes(const gc__region *region) {
+    if (!region->linear) return region->live_bytes;
+    if (!region->formatted) return region->top - region->base;
+    return region->live_bytes + region->taken_bytes;
+}
+
+/* The part of them that has survived a collection, in a region of generation 0 where mutators allocate in holes. */
+GC__FN size_t gc__survivor_bytes(const gc_heap *heap, const gc__region *region) {
+    return region->formatted && !heap->options.non_generational ? region->live_bytes : 0;
+}
+
+/* How many of the region's bytes are expected to survive. */
+GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
+    size_t survivors = gc__survivor_bytes(heap, region);
+    return survivors / 100 * heap->cycle->predicted[2] +
+           (gc__used_bytes(region) - survivors) / 100 * heap->cycle->predicted[region->generation];
+}
+
+/* The same, but rather too many than too few. */
+GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
+    size_t used = gc__used_bytes(region), survivors = gc__survivor_bytes(heap, region);
+    return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->predicted[0]) : used;
+}
+
+/* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
+GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+    bool young = region->linear && !region->formatted;
+    if (young && !heap->cycle->evacuate_tightly && !heap->cycle->promotes_in_place) return heap->cycle->predicted[0];
+    return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
+}
+
+/* Whether the region's objects have survived a collection, so that its density is known. */
+GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
+    return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
+}
+
+/* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
+GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
+    size_t bytes = 0;
+    uintptr_t from, end;
+    if (!gc__is_by_marks(region)) return 0;
+    region->hole = region->base;
+    while ((from = gc__hole_by_marks(region, least, &end)) != 0) bytes += (end - from) - least / 2;
+    region->hole = region->base;
+    return bytes;
+}
+
+/* The bytes of objects, as the last collection has left them, and of those allocated since. */
+GC__FN size_t gc__objects_bytes(const gc_heap *heap) {
+    return gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
+           heap->generation_bytes[2];
+}
+
+/* The bytes that copies may take up to the goal, but enough to free some of the holes: a 24th of what lives, or where the heap
+   grows by less than as much, and comes near its goal often, an 8th. As many as they like if all is to be compacted. */
+GC__FN size_t gc__goal_left(const gc_heap *heap) {
+    if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
+    size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
+    bool grows = heap->pace->full_threshold - heap->pace->full_live_bytes >= heap->pace->full_live_bytes / 8 * 7;
+    return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / (grows ? 24 : 8), holes) + GC_REGION_BYTES);
+}
+
+/* Whether packing regions makes room for `bytes`, and not too little for its time. */
+GC__FN bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
+    size_t holes = 0, used = 0;
+    bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;
+    return moves && gives && holes >= gc__max(bytes, used / GC__SLIDE_WORTH);
+}
+
+/* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
+   that makes it grow brings the next ones nearer to a free region, if it has not made one. */
+GC__FN size_t gc__clustered_bytes(const gc_heap *heap) {
+    size_t packed = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__SMALL && !region->fixed)
+                packed += gc__used_bytes(region) * gc__used_bytes(region) >> GC_REGION_SHIFT;
+    return packed;
+}
+
+/* Whether the region's object is so large that to scan it once more would be a long pause. */
+GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
+    return gc__is_huge(region) && gc__has_pause_goal(heap) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+}
+
+/* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
+   full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
+GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
+    if (heap->options.non_generational) return 0;
+    if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
+    if (heap->cycle->ages_at_once || heap->cycle->wholesale) return 2;
+    if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
+    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
+}
+
+/* The small regions of a heap, by the percentage of them that is predicted to live. */
+typedef struct gc__space {
+    size_t live[101], regions[101];
+    size_t likely[101];            /* of the former, what is expected to live */
+    size_t rooms[101];             /* in their holes, if copies may go there */
+    size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
+    size_t staying_gaps;           /* of those holes, no more than the objects between them */
+    size_t wanted;                 /* bytes of what should be evacuated */
+    size_t young;                  /* the part of all of them that goes to generation 1 */
+} gc__space;
+
+/* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
+   mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
+GC__FN bool gc__is_pin_fragmented(const gc_heap *heap, int generation, bool compacting) {
+    size_t pinned = 0, regions = 0;
+    if (!heap->cycle->pins.count || generation < 2 || compacting) return false;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL) continue;
+            regions++;
+            pinned += region->pinned;
+        }
+    return pinned > regions / 4 * 3;
+}
+
+/* Whether the region stays because of that. */
+GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
+    return heap->cycle->pin_fragmented && region->pinned && (!region->linear || region->formatted);
+}
+
+/* Surveys the generations that will be condemned. */
+GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generation) {
+    memset(space, 0, sizeof *space);
+    for (int g = 0; g <= generation; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (region->kind != GC__SMALL || region->fixed) continue;
+            size_t bytes = gc__most_bytes(heap, region);
+            int percent = (int)gc__predicted_percent(heap, region);
+            if (gc__is_staying(heap, region)) {
+                space->staying += bytes;
+                space->staying_holes += GC_REGION_BYTES - bytes;
+                space->staying_gaps += gc__min(GC_REGION_BYTES - bytes, bytes);
+                continue;
+            }
+            space->live[percent] += bytes;
+            space->likely[percent] += gc__predicted_bytes(heap, region);
+            space->regions[percent]++;
+            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
+            if (g == 0 && gc__target_generation(heap, region) == 1) space->young += bytes;
+        }
+}
+
+/* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
+   holes that are too small. */
+GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
+    size_t bytes = heap->old_holes.bytes / 2;
+    for (int g = generation + 1; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next)
+            if (region->kind == GC__SMALL && !region->linear)
+                bytes += (gc__region_end(region) - region->hole) / 200 * (100 - gc__density(region));
+    return bytes;
+}
+
+/* The mean size of survivors. */
+GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
+    size_t bytes = 0, objects = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            if (!gc__is_by_marks(region)) continue;
+            bytes += region->live_bytes;
+            objects += gc__marks_count(region);
+        }
+    return objects ? bytes / objects : 0;
+}
+
+/* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
+GC__FN size_t gc__plan_holes(gc_heap *heap, gc__space *space) {
+    size_t least = GC__HOLE_BYTES_LISTED, room = 0;
+    if (heap->cycle->large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
+    heap->cycle->into_holes = least;
+    heap->cycle->into_holes_mean = gc__max(least, gc__mean_bytes(heap));
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (gc__region *region = heap->regions[g]; region; region = region->next) {
+            size_t bytes = gc__hole_room(region, heap->cycle->into_holes_mean);
+            if (!bytes) continue;
+            room += bytes;
+            space->rooms[gc__predicted_percent(heap, region)] += bytes;
+        }
+    return room;
+}
+
+/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
+   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
+   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
+   few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
+   too. */
+GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+    bool moves = !heap->options.stress && !heap->options.non_moving;
+    if (generation < 2) {
+        left += gc__holes_for_copies(heap, generation);
+    } else if (heap->collection.compacting && moves && space->wanted + unused > left) {
+        left += gc__plan_holes(heap, space);
+        unused = 0;
+    }
+    left -= gc__min(left, unused);
+    size_t goal = gc__goal_left(heap);
+    int percent = 0;
+    for (; percent <= 100; percent++) {
+        size_t takes = space->live[percent] + space->rooms[percent];
+        if (takes > left || space->likely[percent] > goal) break;
+        left -= takes;
+        goal -= space->likely[percent];
+    }
+    size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
+    if (percent <= 100 && space->likely[percent] > goal)
+        bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
+    heap->cycle->evacuate_partly = percent;
+    heap->cycle->evacuate_partly_bytes = bytes;
+    heap->cycle->evacuate_old_partly = percent <= heap->cycle->evacuate_old;
+    heap->cycle->evacuate_young_partly = percent <= heap->cycle->evacuate_young;
+    if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
+    if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
+}
+
+/* Whether this full collection is the last one that stops the program, for want of room, before marking beside it is tried
+   again. */
+GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
+    return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->degenerated == 1;
+}
+
+/* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
+   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
+   for pauses keeps them for promotion: young collections would have to look at them all. */
+GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
+    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
+    size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
+    size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
+    if (heap->cycle->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
+    for (int percent = 0; percent <= 100; percent++) {
+        size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
+        bool evacuated = percent <= heap->cycle->evacuate_old;
+        live += space->live[percent];
+        copied += evacuated ? space->live[percent] : 0;
+        freed += evacuated ? free : 0;
+        holes += evacuated || percent == 100 ? 0 : free;
+        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
+    }
+    if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
+    double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
+    if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
+}
+
+/* Whether more than a fifth of what small old objects take is holes. */
+GC__FN bool gc__is_mostly_used(const gc__small_regions *old) { return 4 * old->used_bytes <= 5 * old->live_bytes; }
+
+GC__FN bool gc__is_fragmented(const gc_heap *heap) {
+    gc__small_regions old = {0, 0};
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(&old, region);
+    return !gc__is_mostly_used(&old);
+}
+
+/* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which
+   is to find stores into old objects, survivors grow older as in any heap. */
+GC__FN bool gc__is_spread(const gc_heap *heap) {
+    size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap);
+    return used > gc__objects_bytes(heap) + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
+}
+
+/* Whether all objects that could be moved are old and in one region, so that copies of them would take as much. */
+GC__FN bool gc__is_one_region(const gc_heap *heap) {
+    unsigned found = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        for (const gc__region *region = heap->regions[g]; region && found < 2; region = region->next)
+            if (region->kind == GC__SMALL && !region->fixed) found += g == 2 ? 1 : 2;
+    return found == 1;
+}
+
+/* Whether it is the limit that the heap meets, rather than its goal. */
+GC__FN bool gc__is_limited(const gc_heap *heap) {
+    return heap->options.heap_bytes_max &&
+           (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
+}
+
+/* Whether nearly all young objects are likely to survive, and to become old at once. Then regions that are full of them are
+   promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
+GC__FN bool gc__plan_in_place(const gc_heap *heap, int generation) {
+    const gc__pace *pace = heap->pace;
+    return generation == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
+           !heap->collection.compacting;
+}
+
+#define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
+#define GC__WHOLESALE_BYTES ((size_t)256 << 10) /* of a region at most while objects are being marked: the marker reads it at once */
+
+/* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
+   it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
+   it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
+   young: old, it would be a hole until the next full collection, and another one would follow. */
+GC__FN bool gc__plan_wholesale(const gc_heap *heap) {
+    const gc__pace *pace = heap->pace;
+    const gc_collection *collection = &heap->collection;
+    bool spent = collection->reason == GC_REASON_NURSERY && collection->generation == 1;
+    bool concurrent = heap->cycle->marking != GC__MARKING_NONE || (heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES);
+    bool may = spent && !concurrent && !heap->options.stress;
+    if (!may || heap->options.test_wholesale) return may && collection->number % 2;
+    if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, 1)) return false;
+    size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
+    for (const gc__region *region = heap->regions[0]; region; region = region->next) {
+        if (region->fixed && region->live_bytes < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return false;
+        held += region->kind == GC__SMALL ? GC_REGION_BYTES : region->top - region->base;
+    }
+    return held <= used + used / GC__WHOLESALE_WASTE;
+}
+
+/* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
+   ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
+   its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
+   keep to a goal from then on, and could not condemn all that lives. */
+GC__FN bool gc__plan_ages_at_once(const gc_heap *heap, int generation) {
+    const gc_options *options = &heap->options;
+    if (generation == 2 && gc__plan_resumes_cycles(heap)) return true;
+    bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
+    return generation == 2 && stays && heap->collection.reason == GC_REASON_GROWTH && !options->non_moving &&
+           !options->non_generational && options->concurrent != GC_CONCURRENT_ON;
+}
+
+/* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
+GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
+    gc__predict_survival(heap, generation);
+    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
+    heap->cycle->promotes_in_place = gc__plan_in_place(heap, generation);
+    if (heap->cycle->promotes_in_place) heap->cycle->predicted[0] = heap->pace->tenured_percent;
+    heap->cycle->evacuate_young = heap->cycle->promotes_in_place ? GC__DENSITY_TIGHT : compacting || fills ? 100 : GC__SURVIVAL_HIGH;
+    heap->cycle->evacuate_partly_bytes = 0;
+    heap->cycle->into_holes = 0;
+    heap->cycle->recycle_below = 0;
+    heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
+    heap->cycle->evacuate_tightly = gc__is_tight(heap);
+    heap->cycle->pin_fragmented = gc__is_pin_fragmented(heap, generation, compacting);
+    if (heap->cycle->slides) return;
+    if (generation == 2 && !compacting && !heap->cycle->all_holes && gc__is_one_region(heap)) {
+        heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
+        return;
+    }
+    if (generation < 2 && !heap->cycle->evacuate_tightly)
+        return; /* looking at the regions would cost more as the heap grows */
+    bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
+    heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    if (heap->cycle->all_holes) {
+        heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
+        heap->cycle->recycle_below = 100;
+        return;
+    }
+    gc__space space;
+    gc__space_survey(heap, &space, generation);
+    gc__fit_evacuation(heap, &space, generation);
+    if (generation == 2 && !heap->cycle->into_holes && (gc__is_limited(heap) || heap->cycle->pin_fragmented))
+        gc__plan_recycling(heap, &space);
+}
+
+/* Regions with pins stay, and those that are full already. */
+GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
+    bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__SLIDE_WORTH;
+    if (region->pinned || region->candidate || full || !gc__is_by_marks(region)) return GC__MARK;
+    gc__region_flip(region);
+    return GC__MOVE;
+}
+
+GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
+    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving || heap->cycle->wholesale) return GC__MARK;
+    uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
+    if (heap->options.stress) return move;
+    if (heap->cycle->slides) return gc__verdict_for_sliding(region);
+    if (gc__is_staying(heap, region)) return GC__MARK;
+    int percent = (int)gc__predicted_percent(heap, region);
+    bool old = gc__is_survivor(heap, region);
+    if (percent <= (old ? heap->cycle->evacuate_old : heap->cycle->evacuate_young)) return move;
+    if (!(old ? heap->cycle->evacuate_old_partly : heap->cycle->evacuate_young_partly)) return GC__MARK;
+    size_t bytes = gc__most_bytes(heap, region);
+    if (percent == heap->cycle->evacuate_partly && heap->cycle->into_holes)
+        bytes += gc__hole_room(region, heap->cycle->into_holes_mean);
+    bool worthwhile = percent <= GC__DENSITY_TIGHT || heap->collection.compacting;
+    if (percent != heap->cycle->evacuate_partly || !worthwhile || bytes > heap->cycle->evacuate_partly_bytes)
+        return GC__MARK;
+    heap->cycle->evacuate_partly_bytes -= bytes;
+    return move;
+}
+
+/* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a
+   nursery, but few regions that each young collection has to look at. Under stress such objects grow old by turns, even where
+   they are few: a store to a young object needs no barrier, so that one that was forgotten would not show. */
+GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
+    if (heap->options.stress && heap->collection.number / GC_GENERATIONS % 2) return false;
+    unsigned percent = gc__predicted_percent(heap, region);
+    size_t enough = gc__max(heap->pace->nursery_bytes, 2 * GC_REGION_BYTES);
+    if (percent >= GC__DENSITY_RECYCLE || heap->cycle->fixed_holes_bytes >= enough) return false;
+    heap->cycle->fixed_holes_bytes += GC_REGION_BYTES / 100 * (100 - percent);
+    return true;
+}
+
+/* Whether mutators should allocate in the holes of a region that stays: a young one that stays only because of pins, or near
+   the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
+   any if memory is short. */
+GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
+    if (region->kind != GC__SMALL || heap->cycle->wholesale) return false;
+    if (region->fixed) return gc__is_fixed_recycled(heap, region);
+    if (!heap->options.non_moving) {
+        if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
+        return (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
+    }
+    if (heap->collection.reason == GC_REASON_LIMIT) return true;
+    return (region->generation == 2 || heap->cycle->recycle_young) &&
+           gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
+}
+
+GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
+    uint8_t verdict = gc__verdict_for(heap, region);
+    uint8_t older = gc__target_generation(heap, region);
+    region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
+    if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
+    if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
+    if (region->generation == 0 && verdict == GC__MARK) heap->cycle->young_staying_bytes += gc__used_bytes(region);
+    heap->cycle->recycles |= region->target == 0;
+    region->condemned = heap->collection.number;
+    region->overflowed = false;
+    region->live_bytes = 0;
+    gc__region_set_verdict(region, verdict, older);
+    gc__region_set_rank(region, gc__age_of(heap, region->target), true);
+}
+
+/* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
+GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
+    for (gc__region *region = condemned; region; region = region->next) {
+        if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
+        region->hole = region->base;
+        gc__region_list_holes(heap, region, heap->cycle->into_holes);
+    }
+}
+
+/* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
+   the collection: ranks are those of the time after it. */
+GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
+    gc__region *condemned = NULL;
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
+    int generation = gc__condemned_first(heap);
+    heap->cycle->ages_at_once = gc__plan_ages_at_once(heap, generation);
+    heap->cycle->wholesale = gc__plan_wholesale(heap);
+    gc__plan_evacuation(heap, generation, compacting);
+    heap->cycle->recycles = false;
+    heap->cycle->fixed_holes_bytes = 0;
+    for (int g = 0; g <= generation; g++) {
+        gc__region *region = heap->regions[g];
+        heap->regions[g] = NULL;
+        heap->cycle->cursors[g] = NULL;
+        heap->cycle->condemned_bytes[g] = heap->generation_bytes[g] + (g ? 0 : heap->nursery_survivor_bytes);
+        while (region) {
+            gc__region *next = region->next;
+            gc__region_condemn(heap, region);
+            region->next = condemned;
+            condemned = region;
+            region = next;
+        }
+    }
+    if (heap->cycle->marking == GC__MARKING_FINAL) condemned = gc__candidates_condemn(heap, condemned);
+    for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
+    heap->recycled = heap->fixed_search = NULL;
+    gc__window_set(&heap->fixed, NULL, 0, 0);
+    gc__holes_forget(&heap->holes);
+    heap->small_spans = 0;
+    if (generation == 2) gc__old_holes_forget(heap);
+    if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
+    if (generation == 2) heap->old_unflipped = NULL;
+    return condemned;
+}

@@ -1,0 +1,104 @@
+/* Finding objects by address: the starts of a region's objects. */
+#pragma once
+
+#include "mark_bits.h"
+#include "object.h"
+
+GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
+    const uint64_t *marks = gc__region_marks(region);
+    size_t bytes = 0;
+    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
+    if (!region->finalizer_marks || !gc__flip_is_due(region)) return bytes;
+    for (at = gc__bit_next(gc__finalizer_marks, region->base, end); at < end;
+         at = gc__bit_next(gc__finalizer_marks, at + GC_OBJECT_BYTES_MIN, end))
+        bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);
+    return bytes;
+}
+
+/* Sets the mark bits of the objects in [at, end), which follow one another. Returns their bytes. Most are of the same type as the
+   one before: the processor goes on with its size while it waits for the header. */
+GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
+    uintptr_t known = GC__FORWARD_TAG;
+    size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
+    uint64_t bits = 0;
+    while (at < end) {
+        uintptr_t header = GC__WORD(at);
+        size_t bytes = known_bytes, index = gc__mark_index(at);
+        if (header != known) {
+            if (gc__is_filler(at)) {
+                at += gc__filler_bytes(at);
+                continue;
+            }
+            bytes = gc__object_bytes_as(at, header);
+            if (gc__header_has_size(header)) {
+                known = header;
+                known_bytes = bytes;
+            }
+        }
+        if (index >> 6 != word) {
+            gc__the_arena.marks[word] |= bits;
+            bits = 0;
+            word = index >> 6;
+        }
+        bits |= (uint64_t)1 << (index & 63);
+        sum += bytes;
+        at += bytes;
+    }
+    if (bits) gc__the_arena.marks[word] |= bits;
+    return sum;
+}
+
+/* Has objects of the region be found by address: sets the mark bits of a linear one's between indexed_end and top. */
+GC__FN void gc__region_index(gc__region *region) {
+    gc__region_flip(region);
+    if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
+    if (region->indexed_end == region->base) gc__marks_clear(region);
+    gc__index_range(region->indexed_end, region->top);
+    region->indexed_end = region->top;
+}
+
+/* Has all objects of a young region be found by address. Returns their bytes. */
+GC__FN size_t gc__region_index_all(gc__region *region) {
+    if (!region->linear) return gc__marked_object_bytes(region);
+    gc__marks_clear(region);
+    region->indexed_end = region->top;
+    return gc__index_range(region->base, region->top);
+}
+
+/* The object that covers the address, or 0. The region's allocation window must be flushed. */
+GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
+    region = gc__region_first(region);
+    if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
+    gc__region_index(region);
+    uintptr_t object = region->kind == GC__LARGE ? region->base : gc__mark_previous(region->base, address);
+    if (!object || !gc__mark_get(object)) return 0;
+    return address < object + gc__object_bytes(object) ? object : 0;
+}
+
+/* Calls visit(context, object) for each object of the region, until it returns false. */
+GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+    gc__region_flip(region);
+    if (!region->linear) {
+        uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
+        for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
+            if (!visit(context, at)) return false;
+        return true;
+    }
+    for (uintptr_t at = region->base; at < region->top;) {
+        if (gc__is_filler(at)) {
+            at += gc__filler_bytes(at);
+            continue;
+        }
+        if (!visit(context, at)) return false;
+        at += gc__object_bytes(at);
+    }
+    return true;
+}
+
+/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
+GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
+    if (!gc__in_arena(address)) return 0;
+    gc__region *region = gc__region_of(address);
+    return gc__region_is_of(region, heap) ? gc__object_covering(region, address) : 0;
+}

@@ -1,0 +1,222 @@
+/* Tracing from dirty cards and remembered slots. */
+#pragma once
+
+#include "../space/cards.h"
+#include "remembered.h"
+#include "scan.h"
+
+/* Where the starts of an old region's objects are, until something is copied. After a cycle the first slots and cards lead to
+   many regions, of which each has few: to settle all of these would make that pause as long as the heap is large. Several workers
+   settle them, since one of these may look for a hole in a region in which another one looks for objects. So does one where some
+   objects are marked by other bits. */
+GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
+    if (many || GC__UNLIKELY(region->finalizer_marks)) gc__region_flip(region);
+    return gc__region_marks(region);
+}
+
+/* They are about to be asked for what lies at that address. */
+GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
+    const uint64_t *marks = worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
+    __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
+}
+
+/* Scans the objects of an older region that overlap the card [from, to). */
+GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
+    bool large = region->kind == GC__LARGE;
+    uint8_t edges = worker->edges;
+    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, large ? region->base : from);
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
+    if (!object) object = large ? to : gc__bit_next(gc__old_starts(region, many), from, to);
+    while (object < to) {
+        uintptr_t end = object + gc__object_bytes(object);
+        uintptr_t until = to < end ? to : end;
+        if (object >= from && end <= to)
+            many ? gc__scan_many(worker, object) : gc__scan(worker, object);
+        else if (end > from)
+            many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
+        object = large ? to : gc__bit_next(gc__old_starts(region, many), object + GC_OBJECT_BYTES_MIN, to);
+    }
+    worker->edges = edges;
+}
+
+/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
+   stop. */
+GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool many) {
+    uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = card;
+    if (card) {
+        gc__old_starts_await(worker, card);
+        for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
+    }
+    if (!oldest) return true;
+    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES, many);
+    if (many) return gc__stack_drain_many(worker);
+    gc__stack_drain(worker);
+    return true;
+}
+
+GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
+GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
+    return gc__card_prefetch_as(worker, card, true);
+}
+
+/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to a list, if
+   there is one, and memory for it. */
+GC__INLINED void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
+    for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
+        gc__card_clear(card);
+        if (list && gc__words_push(list, card)) continue;
+        gc__card_prefetch(worker, card);
+    }
+}
+
+#if GC_BUNDLE_SHIFT
+/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
+   longest. */
+GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__words *list) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    uintptr_t *place = &worker->bundles[worker->bundles_next++ % GC__CARD_FIFO], oldest = *place;
+    *place = bundle;
+    if (bundle)
+        for (size_t line = 0; line < bytes; line += 64 * GC__CARD_BYTE_SPAN)
+            __builtin_prefetch(gc__tables.cards + ((bundle + line) >> GC_CARD_BYTE_SHIFT), 1);
+    if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes, list);
+}
+
+/* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
+GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+    const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
+    size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    for (size_t i = 0; i < count; i += 8) {
+        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
+        for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
+            uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
+            gc__region *region = gc__region_of(bundle);
+            if (!gc__region_is_of(region, worker->heap)) continue;
+            region = gc__region_first(region);
+            if (region->generation <= condemned) continue;
+            if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+            gc__bundle_clear(bundle);
+            gc__bundle_prefetch(worker, bundle, list);
+        }
+    }
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0, list);
+}
+
+/* How many bundles of all heaps are dirty. */
+GC__FN size_t gc__count_dirty_bundles(void) {
+    size_t bits = 0, count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
+    for (size_t i = 0; i < count; i += 8)
+        bits += (size_t)__builtin_popcountll(
+            __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED));
+    return bits / 8;
+}
+#else
+GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, worker->heap) || region->generation <= condemned) continue;
+        if (region->kind == GC__SMALL || region->kind == GC__LARGE)
+            gc__trace_cards_of(worker, region->base, gc__region_end(region), list);
+    }
+}
+
+GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
+#endif
+
+#if !GC_HAS_MODEL
+/* Enqueues the slots in the word, as the type of its object says. Most are elements of arrays of references, or in the mask. */
+GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot, bool many) {
+    const gc_type *type = gc__object_type(object);
+    size_t index = (slot - object - type->bytes) / sizeof(gc_word), word = (slot - object) / sizeof(gc_word);
+    bool element = slot - object >= type->bytes && type->element_bytes == sizeof(gc_word) && type->element_refs &&
+                   index < gc__object_length(object);
+    if (element || (word < 64 && type->refs >> word & 1))
+        gc__enqueue_inline(worker, (gc_word *)slot, false, many);
+    else
+        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
+}
+#endif
+
+/* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
+   card is dirtied instead. */
+GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
+#if !GC_HAS_MODEL
+    gc__region *region = gc__region_first(gc__region_of(slot));
+    if (region->candidate && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
+    uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
+    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
+    if (!gc__object_type(object)->trace) {
+        uint8_t edges = worker->edges;
+        worker->edges = gc__edges_of_dead(edges);
+        gc__trace_word(worker, object, slot, many);
+        worker->edges = edges;
+        return;
+    }
+    gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
+#else
+    (void)worker, (void)slot, (void)many;
+#endif
+}
+
+/* Traces from the slots [from, end) of a list. False: the worker must stop. */
+GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
+    for (size_t i = from; i < end + GC__FIFO; i++) {
+        if (i < end) {
+            __builtin_prefetch((const void *)slots[i]);
+            gc__old_starts_await(worker, slots[i]);
+        }
+        if (i < from + GC__FIFO || !slots[i - GC__FIFO]) continue;
+        gc__trace_slot(worker, slots[i - GC__FIFO], many);
+        if (!many)
+            gc__stack_drain(worker);
+        else if (!gc__stack_drain_many(worker))
+            return false;
+    }
+    return true;
+}
+
+/* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
+   needed become dirty again, as do those of such slots. */
+GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
+    unsigned before = worker->cards_next;
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
+    gc__trace_bundles(worker, condemned, NULL);
+    worker->heap->pause.dirty_cards += worker->cards_next - before;
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__trace_drain(worker);
+    if (slots) {
+        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots, false);
+        gc__trace_drain(worker);
+    }
+    gc__worker_remember(worker, false);
+}
+
+/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
+GC__FN void gc__trace_candidates(gc__worker *worker) {
+    const gc__marker *marker = worker->heap->marker;
+    bool *again = &worker->heap->remembered->again;
+    if (worker->cycle->marking != GC__MARKING_FINAL) return;
+    *again = false;
+    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
+    gc__trace_drain(worker);
+    if (*again) gc__trace_cards(worker, gc__condemned_first(worker->heap), 0);
+}
+
+/* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
+   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. Whether there was no memory for
+   some, which are scanned at once. */
+GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
+    unsigned scanned = worker->cards_next;
+    bool before = worker->remember_all;
+    list->count = 0;
+    worker->remember_all = true;
+    gc__worker_remember(worker, true);
+    gc__trace_bundles(worker, condemned, list);
+    bool some = worker->cards_next != scanned;
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    worker->remember_all = before;
+    return some;
+}

@@ -1,0 +1,167 @@
+/* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
+   words of condemned regions, and mark bits of copies.
+
+   Where a few workers run, each has marks of its own beside those of the arena, and sets an object's bit in both, by plain
+   stores. Two workers that write a word of the arena's marks at the same time may lose each other's bits; what is lost is in
+   their own marks, and is added when the run is over. So two may mark the same object, and scan it, which does no harm; it is
+   counted once. Where there are many, or no memory for their marks, marking is an atomic OR.
+
+   Copying is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which
+   is the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
+   that looks for objects in a card would take a copy that is then taken back for an object.
+
+   A worker that is alone (gc__workers_look_exclusive) claims without locked instructions. */
+#pragma once
+
+#include "../space/mark_bits.h"
+#include "../space/object.h"
+#include "workers.h"
+#include "slide.h"
+#include "worker.h"
+
+/* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
+GC__OUT_OF_LINE void gc__ambiguous_reached(gc__worker *worker, uintptr_t object) {
+    uintptr_t *reached = gc__map_find(worker->ambiguous, object);
+    if (!reached || __atomic_exchange_n(reached, true, __ATOMIC_RELAXED)) return;
+    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+}
+
+/* The object that was at this address has been reached; if dependent handles wait for it, they are ready. */
+GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
+    const uintptr_t *number = gc__map_find(worker->awaited, object);
+    if (number) gc__words_push(worker->found, *number);
+}
+
+/* Marks the object where other workers may be writing the same word of the arena's marks. Returns whether this one had not
+   marked it yet, nor seen another one's mark. */
+GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
+    size_t index = gc__mark_index(object);
+    uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
+    uint64_t bit = (uint64_t)1 << (index & 63), seen = __atomic_load_n(word, __ATOMIC_RELAXED), before = *own;
+    if (seen & bit) return false;
+    if (GC_DEBUG >= 3) gc__workers_step(worker);
+    __atomic_store_n(word, seen | bit, __ATOMIC_RELAXED);
+    *own = before | bit;
+    return !(before & bit);
+}
+
+GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
+    if (GC__LIKELY(worker->own_marks != NULL)) return gc__claim_mark_twice(worker, object);
+    return worker->exclusive ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
+}
+
+/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. One that is
+   reprieved was counted. */
+GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
+    bool finalizer_marked = next_plane && gc__is_finalizer_marked(object);
+    if (finalizer_marked && worker->heap->finalizer_marks) return false;
+    bool fresh = next_plane ? gc__bit_set_shared(gc__next_marks, object)
+                 : many ? gc__claim_mark_many(worker, object)
+                        : gc__mark_set(object);
+    if (finalizer_marked) return fresh;
+    if (fresh && many)
+        worker->live[object >> GC__STRIPE_SHIFT] += gc__object_bytes(object);
+    else if (fresh)
+        *(next_plane ? &gc__region_of(object)->next_live_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
+    return fresh;
+}
+GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {
+    return gc__claim_mark_as(worker, object, many, false);
+}
+
+GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
+    if (gc__claim_mark_as(worker, object, many, next_plane)) {
+        if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+        if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+    } else if (GC__UNLIKELY(worker->ambiguous != NULL)) {
+        gc__ambiguous_reached(worker, object);
+    }
+}
+GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
+    gc__mark_object_as(worker, object, many, false);
+}
+/* Marks the object where it is, in a region that has no mark bits of its own, or was packed. Returns its place. */
+GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
+    if (verdict != GC__VERDICT_SLID) {
+        gc__mark_object_as(worker, object, many, true);
+        return object;
+    }
+    uintptr_t place = gc__slid_address(gc__region_of(object), object);
+    if (!gc__claim_mark(worker, place, many)) return place;
+    if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
+    if (!gc__object_is_leaf(place)) gc__trace_push(worker, place);
+    return place;
+}
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    return gc__mark_elsewhere_as(worker, object, verdict, false);
+}
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    return gc__mark_elsewhere_as(worker, object, verdict, true);
+}
+
+/* The object is old and stays, in the last collection of a cycle. */
+GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    if (verdict & GC__VERDICT_NEXT_MARKS)
+        gc__mark_elsewhere(worker, object, verdict);
+    else
+        gc__mark_object(worker, object, false);
+}
+
+/* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
+   another worker has copied it first; otherwise that which refers to this copy. */
+GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t object, uintptr_t header, uintptr_t copy,
+                                       bool many) {
+    uintptr_t forward = copy | GC__FORWARD_TAG;
+    if (!many || worker->exclusive) {
+        gc__mark_set(copy);
+        GC__WORD(object) = forward;
+    } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_ACQUIRE)) {
+        gc__mark_publish(copy);
+    } else {
+        return header;
+    }
+    return forward;
+}
+
+/* From now on objects of the region may stay: those without a forwarding word are marked as they are reached. */
+GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
+    if (region->verdict != GC__MOVE) return;
+    gc__marks_clear(region);
+    gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
+}
+
+/* The same of a region that has no mark bits of its own, or was packed. */
+GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
+    if (entry != GC__VERDICT_SLID) {
+        if (gc__bit_get(gc__next_marks, object)) return object;
+        return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
+    }
+    uintptr_t place = gc__slid_address(gc__region_of(object), object);
+    return gc__mark_get(place) ? place : 0;
+}
+
+/* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
+GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
+    uint8_t verdict = entry & GC__VERDICT_MASK;
+    if (entry & GC__VERDICT_NEXT_MARKS) return gc__reached_elsewhere(object, entry);
+    if (verdict != GC__MOVE && gc__mark_get(object)) return object;
+    if (verdict == GC__MARK) return 0;
+    uintptr_t header = GC__WORD(object);
+    return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
+}
+
+/* The same is about to be asked of the object, which marks tell if it is old. */
+GC__FN void gc__reached_await(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks; /* not so where regions are packed */
+    const uint64_t *marks = next_plane ? gc__next_marks : gc__the_arena.marks;
+    if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
+}
+
+/* Where an object is after the trace; 0 if it is dead, or none. */
+GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
+    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
+    return verdict ? gc__reached(object, verdict) : object;
+}

@@ -1,0 +1,90 @@
+/* All regions of generation 2 at once. Pauses of heaps that are marked beside mutators must hardly grow with them, so what can be
+   is done to their entries in the tables: 8 of these take as long as the descriptor of one region, for which memory is waited. */
+#pragma once
+
+#include "../base/words.h"
+#include "../space/heap.h"
+#include "../space/rank.h"
+
+#define GC__WALK_AHEAD ((size_t)8) /* regions */
+#define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
+
+/* A walk through the regions of generation 2 that have an entry in the verdict table, against the order of addresses: then their
+   memory comes in time, and a list that is made of them is in that order. In the order in which they were taken each is waited
+   for, 30 ns. A heap that has few of the process's regions goes by a list of those that it looks for. */
+typedef struct gc__old_walk {
+    const gc_heap *heap;
+    gc__region *region, *begin; /* in the table, the one above the next one; else the next one, and `begin` is NULL */
+    uint8_t entry;
+} gc__old_walk;
+
+GC__FN bool gc__has_many_regions(const gc_heap *heap) { return heap->held_regions >= gc__regions_used() / GC__WALK_PART; }
+
+GC__FN gc__old_walk gc__old_begin(const gc_heap *heap, gc__region *list, uint8_t entry) {
+    gc__region *regions = gc__the_arena.regions;
+    gc__old_walk by_list = {heap, list, NULL, entry}, by_table = {heap, regions + gc__regions_used(), regions, entry};
+    return gc__has_many_regions(heap) ? by_table : by_list;
+}
+
+/* The walk goes on before the caller puts the region into another list. NULL: that was all. */
+GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
+    gc__region *region = walk->region;
+    if (!walk->begin) {
+        walk->region = region ? region->next : NULL;
+        return region;
+    }
+    while (region > walk->begin) {
+        region--;
+        const char *ahead = (const char *)(region - gc__min((size_t)(region - walk->begin), GC__WALK_AHEAD));
+        __builtin_prefetch(ahead, 1);
+        __builtin_prefetch(ahead + 64, 1);
+        if (!gc__region_is_of(region, walk->heap) || region->generation < 2) continue;
+        if (region->kind != GC__SMALL && region->kind != GC__LARGE) continue;
+        if (GC__VERDICTS[region->base >> GC_REGION_SHIFT] != walk->entry) continue;
+        walk->region = region;
+        return region;
+    }
+    walk->region = region;
+    return NULL;
+}
+
+/* Every entry of an old region that is not condemned gets this age, and this verdict; those of leaving regions go on to say that.
+   There is one heap. */
+GC__FN void gc__old_rank_all(uint8_t age, uint8_t verdict) {
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
+    for (size_t i = 0, used = gc__regions_used(); i < used;) {
+        uint64_t eight = 0, condemned = 0, ranks = each * age, entries = each * verdict;
+        if (used - i >= 8) {
+            memcpy(&eight, ages + i, sizeof eight);
+            memcpy(&condemned, verdicts + i, sizeof condemned);
+        }
+        if (!condemned && (eight & each * (GC_AGE_GENERATION | GC__AGE_CANDIDATE)) == each * 2) {
+            memcpy(ages + i, &ranks, sizeof ranks);
+            memcpy(verdicts + i, &entries, sizeof entries);
+            i += 8;
+            continue;
+        }
+        if ((ages[i] & GC_AGE_GENERATION) == 2 && !verdicts[i]) {
+            ages[i] = (uint8_t)(age | (ages[i] & GC__AGE_CANDIDATE));
+            verdicts[i] = verdict;
+        }
+        i++;
+    }
+}
+
+/* Has the ages of old regions say what barriers are to do now, and condemns those that are not yet, or does not:
+   GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while the lock is held there is no other.
+   The world is stopped. */
+GC__FN void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
+    gc__lock_take(&gc__the_arena.lock);
+    bool alone = gc__the_arena.heaps == 1;
+    if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), verdict);
+    gc__lock_release(&gc__the_arena.lock);
+    if (alone) return;
+    gc__old_walk walk = gc__old_begin(heap, heap->regions[2], GC__IGNORE);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
+        gc__region_set_rank(region, gc__region_age(heap, region), true);
+        gc__region_set_entries(region, verdict);
+    }
+}

@@ -1,0 +1,443 @@
+/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
+   for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
+   the crew shares.
+
+   No room for a copy: every worker stops where it is, and the thread that collects goes on alone, with each worker's
+   stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so nothing needs to be
+   known about how far a unit was. */
+#pragma once
+
+#include "cards.h"
+#include "old_regions.h"
+#include "trace.h"
+#include "../space/barrier_state.h"
+#include "../space/side.h"
+
+#define GC__UNIT_ROOTS 64
+#define GC__UNIT_CARDS 32
+#define GC__UNIT_SLOTS 256
+#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
+
+#if !GC_HAS_MODEL
+/* The units of roots come first, then those of cards, then those of remembered slots. False: the worker must stop. */
+GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
+    const gc__workers *workers = worker->workers;
+    size_t slots = workers->root_units + workers->card_units;
+    if (unit < workers->root_units) {
+        const gc__words *roots = &worker->cycle->roots;
+        size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
+        for (size_t i = from; i < end; i++) {
+            gc__enqueue_many(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
+            if (!gc__stack_drain_many(worker)) return false;
+        }
+        return true;
+    }
+    gc__workers_remember(worker, true);
+    if (unit >= slots) {
+        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
+        size_t end = gc__min(first + GC__UNIT_SLOTS, count);
+        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end, true);
+    }
+    size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
+    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch_many(worker, i < end ? workers->cards.words[i] : 0)) return false;
+    return true;
+}
+
+/* Calls the trace function of an object that was handed over. */
+GC__FN void gc__work_for_host_once(gc__worker *worker) {
+    gc__worker_thread *thread = &worker->workers->threads[worker->number];
+    const gc__for_host item = thread->for_host[--thread->for_host_count];
+    if (item.to)
+        gc__object_trace_part(worker, item.object, item.from, item.to);
+    else
+        gc__object_trace_all(worker, item.object);
+}
+
+/* Calls the trace functions of objects that others have handed over. */
+GC__FN bool gc__work_for_host(gc__worker *worker) {
+    gc__worker_thread *thread = &worker->workers->threads[worker->number];
+    while (!worker->number && thread->for_host_count) {
+        if (worker->workers->cards.count || worker->workers->slot_units) gc__workers_remember(worker, true);
+        gc__work_for_host_once(worker);
+        if (!gc__stack_drain_many(worker)) return false;
+    }
+    return true;
+}
+
+/* Works until nothing is left of what the worker can find or holds. False: it must stop. */
+GC__FN bool gc__work_some(gc__worker *worker) {
+    size_t unit;
+    if (!gc__work_for_host(worker)) return false;
+    const gc__workers *workers = worker->workers;
+    while (gc__workers_claim_unit(worker->workers, &unit)) {
+        gc__workers_call(worker->workers);
+        if (GC__UNLIKELY(workers->job != NULL)) {
+            workers->job(workers->job_context, unit);
+            gc__workers_step(worker);
+        } else if (!gc__work_unit(worker, unit)) {
+            return false;
+        }
+    }
+    do {
+        if (!gc__stack_drain_many(worker)) return false;
+        gc__fifo_drain(worker, true);
+    } while (worker->top != worker->stack);
+    return true;
+}
+
+#define GC__STRIPE_WORDS ((size_t)1 << (GC__STRIPE_SHIFT - 9)) /* of marks */
+
+GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) {
+    size_t first = (piece - (gc__the_arena.base >> GC__STRIPE_SHIFT)) * GC__STRIPE_WORDS;
+    memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
+}
+
+/* The worker's marks in the piece are not needed any more. */
+GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
+    thread->own_stripes++;
+    if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
+}
+
+/* Called by a worker before it marks: its own marks of earlier runs are in its processor's cache. */
+GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
+    while (thread->stale.count) gc__own_marks_clear_stripe(thread, thread->stale.words[--thread->stale.count]);
+}
+
+/* Works until nobody has any work. */
+GC__FN void gc__work(gc__worker *worker) {
+    do {
+        gc__own_marks_clear(&worker->workers->threads[worker->number]);
+        gc__work_some(worker);
+        gc__workers_give_host(worker);
+    } while (gc__workers_next(&worker->workers->threads[worker->number]));
+}
+
+/* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
+GC__FN bool gc__workers_marks_little(const gc_heap *heap) {
+    return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || heap->cycle->marking == GC__MARKING_FINAL);
+}
+
+/* Gives each worker marks of its own, if there are few workers, and memory for that. */
+GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
+    size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
+    unsigned count = (unsigned)gc__min(workers->count, workers->most);
+    bool all = count <= GC__OWN_MARKS_MAX && !(workers->seed & GC__SEED_LOCKED) && !gc__workers_marks_little(heap);
+    for (unsigned i = 0; i < count && all; i++) {
+        gc__words *marks = &workers->threads[i].own_marks;
+        if (marks->capacity >= words) continue;
+        gc__own_marks_free(&workers->threads[i]);
+        all = gc__words_reserve(marks, words);
+        if (all && words * sizeof(uint64_t) > GC__SIDE_BYTES_SMALL)
+            gc__os_prefer_huge_pages(marks->words, words * sizeof(uint64_t));
+    }
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        thread->worker.own_marks = all && i < count ? (uint64_t *)((uintptr_t)thread->own_marks.words - base) : NULL;
+    }
+}
+
+/* Makes the members ready for the collection. False: no memory. */
+GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        if (!gc__words_reserve(&thread->live, gc__regions_used() << (GC_REGION_SHIFT - GC__STRIPE_SHIFT)) ||
+            !gc__words_reserve(&thread->refused, GC__REFUSED_RESERVE))
+            return false;
+    }
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        gc__worker *worker = &thread->worker;
+        if (i) *worker = *first;
+        if (i) worker->memory = &thread->stack;
+        worker->workers = workers;
+        worker->number = i;
+        worker->live = (size_t *)((uintptr_t)thread->live.words - (gc__the_arena.base >> GC__STRIPE_SHIFT) * sizeof(size_t));
+        thread->poll = GC__POLL;
+    }
+    gc__workers_open_marks(workers, first->heap);
+    __atomic_store_n(&workers->rests, false, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Adds the own marks of two workers, or more, to a word of the arena's. An object that two have marked was counted by both. */
+GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
+    uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
+    for (unsigned i = 1; i < count; i++) {
+        for (uint64_t twice = own[i][index] & seen; twice; twice &= twice - 1)
+            region->live_bytes -= gc__object_bytes((index * 64 + (size_t)__builtin_ctzll(twice)) * 8);
+        seen |= own[i][index];
+    }
+    if (seen & ~*word) *word |= seen;
+}
+
+/* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
+GC__FN void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
+    gc__worker_thread *marked[GC__WORKERS_MAX];
+    uint64_t *own[GC__WORKERS_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        if (!thread->worker.live[piece]) continue;
+        region->live_bytes += thread->worker.live[piece];
+        thread->worker.live[piece] = 0;
+        own[count] = thread->worker.own_marks;
+        marked[count++] = thread;
+    }
+    if (!count || !own[0]) return;
+    for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__STRIPE_WORDS + i);
+    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+}
+
+/* The same for a condemned region. */
+GC__FN void gc__workers_merge_marks(gc__region *region) {
+    size_t words = gc__mark_words(region), piece = region->base >> GC__STRIPE_SHIFT;
+    if (region->verdict == GC__MOVE) return;
+    for (size_t i = 0; i < words; i += GC__STRIPE_WORDS)
+        gc__workers_merge_stripe(region->heap->collector->workers, region, piece++, gc__min(words - i, GC__STRIPE_WORDS));
+}
+
+/* The same for all old regions, in the last collection of a cycle. */
+GC__FN void gc__workers_merge_old(const gc_heap *heap) {
+    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
+        region->live_bytes = region->next_live_bytes;
+        gc__workers_merge_marks(region);
+    }
+}
+
+/* Traces from what a stopped worker holds. */
+GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
+    gc__words *refused = &worker->workers->threads[left->number].refused;
+    for (int i = 0; i < GC__FIFO; i++) {
+        if (left->fifo[i]) gc__process(worker, left->fifo[i], false);
+        left->fifo[i] = 0;
+    }
+    for (size_t i = 0; i < refused->count; i++) gc__process(worker, refused->words[i], false);
+    refused->count = 0;
+    while (left != worker && left->top != left->stack) {
+        uintptr_t entry = *--left->top;
+        if (entry & GC__CONTINUED) {
+            left->top -= 2;
+            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2, left->top[0] >> 2);
+        } else {
+            gc__scan(worker, entry);
+        }
+        gc__stack_drain(worker);
+    }
+    memset(left->cards, 0, sizeof left->cards);
+}
+
+/* Goes on alone after the run was stopped. */
+GC__FN void gc__trace_with_one(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    gc__worker_thread *self = &workers->threads[0];
+    bool remembers = gc__worker_remembers(worker);
+    gc__workers_lock(workers); /* others may be on their way to sleep */
+    while (gc__workers_take_packet(workers, worker)) continue;
+    gc__workers_unlock(workers);
+    gc__workers_remember(worker, remembers); /* whoever shared the last piece may not have had to */
+    for (unsigned i = 0; i < workers->count; i++) gc__trace_left_by(worker, &workers->threads[i].worker);
+    gc__trace_drain(worker);
+    while (self->for_host_count || gc__workers_take_for_host(workers, worker)) {
+        gc__work_for_host_once(worker);
+        gc__trace_drain(worker);
+    }
+    if (!workers->units) return;
+    gc__trace_slots(worker, 0, worker->cycle->roots.count);
+    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
+        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
+    const gc_heap *heap = worker->heap;
+    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap), false);
+    gc__trace_drain(worker);
+}
+
+GC__FN void gc__workers_set_visit(gc__workers *workers, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.visitor.visit = visit;
+}
+
+/* Between runs no window is open: in a run each worker has regions to itself, which it takes from the same lists as the
+   first one does between runs. */
+GC__FN void gc__workers_close_windows(gc__workers *workers) {
+    for (unsigned i = 0; i < workers->count; i++)
+        for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+            gc__worker_close_window(&workers->threads[i].worker, g);
+            workers->threads[i].worker.searched[g] = NULL;
+        }
+}
+
+/* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
+GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
+    gc__workers *workers = worker->workers;
+    bool overflowed = worker->overflowed;
+    workers->remember_all = worker->remember_all;
+    gc__workers_close_windows(workers);
+    gc__workers_set_visit(workers, gc__trace_visit_many);
+    for (unsigned i = 1; i < workers->count; i++) {
+        gc__worker *other = &workers->threads[i].worker;
+        gc__workers_remember(other, false);
+        other->ambiguous = worker->ambiguous;
+        other->edges |= worker->edges & (GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS | GC__EDGES_CANDIDATE);
+    }
+    gc__workers_remember(worker, gc__worker_remembers(worker));
+    workers->traces++;
+    gc__workers_begin(workers, units);
+    gc__work(worker);
+    gc__workers_run_end(workers);
+    gc__workers_close_windows(workers);
+    gc__workers_set_visit(workers, gc__trace_visit);
+    gc__shade_met(workers, worker);
+    for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
+    if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);
+    for (unsigned i = 0; i < workers->count; i++) {
+        overflowed |= workers->threads[i].worker.overflowed;
+        workers->threads[i].worker.overflowed = false;
+        worker->whole_stacks |= workers->threads[i].worker.whole_stacks;
+    }
+    if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true); /* what is left may have come from them */
+    if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) gc__trace_with_one(worker);
+    worker->overflowed |= overflowed;
+    gc__trace_drain(worker);
+    gc__barrier_tell_untold();
+}
+#endif
+
+/* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
+GC__FN void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+#if !GC_HAS_MODEL
+    gc__workers *workers = worker->workers;
+    if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
+        workers->job = job;
+        workers->job_context = context;
+        gc__workers_begin(workers, units);
+        gc__work(worker);
+        gc__workers_run_end(workers);
+        workers->job = NULL;
+        return;
+    }
+#endif
+    (void)worker;
+    for (size_t i = 0; i < units; i++) job(context, i);
+}
+
+/* The same outside of a collection's trace. Heap lock held. */
+GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
+    gc__workers *workers = heap->collector->workers;
+    gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
+    memset(&alone, 0, sizeof alone);
+    struct gc__workers *before = worker->workers;
+    worker->workers = workers && !workers->runs && gc__min(workers->count, workers->most) > 1 ? workers : NULL;
+    gc__workers_each(worker, units, job, context);
+    worker->workers = before;
+}
+
+#define GC__UNIT_REGIONS 64
+
+typedef struct gc__condemned_job {
+    const gc_heap *heap;
+    void (*f)(gc__region *region);
+} gc__condemned_job;
+
+GC__FN void gc__condemned_unit(void *context, size_t unit) {
+    const gc__condemned_job *job = (const gc__condemned_job *)context;
+    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
+    for (size_t i = from; i < end; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, job->heap) && region->verdict) job->f(region);
+    }
+}
+
+/* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
+GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
+    if (worker->workers && gc__condemned_first(worker->heap) == 2) {
+        gc__condemned_job job = {worker->heap, f};
+        size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
+        gc__workers_each(worker, units, gc__condemned_unit, &job);
+        return;
+    }
+    for (; condemned; condemned = condemned->next) f(condemned);
+}
+
+/* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
+GC__FN void gc__region_clear(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (gc__flip_is_due(region)) gc__marks_take(region, false);
+    region->flip = 0;
+    if (region->verdict != GC__MOVE) gc__marks_clear(region);
+}
+
+/* Keeps all objects of a young region: its mark bits become their starts. */
+GC__FN void gc__region_promote_whole(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    region->live_bytes = gc__region_index_all(region);
+}
+
+/* Traces from what the worker holds. */
+GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
+#if !GC_HAS_MODEL
+    if (worker->workers) {
+        gc__workers_run(worker, 0, condemned);
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_drain(worker);
+}
+
+/* Traces from roots, dirty cards and remembered slots. */
+GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
+    int above = gc__condemned_first(worker->heap);
+    bool keeps = worker->cycle->wholesale && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
+    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
+    worker->heap->remembered->again = false;
+#if !GC_HAS_MODEL
+    gc__workers *workers = worker->workers;
+    if (workers) {
+        gc__trace_pins(worker);
+        workers->cards.count = 0;
+        if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &workers->cards));
+        gc__trace_interior(worker);
+        workers->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        workers->card_units = (workers->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
+        workers->slot_units = (slots + GC__UNIT_SLOTS - 1) / GC__UNIT_SLOTS;
+        worker->heap->pause.dirty_cards = workers->cards.count;
+        gc__workers_run(worker, workers->root_units + workers->card_units + workers->slot_units, condemned);
+        gc__worker_remember(worker, false);
+        worker->remember_all |= above < 2;
+        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+        workers->slot_units = 0;
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_roots(worker);
+    if (above == 2) return;
+    gc__phase_note(worker->heap, GC_PHASE_CARDS);
+    gc__trace_cards(worker, above, slots);
+    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+}
+
+/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
+   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
+GC__FN void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    gc__map *ambiguous = &worker->cycle->ambiguous;
+    size_t objects = 0, bytes = 0;
+    if (worker->ambiguous) {
+        gc__phase_note(heap, GC_PHASE_AMBIGUOUS);
+        size_t before = gc__traced_bytes(worker, condemned);
+        for (size_t i = 0; i < ambiguous->capacity; i++) {
+            uintptr_t object = ambiguous->keys[i];
+            if (!object || ambiguous->values[i]) continue;
+            ambiguous->values[i] = true;
+            objects++;
+            bytes += gc__object_bytes(object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+        }
+        gc__trace_held(worker, condemned);
+        bytes += gc__traced_bytes(worker, condemned) - before;
+    }
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
+    heap->stats.conservative_objects = objects;
+    heap->stats.conservative_total_bytes += bytes;
+}

@@ -1,0 +1,265 @@
+/* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
+   verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
+
+   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
+   pins: objects, bit 0 set if a conservative word found it. */
+#pragma once
+
+#include "../space/slots.h"
+#include "../space/index.h"
+#include "../threads/frames.h"
+#include "collector.h"
+#include "value_stacks.h"
+
+#define GC__PIN_CONSERVATIVE 1
+
+typedef struct gc__root_visitor {
+    gc_visitor visitor;
+    gc_heap *heap;
+    bool failed; /* no memory for the lists */
+} gc__root_visitor;
+
+/* Plain references and tagged values, as nearly all roots are. */
+GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
+    bool ok = true;
+    for (size_t i = 0; i < count; i++)
+        if (gc__in_arena(gc__slot_decode(slots[i], value)))
+            ok &= gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value);
+    return ok;
+}
+
+/* The object that a root's word refers to, 0 if it refers to none; *ref is the address in the word. */
+GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, uintptr_t *ref) {
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE;
+    bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(word);
+    *ref = gc__slot_decode(word, boxed || (value && !guess));
+    if (!gc__in_arena(*ref)) return 0;
+    return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
+}
+
+/* Words that may lie anywhere in an object, or that pin it. */
+GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
+    gc__cycle *cycle = heap->cycle;
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t ref, object = gc__root_object(heap, slots[i], flags, &ref);
+        if (!object) continue; /* on no heap, or an address between objects */
+        if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
+            ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
+        } else {
+            ok &= gc__words_push(&cycle->interior, (uintptr_t)&slots[i] | value);
+            ok &= gc__words_push(&cycle->interior, ref - object);
+            ok &= gc__words_push(&cycle->interior, object);
+        }
+    }
+    return ok;
+}
+
+/* A slot at a distance from an object, which may be any. The slot of the object is not updated before the trace. */
+GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
+    uintptr_t object = *(gc_word *)pair->base;
+    if (!gc__in_arena(object)) return true;
+    return gc__words_push(&cycle->interior, (uintptr_t)pair->slot) &&
+           gc__words_push(&cycle->interior, *(gc_word *)pair->slot - object) &&
+           gc__words_push(&cycle->interior, object);
+}
+
+/* One slot among others that are none, out of the way of plain ones. */
+GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool value) {
+    return gc__root_gather_plain(cycle, slot, 1, value);
+}
+
+/* A weak table of the host's: its strong slots are roots. */
+GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__discovered_push(&cycle->entries, entries);
+    if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
+    for (size_t i = 0; i < entries->count; i++) {
+        if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
+        if (entries->kind == GC_WEAK_KEYS) ok &= gc__root_gather_slot(cycle, gc__entry_value(entries, i), value);
+    }
+    return ok;
+}
+
+/* A stack of the host's. Which ages its entries refer to then is known after the trace. */
+GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
+    gc__cycle *cycle = heap->cycle;
+    bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
+    uintptr_t from = gc__stack_begin(part->stack, gc__roots_generation(heap)), first = cycle->roots.count;
+    for (uintptr_t at = from; at < (uintptr_t)part->stack->top; at += gc__stack_entry_bytes(part->stack))
+        ok &= gc__root_gather_slot(cycle, (gc_word *)at, value);
+    return ok && gc__words_push(&cycle->stacks, (uintptr_t)part->stack) && gc__words_push(&cycle->stacks, from) &&
+           gc__words_push(&cycle->stacks, (uintptr_t)part->frame) && gc__words_push(&cycle->stacks, first) &&
+           gc__words_push(&cycle->stacks, cycle->roots.count);
+}
+
+GC__FN void gc__root_stacks_note_bounds(gc__cycle *cycle) {
+    const uintptr_t *words = cycle->stacks.words;
+    for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
+        gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
+}
+
+/* Remembers the objects that are active: what they own is stored to without a barrier. */
+GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t object = gc__slot_decode(slots[i], value);
+        if (gc__in_arena(object)) gc_remember(NULL, (void *)object);
+    }
+}
+
+/* What is not just some slots. False: it was just that. */
+GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot, size_t count, unsigned flags) {
+    gc__cycle *cycle = roots->heap->cycle;
+    bool ok = true;
+    if (flags & GC__SLOT_ENTRIES)
+        ok = gc__root_gather_entries(cycle, (const gc_weak_entries *)slot);
+    else if (flags & GC__SLOT_STACK)
+        ok = gc__root_gather_stack(roots->heap, (const gc__stack_part *)slot);
+    else if (flags & GC__SLOT_DERIVED)
+        ok = gc__root_gather_derived(cycle, (const gc__derived *)slot);
+    else if (flags & GC_SLOT_ACTIVE)
+        gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
+    if (!ok) roots->failed = true;
+    return flags & (GC__SLOT_ENTRIES | GC__SLOT_STACK | GC__SLOT_DERIVED);
+}
+
+GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__root_visitor *roots = (gc__root_visitor *)visitor;
+    if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
+    bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
+    bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
+                                            GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
+                    : gc__root_gather_other(roots->heap, (gc_word *)slot, count, flags);
+    if (!ok) roots->failed = true;
+}
+
+/* A native stack that is scanned conservatively, from the stack pointer to `base`. */
+typedef struct gc__stack_scan {
+    gc_visitor *visitor;
+    const uintptr_t *registers;
+    const char *base;
+} gc__stack_scan;
+
+GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
+    if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__slot_decode(word, true))))
+        gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
+}
+
+/* The scan reads whole stack frames, redzones included, which AddressSanitizer would report; and frames of a thread in
+   preemptive mode, whose native code may be writing to variables that are no references, which ThreadSanitizer would
+   report. */
+__attribute__((no_sanitize("address", "thread"))) GC__FN void gc__stack_visit(gc__stack_scan *scan,
+                                                                              char *stack_pointer) {
+    for (int i = 0; i < GC__SAVED_STACK_POINTER; i++) gc__stack_word(scan, scan->registers[i]);
+    for (char *at = stack_pointer; at + 8 <= scan->base; at += 8) {
+        gc__stack_word(scan, *(gc_word *)(void *)at);
+    }
+}
+
+GC__FN void gc__code_visit_all(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost,
+                               gc_visitor *visitor) {
+    if (!innermost) return;
+    heap->threads->root_kind = "compiled frame";
+    gc__compiled->visit(heap, stack, innermost, visitor);
+}
+
+/* The roots of a stack that does not run. */
+GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
+    gc__stack_scan scan = {visitor, stack->registers, stack->base};
+    if (stack->thread && stack->thread->stack == stack) return;
+    gc__frames_visit(heap, stack->frames, visitor, stack, stack->stack_pointer, NULL);
+    gc__code_visit_all(heap, stack, stack->code, visitor);
+    heap->threads->root_kind = "native stack";
+    if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
+}
+
+/* Has the host report roots, and notes which of those that were gathered are its own. Without memory for that a reader in
+   another process knows less. `thread` NULL: none is attached. */
+GC__FN void gc__host_roots_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    gc__cycle *cycle = heap->cycle;
+    size_t first = cycle->roots.count;
+    if (!heap->options.scan_roots) return;
+    heap->threads->root_kind = "scan_roots callback";
+    heap->options.scan_roots(heap->options.host, thread, visitor);
+    if (cycle->roots.count == first || !gc__words_reserve(&cycle->reported, cycle->reported.count + 2)) return;
+    gc__words_push(&cycle->reported, first);
+    gc__words_push(&cycle->reported, cycle->roots.count);
+}
+
+GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
+    bool self = thread == gc__thread_self(heap),
+         parked = __atomic_load_n(&gc__record(thread)->parked, __ATOMIC_RELAXED);
+    bool native = !self && !parked && !gc__is_cooperative(thread);
+    uintptr_t mine[GC__SAVED_REGISTERS] = {0};
+    if (self) gc__save_registers(mine);
+    gc__stack_scan scan = {visitor, self ? mine : thread->registers, gc__record(thread)->stack_base};
+    char *stack_pointer = self ? (char *)mine[GC__SAVED_STACK_POINTER] : gc__record(thread)->stack_pointer;
+    gc__frames_visit(heap, thread->frames, visitor, thread->stack, stack_pointer, native ? thread : NULL);
+    gc__code_visit_all(heap, thread->stack, thread->code, visitor);
+    heap->threads->root_kind = "native stack";
+    if (gc__record(thread)->conservative || thread->stack->conservative) gc__stack_visit(&scan, stack_pointer);
+    gc__stack_visit_left(heap, &gc__record(thread)->own_stack, gc__record(thread)->conservative, visitor);
+    gc__host_roots_visit(heap, thread, visitor);
+}
+
+/* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
+GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
+    gc__lock_take(&heap->threads->roots_lock);
+    for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
+        gc__stack_visit_left(heap, stack, stack->conservative, visitor);
+    gc__lock_release(&heap->threads->roots_lock);
+    if (!heap->threads->first) gc__host_roots_visit(heap, NULL, visitor);
+    heap->threads->root_kind = "global slot";
+    const gc__words *globals = &heap->collector->globals;
+    gc__lock_take(&heap->threads->roots_lock);
+    for (size_t i = 0; i < globals->count; i += 3)
+        gc_visit(visitor, (void *)globals->words[i], globals->words[i + 1], (unsigned)globals->words[i + 2]);
+    gc__lock_release(&heap->threads->roots_lock);
+    heap->threads->root_kind = NULL;
+}
+
+/* Calls the visitor for every root of the heap but handles and queued finalizers.
+   heap->threads->root_kind and root_site show meanwhile what reports the root. */
+GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+    for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
+        gc__thread_visit(heap, thread, visitor);
+    gc__roots_visit_shared(heap, visitor);
+}
+
+GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags) {
+    GC__API_SCOPE("gc_roots_add");
+    if (gc__is_null(heap, "gc_roots_add", "heap") || (count && gc__is_null(slots, "gc_roots_add", "slots")))
+        return GC_ERROR_ARGUMENT;
+    if ((uintptr_t)slots & 7)
+        return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
+    gc__lock_take(&heap->threads->roots_lock);
+    bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
+    if (reserved) {
+        gc__words_push(&heap->collector->globals, (uintptr_t)slots);
+        gc__words_push(&heap->collector->globals, count);
+        gc__words_push(&heap->collector->globals, flags);
+    }
+    gc__lock_release(&heap->threads->roots_lock);
+    if (reserved) return GC_OK;
+    return gc__fail(GC_ERROR_MEMORY, "gc_roots_add: the system gives no memory for the list of global roots");
+}
+
+GC__FN bool gc__roots_remove(gc__words *globals, uintptr_t slots) {
+    for (size_t i = globals->count; i > 0; i -= 3) {
+        uintptr_t *entry = &globals->words[i - 3];
+        if (entry[0] != slots) continue;
+        memmove(entry, entry + 3, (globals->count - i) * sizeof *entry);
+        globals->count -= 3;
+        return true;
+    }
+    return false;
+}
+
+GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
+    GC__API_SCOPE("gc_roots_remove");
+    if (gc__is_null(heap, "gc_roots_remove", "heap")) return GC_ERROR_ARGUMENT;
+    gc__lock_take(&heap->threads->roots_lock);
+    bool found = gc__roots_remove(&heap->collector->globals, (uintptr_t)slots);
+    gc__lock_release(&heap->threads->roots_lock);
+    if (found) return GC_OK;
+    return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
+}

@@ -1,0 +1,543 @@
+/* Scanning objects for slots. */
+#pragma once
+
+#include "../space/slots.h"
+#include "value_stacks.h"
+#include "copy.h"
+#include "shade.h"
+#include "candidates.h"
+
+/* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
+GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
+    return many ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : *slot;
+}
+GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
+    if (many)
+        __atomic_store_n(slot, word, __ATOMIC_RELEASE);
+    else
+        *slot = word;
+}
+
+/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
+   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
+   stacks, which are settled already. */
+GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
+    __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
+    worker->until_poll = 1;
+    if (gc__words_push(&worker->workers->threads[worker->number].refused, entry)) return;
+    worker->whole_stacks = true;
+    gc__trace_overflow(worker, gc__traced);
+}
+
+/* Handles one slot whose referent was prefetched. */
+GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
+    bool value = GC_HAS_VALUES && (entry & 1);
+    gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
+    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
+    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
+    if (verdict == GC__MARK) {
+        gc__mark_object(worker, ref, many);
+    } else if (verdict) {
+        ref = gc__move_object(worker, ref, verdict, many);
+        if (many && GC__UNLIKELY(!ref)) {
+            gc__refuse(worker, entry);
+            return;
+        }
+        gc__slot_write(slot, gc__slot_encode(ref, word, value), many);
+    }
+    if (worker->remember_all) gc__slot_remember(slot, ref);
+}
+
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO; handles the slot that has waited
+   longest. */
+GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
+                              bool many) {
+    /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
+       order, so a jump here would be mispredicted: mark bits are fetched for copies, too. */
+    __builtin_prefetch((const void *)ref, 1);
+    __builtin_prefetch((const void *)(ref + 24 + 24 * (verdict != GC__MARK)), 1);
+    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    if (many && verdict == GC__MARK)
+        __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
+    uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
+    uintptr_t oldest = *place;
+    *place = (uintptr_t)slot | value;
+    if (oldest) gc__process(worker, oldest, many);
+}
+
+/* What is done with a slot whose referent is not condemned, where that is anything. */
+GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
+    if (worker->edges & GC__EDGES_REMEMBER) gc__slot_remember(slot, ref);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade(worker, ref);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet(worker, (uintptr_t)slot, ref);
+}
+
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
+    uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
+    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
+    if (verdict)
+        gc__prefetch(worker, slot, ref, verdict, value, many);
+    else if (worker->edges)
+        gc__edge(worker, slot, ref);
+}
+
+/* Takes note of a slot that may refer to a condemned object. */
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline(worker, slot, value, false);
+}
+GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_inline(worker, slot, value, true);
+}
+
+/* The same as functions of slots. */
+GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
+GC__FN void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
+    gc__enqueue_many((gc__worker *)worker, slot, value);
+}
+#define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
+
+/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
+   elsewhere dirties no card that would lead a young collection to the object. */
+GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count, unsigned flags) {
+    uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
+    if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
+    size_t bytes = gc__object_bytes(object);
+    if (offset < bytes && count <= (bytes - offset) / 8) return;
+    gc__fatal(
+        &heap->options,
+        "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
+        "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
+        "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
+        "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
+        "set options.non_generational",
+        gc__object_name(object), count, slot, (void *)object, bytes);
+}
+
+/* An object reports slots outside of itself, which it may not have had when the marker called its trace function. Raw stores
+   there have only dirtied its card, so it waits for the last pause. One that is not marked yet was not scanned either. */
+GC__OUT_OF_LINE void gc__owner_waits(const gc__worker *worker) {
+    uintptr_t owner = gc__traced;
+    if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
+    if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
+    if (worker->workers) gc__lock_take(&worker->workers->space);
+    gc__shade_wait(worker->heap, owner);
+    if (worker->workers) gc__lock_release(&worker->workers->space);
+}
+
+/* Dirties the card of a slot of the object that is traced if that will be needed, before it is known where the referent will
+   be: its rank is at most too high until then. Slots that an object owns have no cards: the card of the object's first word
+   stands for all of them. */
+GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
+    const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
+    gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
+}
+
+GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word *slots, size_t count, bool value) {
+    if (gc__in_arena((uintptr_t)slots)) return;
+    if (count && worker->edges & GC__EDGES_CANDIDATE) gc__owner_waits(worker);
+    for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
+}
+
+/* A table that holds an object that leaves is needed once more, wherever its entries are: if they are in it, and its other pieces
+   may be settled, only that piece is. */
+GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
+    uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
+    bool pairs = entries->kind != GC_WEAK_REFS;
+    if (!gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
+        !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
+        return;
+    if (!gc__is_marking(table)) return;
+    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
+        gc__shade_slice(worker->heap, table, table + (low - table) / GC__TABLE_SLICE * GC__TABLE_SLICE);
+    else
+        gc__shade_wait(worker->heap, table);
+    if (worker->workers) gc__lock_release(&worker->workers->space);
+}
+
+/* Takes a note of the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
+   slots. Without memory for the note all slots are strong. */
+GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
+    uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
+    if (!entries->count) return;
+    gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
+    if (many) gc__lock_take(&worker->workers->space);
+    bool listed = gc__discovered_push(&worker->cycle->entries, entries);
+    if (many) gc__lock_release(&worker->workers->space);
+    bool strong_keys = !listed || entries->kind == GC_WEAK_VALUES;
+    bool strong_values = pairs && (!listed || entries->kind == GC_WEAK_KEYS);
+    const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE) && !gc__in_arena(low)) gc__owner_waits(worker);
+    for (size_t i = 0; i < entries->count; i++) {
+        gc_word *key = (gc_word *)(keys + i * bytes);
+        if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
+        if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
+            gc__slot_remember_early(key, value);
+        else if (!pairs)
+            continue; /* as most places of a hash table that is not full */
+        if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
+        if (strong_keys) GC__SLOT_ENQUEUE(many)(worker, key, value);
+        if (strong_values) GC__SLOT_ENQUEUE(many)(worker, gc__entry_value(entries, i), value);
+    }
+}
+
+GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+    gc__trace_entries_as(worker, entries, false);
+}
+GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_entries *entries) {
+    gc__trace_entries_as(worker, entries, true);
+}
+
+/* Enqueues the slots of a stack that this collection has to look at. */
+GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
+    gc_value_stack *stack = part->stack;
+    bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
+    uintptr_t top = (uintptr_t)stack->top;
+    gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__owner_waits(worker);
+    if (many) gc__lock_take(&worker->workers->space); /* two workers may have marked the same owner */
+    uintptr_t from = gc__stack_begin(stack, worker->whole_stacks ? 2 : gc__roots_generation(worker->heap));
+    gc__stack_note_bounds(stack, from, part->frame);
+    unsigned youth = gc__stack_youth(stack);
+    if (many) gc__lock_release(&worker->workers->space);
+    if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + youth))
+        gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
+    for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
+        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
+}
+
+GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+    gc__trace_stack_as(worker, part, false);
+}
+GC__OUT_OF_LINE void gc__trace_stack_many(gc__worker *worker, const gc__stack_part *part) {
+    gc__trace_stack_as(worker, part, true);
+}
+
+/* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
+GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t count, unsigned flags, bool many) {
+    gc__worker *worker = (gc__worker *)visitor;
+    gc_word *slots = (gc_word *)slot;
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
+        if (flags & GC__SLOT_ENTRIES) {
+            const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+            many ? gc__trace_entries_many(worker, entries) : gc__trace_entries(worker, entries);
+            return;
+        }
+        if (flags & GC__SLOT_STACK) {
+            const gc__stack_part *part = (const gc__stack_part *)slot;
+            many ? gc__trace_stack_many(worker, part) : gc__trace_stack(worker, part);
+            return;
+        }
+        gc__traced_check(worker->heap, slot, count, flags);
+        if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
+    }
+    for (size_t i = 0; i < count; i++) GC__SLOT_ENQUEUE(many)(worker, &slots[i], value);
+}
+
+GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__trace_visit_as(visitor, slot, count, flags, false);
+}
+GC__FN void gc__trace_visit_many(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__trace_visit_as(visitor, slot, count, flags, true);
+}
+
+/* For trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the part with the
+   object's first word. */
+typedef struct gc__part_visitor {
+    gc_visitor visitor;
+    gc__worker *worker;
+    uintptr_t from, to;
+} gc__part_visitor;
+
+/* Which of `count` things, each from `low` to `high` and `bytes` further on than the one before it, are in the part at least
+   partly: *first, and as many as are returned. */
+GC__FN size_t gc__part_clip(const gc__part_visitor *part, uintptr_t low, uintptr_t high, size_t bytes, size_t count,
+                            size_t *first) {
+    size_t end = part->to > low ? (part->to - low + bytes - 1) / bytes : 0;
+    *first = 0;
+    if (!gc__in_arena(low)) return gc__traced >= part->from ? count : 0;
+    if (part->from >= high) *first = (part->from - high) / bytes + 1;
+    end = gc__min(end, count);
+    return end > *first ? end - *first : 0;
+}
+
+GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    const gc__part_visitor *part = (const gc__part_visitor *)visitor;
+    size_t first;
+    if (flags & GC__SLOT_ENTRIES) {
+        gc_weak_entries entries = *(const gc_weak_entries *)slot;
+        entries.count = gc__part_clip(part, gc__entry_low(&entries), gc__entry_high(&entries),
+                                      gc__entry_bytes(&entries), entries.count, &first);
+        entries.keys = gc__entry_key(&entries, first);
+        if (entries.kind != GC_WEAK_REFS) entries.values = gc__entry_value(&entries, first);
+        part->worker->visitor.visit(&part->worker->visitor, &entries, 1, flags);
+    } else if (flags & GC__SLOT_STACK) {
+        if (gc__traced >= part->from) part->worker->visitor.visit(&part->worker->visitor, slot, count, flags);
+    } else {
+        count = gc__part_clip(part, (uintptr_t)slot, (uintptr_t)slot + 8, 8, count, &first);
+        part->worker->visitor.visit(&part->worker->visitor, (gc_word *)slot + first, count, flags);
+    }
+}
+
+GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    worker->trace_calls++;
+    gc__object_trace(object, &part.visitor);
+}
+
+GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
+    worker->trace_calls++;
+    gc__object_trace(object, &worker->visitor);
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+    (void)many;
+    gc__scan(worker, object);
+}
+GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
+
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__object_trace_part(worker, object, from, to);
+}
+GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_range(worker, object, from, to);
+}
+#else
+/* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
+GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+    bool value = GC_HAS_VALUES && type->element_values;
+    if (type->element_bytes != 8) {
+        gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
+        return;
+    }
+    for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
+        gc__enqueue_inline(worker, slot, value, many);
+}
+
+/* Enqueues the slots in [from, to) that the type's masks show, whole elements at the least. */
+GC__INLINED void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+    uintptr_t first;
+    gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
+    size_t count = gc__elements_in(object, from, to, &first);
+    if (count) gc__scan_elements(worker, gc__object_type(object), first, count, many);
+}
+
+/* Scans some of the elements in [index, end), and pushes the rest, so that their referents are scanned while they are in cache,
+   and the mark stack stays short. Where several workers run, others may take the rest, or half of it. */
+GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool many) {
+    const gc_type *type = gc__object_type(object);
+    if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
+        *worker->top++ = end << 2 | GC__NUMBER;
+        *worker->top++ = (index + GC__CHUNK) << 2 | GC__NUMBER;
+        *worker->top++ = object | GC__CONTINUED;
+        end = index + GC__CHUNK;
+    }
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, many);
+}
+
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    gc__scan_chunk_as(worker, object, index, end, false);
+}
+GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
+    gc__scan_chunk_as(worker, object, index, end, true);
+}
+
+typedef struct gc__written {
+    gc__worker *worker;
+    uintptr_t array;
+    size_t next; /* the first element that was not scanned */
+    bool many;
+} gc__written;
+
+/* Scans the elements of a huge array that are in a part of it. */
+GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) {
+    gc__written *written = (gc__written *)context;
+    const gc_type *type = gc__object_type(written->array);
+    uintptr_t first = written->array + type->bytes;
+    size_t index = gc__max((from - first) / type->element_bytes, written->next);
+    written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
+    if (written->next == index) return;
+    if (written->many)
+        gc__scan_chunk_many(written->worker, written->array, index, written->next);
+    else
+        gc__scan_chunk(written->worker, written->array, index, written->next);
+}
+
+/* Scans the elements of a huge array; where pauses are to be short, those that were ever written to. To read the others would
+   have the system find pages for them. */
+GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool many) {
+    const gc_type *type = gc__object_type(array);
+    uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
+    gc__written written = {worker, array, 0, many};
+    bool mapped = !worker->heap->options.memory; /* not by the host: the system may forget where shared pages are */
+    if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
+        gc__os_each_written(first, end, gc__scan_written_part, &written);
+    else
+        gc__scan_written_part(&written, first, end);
+}
+
+/* Whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return worker->number && !worker->heap->options.parallel_trace_functions;
+}
+
+/* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
+   outside the heap is needed once more by the collection that ends the marking. If the marker may call it, that finds out whether
+   there are any. */
+GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
+    if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINAL) return;
+    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__shade_may_trace(worker->heap, object))
+        gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
+    else
+        gc__shade_wait(worker->heap, object);
+    if (worker->workers) gc__lock_release(&worker->workers->space);
+}
+
+/* Enqueues the slots that are not in the mask of references. */
+GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
+    const gc_type *type = gc__object_type(object);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
+    if (gc__type_has_slots_in_elements(type)) {
+        size_t length = gc__object_length(object);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
+            gc__scan_huge(worker, object, many);
+        else
+            many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
+    }
+    if (!type->trace) return;
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
+    if (many && gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, object, 0, 0);
+    else
+        gc__object_trace_all(worker, object);
+}
+
+GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
+GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
+
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+    const gc_type *type = gc__object_type(object);
+    for (uint64_t mask = type->refs; mask; mask &= mask - 1)
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+    if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
+        many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
+}
+
+/* Enqueues every slot of the object. */
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false); }
+GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true); }
+
+/* Enqueues the object's slots in [from, to), whole elements at the least. */
+GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+    gc__scan_masks_in(worker, object, from, to, many);
+    if (!gc__object_type(object)->trace) return;
+    if (many && gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, object, from, to);
+    else
+        gc__object_trace_part(worker, object, from, to);
+}
+
+GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_range_as(worker, object, from, to, false);
+}
+GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_range_as(worker, object, from, to, true);
+}
+#endif
+
+GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
+    if (worker->fifo_drained == worker->fifo_next) return;
+    for (unsigned i = 0; i < GC__FIFO; i++) {
+        uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
+        uintptr_t oldest = *place;
+        *place = 0;
+        if (oldest) gc__process(worker, oldest, many);
+    }
+    worker->fifo_drained = worker->fifo_next;
+}
+
+/* Scans until the mark stack is empty; the FIFO may still hold slots. */
+GC__FN void gc__stack_drain(gc__worker *worker) {
+    while (worker->top != worker->stack) {
+        uintptr_t object = *--worker->top;
+#if !GC_HAS_MODEL
+        if (object & GC__CONTINUED) {
+            worker->top -= 2;
+            gc__scan_chunk(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
+            continue;
+        }
+#endif
+        gc__scan_inline(worker, object, false);
+    }
+}
+
+#if !GC_HAS_MODEL
+/* The same where several workers run. False: the worker must stop, with what it holds. */
+GC__FN bool gc__stack_drain_many(gc__worker *worker) {
+    while (worker->top != worker->stack) {
+        if (GC__UNLIKELY(--worker->until_poll == 0)) {
+            if (!gc__workers_poll(worker)) return false;
+            if (worker->top == worker->stack) break; /* all of it was shared */
+        }
+        uintptr_t object = *--worker->top;
+        if (object & GC__CONTINUED) {
+            worker->top -= 2;
+            gc__scan_chunk_many(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
+        } else {
+            gc__scan_inline(worker, object, true);
+        }
+    }
+    return true;
+}
+#else
+/* One worker alone runs there. */
+GC__FN bool gc__stack_drain_many(gc__worker *worker) {
+    gc__stack_drain(worker);
+    return true;
+}
+#endif
+
+GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {
+    uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
+    for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) {
+        gc__scan(worker, at);
+        gc__stack_drain(worker);
+    }
+}
+
+/* Scans again every marked object of each overflowed region. */
+GC__FN void gc__rescan_overflowed(gc__worker *worker) {
+    worker->overflowed = false;
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (!gc__region_is_of(region, worker->heap)) continue;
+        bool next_plane = worker->verdicts[region->base >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        if (!region->overflowed && !(next_plane && region->unscanned & GC__UNSEEN)) continue;
+        region->overflowed = false;
+        if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
+        gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
+        if (worker->heap->finalizer_marks && region->finalizer_marks) gc__rescan_marked(worker, region, gc__finalizer_marks);
+    }
+}
+
+/* Whether mark stack and FIFO are empty and no region has overflowed. */
+GC__FN bool gc__trace_is_done(const gc__worker *worker) {
+    return worker->top == worker->stack && worker->fifo_drained == worker->fifo_next && !worker->overflowed;
+}
+
+/* Scans until that is so. */
+GC__FN void gc__trace_drain(gc__worker *worker) {
+    for (;;) {
+        do {
+            gc__stack_drain(worker);
+            gc__fifo_drain(worker, false);
+        } while (worker->top != worker->stack);
+        if (!worker->overflowed) return;
+        gc__rescan_overflowed(worker);
+    }
+}

@@ -1,0 +1,532 @@
+/* The crew: several workers of one collection, how they share work, and when they are done.
+
+   Each worker has a mark stack of its own. What is for all lies in a few shared pieces under one lock: a worker that holds
+   much gives half of it away, but only while others wait for work. So the lock is taken seldom, and everything
+   that says whether the collection is done is under it: *a worker is busy while it may hold work, it becomes busy and
+   stops being so under the lock, and what it gives away it gives while it is busy. Hence if none is busy and nothing is
+   shared, nothing is left.*
+
+   Threads that wait sleep, each on a word of its own; they are the same to the crew between collections and within one.
+   Nobody wakes them before there is something to share, so a collection wakes as many as its work can use. */
+#pragma once
+
+#include "../threads/mode.h"
+#include "worker.h"
+
+#define GC__WORKERS_MAX 32      /* workers */
+#define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
+#define GC__SHARED_PACKETS 16
+#define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
+#define GC__POLL_MAX 4096
+#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have marks of its own */
+#define GC__SEED_LOCKED 2       /* tests: a bit of the seed: none has */
+#define GC__FOR_HOST 64         /* objects handed over at a time */
+#define GC__WORKERS_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
+#define GC__WORKERS_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
+#define GC__UNITS_PER_CALL 4    /* another worker is woken while there are so many units for each */
+
+typedef struct gc__shared {
+    size_t count;
+    bool remember; /* as that of the worker who shared it */
+    uintptr_t words[GC__SHARED_WORDS];
+} gc__shared;
+
+/* An object whose trace function only the thread that collects may call; of the object, [from, to), or all of it if `to` is
+   0. */
+typedef struct gc__for_host {
+    uintptr_t object, from, to;
+} gc__for_host;
+
+/* What a thread of the crew has, and counts over all collections. */
+typedef struct gc__worker_thread {
+    gc__worker worker; /* written by the thread that collects, between runs */
+    struct gc__workers *workers;
+    unsigned number;
+    gc__os_thread os_thread;
+    gc__words stack;
+    gc__words live, own_marks; /* the memory of the worker's: both begin with the arena */
+    gc__words stale;           /* pieces of the arena for which own marks are left of an earlier run */
+    size_t own_stripes;         /* those for which there were any since that memory was mapped, in each run */
+    uint32_t woken;    /* changes when the member is woken; atomic */
+    int called_from;   /* the processor of the thread that last woke it; lock */
+    bool busy;         /* lock */
+    uint32_t poll;     /* objects between its looks */
+    uint32_t polled;   /* those of the present one */
+    uint64_t taken_at; /* `objects` when it last took what others shared */
+    gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
+    gc__words seen;    /* objects of generation 2 that it has met while that is being marked beside mutators */
+    size_t for_host_count;
+    gc__for_host for_host[GC__FOR_HOST];
+    uint64_t objects, shared, steals, steps_asleep, asleep_ns;
+    uint64_t bytes, lost; /* of collections that have ended */
+    uint64_t cpu_ns;      /* of a thread other than the one that collects, when it last went to sleep; atomic */
+} gc__worker_thread;
+
+typedef struct gc__workers {
+    gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
+    gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
+    gc_heap *heap;
+    void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: it traces */
+    void *job_context;
+    unsigned count; /* members, the thread that collects included */
+    unsigned most;  /* so many of them work, at most: processors may have been taken away */
+    bool fits;      /* atomic: each of them may have a processor to itself, so those that wait poll for a while */
+    unsigned busy;
+    uint32_t asleep;         /* bits of members that wait */
+    uint32_t called;         /* bits of those that are woken when the lock is released */
+    bool runs;               /* there is a trace to share in */
+    bool remember_all;       /* that of workers which hold nothing that cards have led to */
+    bool ending;             /* atomic, too */
+    bool rests;              /* atomic: no run is to come in the collection, so that polling for one is in vain */
+    uint32_t stop;           /* atomic: the trace goes on with one worker */
+    uint32_t idle;         /* atomic: more members wait than pieces are shared */
+    size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
+    size_t shared_count;
+    gc__shared shared[GC__SHARED_PACKETS];
+    gc__words for_host;                        /* triples, as in gc__for_host */
+    gc__words cards;                           /* dirty cards that were cleaned, to be scanned by any worker */
+    size_t root_units, card_units, slot_units; /* of the run's work: these come in this order */
+    bool forked;                               /* the process is a child, without the other threads */
+    uint32_t seed;     /* tests: members run one at a time, in an order that follows from it; 0: all at once */
+    uint32_t random;   /* of that order */
+    uint32_t turn;     /* whose turn it is; atomic */
+    uint64_t steps;    /* rounds of turns */
+    uint64_t began_ns; /* when the last run began; atomic */
+    uint64_t traces;   /* that the crew took part in */
+    gc__worker_thread threads[GC__WORKERS_MAX];
+} gc__workers;
+
+GC__FN uint32_t gc__workers_random(gc__workers *workers) {
+    workers->random ^= workers->random << 13;
+    workers->random ^= workers->random >> 17;
+    return workers->random ^= workers->random << 5;
+}
+
+/* The lock is held for less time than a thread takes to sleep and be woken. */
+GC__FN void gc__workers_lock(gc__workers *workers) {
+    unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
+    for (; spins; spins--) {
+        if (gc__lock_is_free(&workers->lock) && gc__lock_try(&workers->lock)) return;
+        gc__cpu_pause();
+    }
+    gc__lock_take(&workers->lock);
+}
+
+/* About how much memory own marks take; gives it back, between runs. */
+GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
+    return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
+}
+GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
+    gc__words_free(&thread->own_marks);
+    thread->stale.count = thread->own_stripes = 0;
+}
+
+/* Lock held from here on, unless a comment says otherwise. */
+
+/* The members that wait and may work. */
+GC__FN uint32_t gc__workers_waiting(const gc__workers *workers) {
+    return workers->asleep & (uint32_t)(((uint64_t)1 << workers->most) - 1);
+}
+
+/* Says how many members there are, and how many of them may work. */
+GC__FN void gc__workers_resize(gc__workers *workers, unsigned count, unsigned most) {
+    workers->count = count;
+    workers->most = most;
+    __atomic_store_n(&workers->fits, gc__min(count, most) <= workers->heap->threads->processors, __ATOMIC_RELAXED);
+}
+
+GC__FN void gc__workers_count_idle(gc__workers *workers) {
+    unsigned asleep = (unsigned)__builtin_popcount(gc__workers_waiting(workers));
+    __atomic_store_n(&workers->idle, (uint32_t)(asleep > workers->shared_count), __ATOMIC_RELAXED);
+}
+
+/* Releases the lock, and wakes those that were called meanwhile. */
+GC__FN void gc__workers_unlock(gc__workers *workers) {
+    uint32_t called = workers->called;
+    workers->called = 0;
+    gc__lock_release(&workers->lock);
+    for (; called; called &= called - 1) gc__os_wake(&workers->threads[__builtin_ctz(called)].woken);
+}
+
+/* Wakes a member that sleeps. */
+GC__FN void gc__workers_wake(gc__workers *workers, unsigned number) {
+    workers->asleep &= ~(1u << number);
+    gc__workers_count_idle(workers);
+    if (workers->seed) return; /* its turn will come */
+    workers->threads[number].called_from = gc__os_processor();
+    __atomic_fetch_add(&workers->threads[number].woken, 1, __ATOMIC_SEQ_CST);
+    workers->called |= 1u << number;
+}
+
+GC__FN void gc__workers_wake_one(gc__workers *workers) {
+    uint32_t waiting = gc__workers_waiting(workers);
+    if (waiting && !workers->forked) gc__workers_wake(workers, (unsigned)__builtin_ctz(waiting));
+}
+
+/* With a seed: chooses whose turn is next, among those that do not sleep. */
+GC__FN unsigned gc__workers_turn_after(gc__workers *workers, unsigned number) {
+    unsigned next = number;
+    do {
+        next = (next + 1) % workers->count;
+        if (!next) {
+            workers->steps++;
+            for (unsigned i = 0; i < workers->count; i++) workers->threads[i].steps_asleep += workers->asleep >> i & 1;
+        }
+    } while (workers->asleep >> next & 1 && next != number);
+    return next;
+}
+
+/* Not under the lock. */
+GC__FN void gc__workers_await_turn(gc__workers *workers, unsigned number) {
+    gc__worker_thread *thread = &workers->threads[number];
+    for (;;) {
+        uint32_t woken = __atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&workers->turn, __ATOMIC_SEQ_CST) == number) return;
+        if (__atomic_load_n(&workers->ending, __ATOMIC_SEQ_CST)) return;
+        gc__os_wait_for(&thread->woken, woken, 1000 * GC__NS_PER_MS);
+    }
+}
+
+/* Gives the turn to another member, and waits for the next. Leaves and takes the lock. */
+GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
+    unsigned next = gc__workers_turn_after(workers, number);
+    if (next == number && !(workers->asleep >> number & 1)) return;
+    __atomic_store_n(&workers->turn, next, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&workers->threads[next].woken, 1, __ATOMIC_SEQ_CST);
+    workers->called |= 1u << next;
+    gc__workers_unlock(workers);
+    gc__workers_await_turn(workers, number);
+    gc__workers_lock(workers);
+}
+
+/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, until `until_ns`.
+
+   A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
+   which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
+GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t until_ns) {
+    while (gc__os_now_ns() < until_ns && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
+        for (int i = 0; i < 16; i++) gc__cpu_pause();
+        if (__atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST) != woken) return;
+    }
+    if (thread->number) __atomic_store_n(&thread->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+    while (__atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST) == woken)
+        gc__os_wait_for(&thread->woken, woken, 60000 * GC__NS_PER_MS);
+    if (thread->number && __atomic_load_n(&thread->workers->fits, __ATOMIC_RELAXED) &&
+        gc__os_processor() == thread->called_from)
+        gc__os_leave_processor(&thread->os_thread, thread->called_from);
+}
+
+/* Waits until the member is woken. Leaves and takes the lock. */
+GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
+    gc__worker_thread *thread = &workers->threads[number];
+    uint32_t woken = __atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST);
+    bool polls = workers->runs && workers->fits;
+    workers->asleep |= 1u << number;
+    gc__workers_count_idle(workers);
+    if (workers->seed) {
+        gc__workers_pass_turn(workers, number);
+        return;
+    }
+    gc__workers_unlock(workers);
+    uint64_t start = gc__os_now_ns();
+    gc__worker_thread_wait(thread, woken, polls ? start + GC__WORKERS_SPIN_NS : 0);
+    uint64_t woke = gc__os_now_ns();
+    start =
+        gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
+    gc__workers_lock(workers);
+    thread->asleep_ns += woke > start ? woke - start : 0;
+}
+
+/* The CPU time of all threads but the one that collects. */
+GC__FN uint64_t gc__workers_cpu_ns(const gc__workers *workers) {
+    uint64_t sum = 0;
+    for (unsigned i = 1; workers && i < workers->count; i++)
+        sum += __atomic_load_n(&workers->threads[i].cpu_ns, __ATOMIC_RELAXED);
+    return sum;
+}
+
+/* Puts an entry of a mark stack on this worker's. */
+GC__FN void gc__workers_push(gc__worker *worker, const uintptr_t *entry, size_t words) {
+    if (gc__trace_stack_room(worker, words)) {
+        for (size_t i = 0; i < words; i++) *worker->top++ = entry[i];
+    } else {
+        gc__trace_overflow(worker, entry[words - 1] & ~(uintptr_t)GC__CONTINUED);
+    }
+}
+
+/* The words of the entry that begins there, from the bottom of a stack. */
+GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMBER ? 3 : 1; }
+
+/* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
+   not. Before it stops remembering, its stack and its FIFO must be empty. */
+GC__FN void gc__workers_remember(gc__worker *worker, bool remember) {
+    gc__worker_remember(worker, remember);
+    worker->remember_all = remember || worker->workers->remember_all;
+}
+
+/* Takes a piece that others have shared. */
+GC__FN bool gc__workers_take_packet(gc__workers *workers, gc__worker *worker) {
+    if (!workers->shared_count) return false;
+    const gc__shared *piece = &workers->shared[--workers->shared_count];
+    gc__workers_remember(worker, piece->remember);
+    for (size_t i = 0; i < piece->count; i += gc__entry_words(&piece->words[i]))
+        gc__workers_push(worker, &piece->words[i], gc__entry_words(&piece->words[i]));
+    gc__workers_count_idle(workers);
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    thread->taken_at = thread->objects;
+    thread->steals++;
+    return true;
+}
+
+/* The thread that collects takes objects whose trace functions it is to call. */
+GC__FN bool gc__workers_take_for_host(gc__workers *workers, const gc__worker *worker) {
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    if (worker->number || !workers->for_host.count) return false;
+    while (workers->for_host.count && thread->for_host_count < GC__FOR_HOST) {
+        const uintptr_t *words = &workers->for_host.words[workers->for_host.count -= 3];
+        const gc__for_host item = {words[0], words[1], words[2]};
+        thread->for_host[thread->for_host_count++] = item;
+    }
+    return true;
+}
+
+GC__FN bool gc__workers_units_left(const gc__workers *workers) {
+    return __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED) < workers->units;
+}
+
+/* While a worker is alone nobody finds work. */
+GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
+    for (unsigned i = 0; i < workers->count; i++)
+        if (i != number && workers->threads[i].busy && workers->threads[i].worker.exclusive)
+            gc__fatal(&workers->heap->options, "collector thread %u has found work beside %u, which claims as if alone",
+                      number, i);
+}
+
+/* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
+GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
+    if (!workers->runs || worker->number >= workers->most || __atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) return false;
+    bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) || gc__workers_take_packet(workers, worker);
+    if (found) workers->threads[worker->number].busy = true;
+    if (GC_DEBUG >= 3 && found) gc__workers_check(workers, worker->number);
+    workers->busy += found;
+    return found;
+}
+
+/* The worker has nothing left. If it had little since it last took something, workers share less often from now on:
+   what they share is worth less than waking somebody for it. */
+GC__FN void gc__workers_go_idle(gc__workers *workers, gc__worker_thread *thread) {
+    if (!thread->busy) return;
+    thread->busy = false;
+    workers->busy--;
+    if (!workers->busy && workers->asleep & 1) gc__workers_wake(workers, 0); /* the run is over */
+    if (!thread->number) return;
+    uint64_t had = thread->objects - thread->taken_at;
+    for (unsigned i = 0; i < workers->count; i++) {
+        uint32_t poll = __atomic_load_n(&workers->threads[i].poll, __ATOMIC_RELAXED);
+        poll = had < 8 * GC__POLL ? poll * 2 : poll / 2;
+        poll = poll < GC__POLL ? GC__POLL : poll > GC__POLL_MAX ? GC__POLL_MAX : poll;
+        __atomic_store_n(&workers->threads[i].poll, poll, __ATOMIC_RELAXED);
+    }
+}
+
+/* The rest is called without the lock. */
+
+/* Waits for work, and takes it. False: there is no more; for other workers than the first, in any collection. */
+GC__FN bool gc__workers_next(gc__worker_thread *thread) {
+    gc__workers *workers = thread->workers;
+    bool found;
+    gc__workers_lock(workers);
+    gc__workers_go_idle(workers, thread);
+    while (!(found = gc__workers_find(workers, &thread->worker)) && (thread->number ? !workers->ending : workers->busy != 0))
+        gc__workers_sleep(workers, thread->number);
+    gc__workers_unlock(workers);
+    return found;
+}
+
+/* Hands over objects whose trace functions this worker may not call. */
+GC__FN void gc__workers_give_host(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    if (!worker->number || !thread->for_host_count) return;
+    gc__workers_lock(workers);
+    worker->exclusive = false;
+    for (; thread->for_host_count; thread->for_host_count--) {
+        const gc__for_host *item = &thread->for_host[thread->for_host_count - 1];
+        if (!gc__words_reserve(&workers->for_host, workers->for_host.count + 3)) {
+            gc__trace_overflow(worker, item->object);
+            continue;
+        }
+        gc__words_push(&workers->for_host, item->object);
+        gc__words_push(&workers->for_host, item->from);
+        gc__words_push(&workers->for_host, item->to);
+    }
+    if (workers->asleep & 1) gc__workers_wake(workers, 0);
+    gc__workers_unlock(workers);
+}
+
+GC__OUT_OF_LINE void gc__workers_hand_over(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__worker_thread *thread = &worker->workers->threads[worker->number];
+    const gc__for_host item = {object, from, to};
+    if (thread->for_host_count == GC__FOR_HOST) gc__workers_give_host(worker);
+    thread->for_host[thread->for_host_count++] = item;
+}
+
+/* Splits the rest of a long array between two entries. */
+GC__FN bool gc__entry_halve(const uintptr_t *entry, uintptr_t *lower, uintptr_t *upper) {
+    if (!(*entry & GC__NUMBER)) return false;
+    size_t end = entry[0] >> 2, index = entry[1] >> 2, middle = index + (end - index) / 2;
+    if (end - index < 2 * GC__CHUNK) return false;
+    lower[0] = middle << 2 | GC__NUMBER;
+    upper[0] = entry[0];
+    lower[1] = entry[1];
+    upper[1] = lower[0];
+    lower[2] = upper[2] = entry[2];
+    return true;
+}
+
+/* Moves every second entry of the older part of the stack into the piece, but not the newest; and of each long array the second
+   half. What lies deeper in the stack mostly leads to more: so each has half of the large ones and half of the small. Were all
+   of an array given away, who gives it would soon have nothing, and take it back. */
+GC__FN void gc__workers_fill(gc__worker *worker, gc__shared *piece) {
+    size_t words = (size_t)(worker->top - worker->stack), seen = 0, kept = 0, given = 0;
+    uintptr_t keeps[GC__SHARED_WORDS], *from = worker->stack;
+    bool give = true;
+    piece->remember = gc__worker_remembers(worker);
+    while (seen < words) {
+        size_t entry = gc__entry_words(from + seen);
+        if (given + entry > GC__SHARED_WORDS || kept + entry > GC__SHARED_WORDS) break;
+        if (gc__entry_halve(from + seen, keeps + kept, piece->words + given)) {
+            kept += entry;
+            given += entry;
+        } else {
+            if (give && seen + entry == words) break;
+            memcpy(give ? piece->words + given : keeps + kept, from + seen, entry * sizeof *from);
+            *(give ? &given : &kept) += entry;
+            give = !give;
+        }
+        seen += entry;
+    }
+    piece->count = given;
+    worker->stack += seen - kept;
+    memcpy(worker->stack, keeps, kept * sizeof *keeps);
+}
+
+/* A worker that has nothing to share is alone if no other one is busy and nothing is left to be found: what another one
+   could find, this one must share first. */
+GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    if (worker->exclusive) return;
+    gc__workers_lock(workers);
+    worker->exclusive = workers->busy == 1 && !gc__workers_units_left(workers) && !workers->shared_count && !workers->for_host.count;
+    gc__workers_unlock(workers);
+}
+
+/* Shares work, if there is more than one entry, and calls a member for it. */
+GC__FN void gc__workers_share(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    if (worker->top - worker->stack < 2) {
+        gc__workers_look_exclusive(worker);
+        return;
+    }
+    gc__workers_lock(workers);
+    if (workers->shared_count < GC__SHARED_PACKETS && __atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) {
+        gc__workers_fill(worker, &workers->shared[workers->shared_count]);
+        if (workers->shared[workers->shared_count].count) {
+            workers->shared_count++;
+            worker->exclusive = false;
+            workers->threads[worker->number].shared++;
+            gc__workers_wake_one(workers);
+            gc__workers_count_idle(workers);
+        }
+    }
+    gc__workers_unlock(workers);
+}
+
+/* Where a seed decides: lets others work. */
+GC__FN void gc__workers_step(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    if (!workers || !workers->seed || !workers->runs) return;
+    gc__workers_lock(workers);
+    gc__workers_pass_turn(workers, worker->number);
+    gc__workers_unlock(workers);
+}
+
+/* Called every so many objects. False: the worker must return, with what it holds. */
+GC__OUT_OF_LINE bool gc__workers_poll(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    thread->objects += thread->polled;
+    worker->until_poll = __atomic_load_n(&thread->poll, __ATOMIC_RELAXED);
+    bool later = workers->seed && gc__workers_random(workers) % 2; /* others work before this one shares, or after that */
+    if (!later) gc__workers_step(worker);
+    if (workers->seed) worker->until_poll = 1 + gc__workers_random(workers) % 16;
+    thread->polled = worker->until_poll;
+    if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) {
+        worker->until_poll = 1;
+        return false;
+    }
+    if (__atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) gc__workers_share(worker);
+    if (later) gc__workers_step(worker);
+    return true;
+}
+
+/* While many units are left: calls another member. */
+GC__FN void gc__workers_call(gc__workers *workers) {
+    if (!__atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) return;
+    size_t next = __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED);
+    if (next + GC__UNITS_PER_CALL > workers->units) return;
+    gc__workers_lock(workers);
+    gc__workers_wake_one(workers);
+    gc__workers_unlock(workers);
+}
+
+/* Claims the next unit of roots and cards. False: all are claimed. */
+GC__FN bool gc__workers_claim_unit(gc__workers *workers, size_t *unit) {
+    if (!gc__workers_units_left(workers)) return false;
+    *unit = __atomic_fetch_add(&workers->next_unit, 1, __ATOMIC_RELAXED);
+    return *unit < workers->units;
+}
+
+/* A run begins, with the first worker busy. */
+GC__FN void gc__workers_begin(gc__workers *workers, size_t units) {
+    gc__workers_lock(workers);
+    workers->runs = true;
+    workers->asleep &= ~1u;
+    workers->busy = 1;
+    workers->threads[0].busy = true;
+    workers->units = units;
+    workers->random = workers->seed;
+    __atomic_store_n(&workers->next_unit, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&workers->stop, 0u, __ATOMIC_RELAXED);
+    __atomic_store_n(&workers->turn, 0u, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < workers->count; i++) {
+        workers->threads[i].polled = workers->threads[i].worker.until_poll = workers->seed ? 1 : GC__POLL;
+        workers->threads[i].worker.exclusive = false;
+    }
+    __atomic_store_n(&workers->began_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
+    gc__workers_count_idle(workers);
+    gc__workers_unlock(workers);
+}
+
+/* It has ended: no worker is busy. */
+GC__FN void gc__workers_run_end(gc__workers *workers) {
+    gc__workers_lock(workers);
+    workers->runs = false;
+    gc__workers_unlock(workers);
+}
+
+/* Stops the run, and waits until no other worker is busy. Called within a trace function of the thread that collects. */
+GC__FN void gc__workers_stop(gc__workers *workers) {
+    gc__workers_lock(workers);
+    __atomic_store_n(&workers->stop, 1u, __ATOMIC_RELAXED);
+    while (workers->runs && workers->busy > 1) {
+        if (workers->seed) {
+            gc__workers_pass_turn(workers, 0);
+            continue;
+        }
+        gc__workers_unlock(workers);
+        gc__os_wait_for(&workers->stop, 1, GC__NS_PER_MS / 10);
+        gc__workers_lock(workers);
+    }
+    gc__workers_unlock(workers);
+}

@@ -1,0 +1,125 @@
+/* What the last collection of a cycle need not look at in weak tables: the marker finds that out beside mutators.
+
+   A piece of a table is settled if all that its entries refer to, weakly or not, is of generation 2, marked, and will not move:
+   none of them is cleared then, and none changes. The strong parts of entries are shaded on the way, as far as the keys of
+   ephemerons are marked. Only tables whose entries lie in an object are looked at so, since then a store to an entry comes to a
+   barrier: what it stores is marked by the end of the cycle, or has its card or slot looked at by collections. */
+#pragma once
+
+#include "../cycle/marker.h"
+#include "../trace/scan.h"
+#include "preclean.h"
+
+#if !GC_HAS_MODEL
+#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* for which the trace function is called once */
+#define GC__TABLE_AGAIN 32                       /* pieces that are looked at again while the marker's lock is held */
+
+typedef struct gc__precleaner {
+    gc__part_visitor part; /* its worker is NULL */
+    gc_heap *heap;
+    uint32_t left; /* bit n: the n-th piece of the part is not settled */
+} gc__precleaner;
+
+/* Whether what the slot holds is settled. `strong`: it is shaded. */
+GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
+    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (gc__is_precleaned(object)) return true;
+    if (!strong || !gc__is_marking(object) || gc__is_candidate(object)) return false;
+    gc__marker_shade(precleaner->heap, object);
+    precleaner->heap->marker->table_again = true;
+    return gc__is_precleaned(object);
+}
+
+GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__precleaner *precleaner = (gc__precleaner *)visitor;
+    const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+    if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
+    size_t first;
+    if (entries->count && !gc__entries_are_own(entries)) { /* any more */
+        gc__shade_wait(precleaner->heap, gc__traced);
+        return;
+    }
+    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
+                          entries->count, &first);
+    for (size_t i = first; i < first + count; i++) {
+        bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
+        bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
+        if (entries->kind != GC_WEAK_REFS) lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
+        uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
+        if (!lives) precleaner->left |= UINT32_C(1) << (gc__max(at, precleaner->part.from) - precleaner->part.from) / GC__TABLE_SLICE;
+    }
+}
+
+/* Which pieces of that part of the table are not settled. */
+GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
+    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes}, heap, 0};
+    gc__object_trace(table, &precleaner.part.visitor);
+    return precleaner.left;
+}
+
+/* Looks at the next part of the tables that the marker has found. */
+GC__FN void gc__tables_preclean_found(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    uintptr_t table = marker->tables.words[marker->table_next], from = table + marker->table_from;
+    uint32_t left = gc__table_preclean_part(heap, table, from, GC__TABLE_STRETCH);
+    for (; left; left &= left - 1)
+        gc__shade_slice(heap, table, from + (unsigned)__builtin_ctz(left) * GC__TABLE_SLICE);
+    marker->table_from += GC__TABLE_STRETCH;
+    if (marker->table_from < gc__object_bytes(table)) return;
+    marker->table_next++;
+    marker->table_from = 0;
+}
+
+/* Looks again at some of the pieces that were not settled. Collections may have met pieces of dead tables. */
+GC__FN void gc__tables_preclean_again(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__words *pieces = &marker->pieces;
+    for (unsigned i = 0; i < GC__TABLE_AGAIN && marker->slice_next < pieces->count; i++) {
+        uintptr_t table = pieces->words[marker->slice_next++], from = pieces->words[marker->slice_next++];
+        if (gc__is_precleaned(table) && !gc__table_preclean_part(heap, table, from, GC__TABLE_SLICE)) continue;
+        pieces->words[marker->slice_kept++] = table;
+        pieces->words[marker->slice_kept++] = from;
+    }
+    if (marker->slice_next < pieces->count) return;
+    pieces->count = marker->slice_kept;
+    marker->slice_next = marker->slice_kept = 0;
+}
+
+/* Looks at a part of the weak tables. The marker's lock is held. False: all were looked at. */
+GC__FN bool gc__tables_preclean(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (marker->slice_next) {
+        gc__tables_preclean_again(heap);
+    } else if (marker->table_next < marker->tables.count) {
+        gc__tables_preclean_found(heap);
+    } else if (marker->table_again && marker->table_passes && marker->pieces.count) {
+        marker->table_again = false;
+        marker->table_passes--;
+        gc__tables_preclean_again(heap);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Whether the last collection looks at the whole table anyway; of many such objects only the first ones are known. */
+GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
+    size_t count = gc__min(marker->waiting.count, GC__FIFO);
+    for (size_t i = 0; i < count; i++)
+        if (marker->waiting.words[i] == table) return true;
+    return false;
+}
+
+/* The last collection looks at the tables and pieces that are left. */
+GC__FN void gc__tables_hand_over(gc__worker *worker) {
+    const gc__marker *marker = worker->heap->marker;
+    for (size_t i = marker->table_next; i < marker->tables.count; i++)
+        if (!gc__marker_evacuates(marker->tables.words[i])) gc__trace_push(worker, marker->tables.words[i]);
+    for (size_t i = 0; i < marker->pieces.count; i += 2) {
+        uintptr_t table = marker->pieces.words[i], from = marker->pieces.words[i + 1];
+        if (!gc__table_waits(marker, table) && !gc__marker_evacuates(table) && gc__address_after_trace(table))
+            gc__object_trace_part(worker, table, from, from + GC__TABLE_SLICE);
+    }
+}
+#endif
