@@ -83,6 +83,7 @@
 #include "threads/stop.h"           /* stopping threads */
 #include "threads/frames.h"         /* frames of GC_ROOTS */
 #include "threads/stack.h"          /* stacks, fibers */
+#include "trace/plan.h"             /* what a collection is for, and how it goes about it */
 #include "trace/collector.h"        /* what a collection knows */
 #include "trace/old_regions.h"      /* all old regions at once */
 #include "trace/value_stacks.h"     /* stacks of values */
@@ -104,7 +105,9 @@
 #include "cycle/finalizer_marks.h"  /* what lives on for finalizers only */
 #include "policy/plan.h"            /* which region is moved, marked, ignored */
 #include "policy/external.h"        /* off-heap memory of objects */
-#include "policy/pace.h"            /* when to collect what */
+#include "policy/pace.h"            /* budgets, goals, and what is learned of each collection */
+#include "policy/cycles.h"          /* when a concurrent cycle begins, and whether its marker is on time */
+#include "policy/next.h"            /* when to collect, and for what */
 #endif
 
 #include "gc_handles.h"

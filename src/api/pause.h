@@ -5,6 +5,23 @@
 
 #define GC_PAUSES_KEPT 10
 
+/* Where a concurrent cycle has given up. Its final mark then comes at once, and traces what is left while the program is stopped;
+   or, where that is said, a full collection takes the place of the cycle. X(NAME, text). */
+#define GC_DEGENERATIONS(X)                                                                                     \
+    X(GC_DEGENERATED_NOT, "")                                                                                   \
+    X(GC_DEGENERATED_GROWTH, "the heap had grown to its bound before all was marked")                           \
+    X(GC_DEGENERATED_LIMIT, "an allocation met the limit before all was marked")                                \
+    X(GC_DEGENERATED_REQUEST, "its end was asked for before all was marked")                                    \
+    X(GC_DEGENERATED_THREAD, "there was no thread to mark")                                                     \
+    X(GC_DEGENERATED_BARRIER, "the barrier was switched, so stores were missed: a full collection")             \
+    X(GC_DEGENERATED_HOLES, "the heap held much more than its goal, most of the excess in holes: a full collection")
+
+typedef enum gc_degenerated {
+#define GC__DEGENERATED_NAME(name, text) name,
+    GC_DEGENERATIONS(GC__DEGENERATED_NAME)
+#undef GC__DEGENERATED_NAME
+} gc_degenerated;
+
 /* A pause for a collection: where its time went, and what there was to do. */
 typedef struct gc_pause {
     uint64_t number;   /* of the collection */
@@ -23,8 +40,7 @@ typedef struct gc_pause {
     bool compacting;         /* everything that could move was to be moved */
     bool concurrent;         /* it has ended a marking beside the program */
     bool concurrent_begun;   /* it has begun one */
-    bool concurrent_lost;    /* it has ended it too early, since the heap had grown too far */
-    bool concurrent_no_use;  /* generation 2 was not marked beside the program, since it held too much in holes */
+    gc_degenerated degenerated; /* why it has ended a marking too early, or stopped the program for one */
     size_t roots;            /* slots that were roots */
     size_t pins;             /* roots that pin their objects, conservative words among them */
     size_t dirty_cards;      /* of generations that were not condemned */

@@ -18,15 +18,16 @@
 #include "remembering.h"
 #include "store.h"
 
-GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN void gc__cycle_open(gc_heap *heap) {
+    const gc__request *request = &heap->cycle->plan->request;
     heap->collecting = true;
     heap->finalizer_marks = false;
     gc__phase_begin(heap, GC_DAC_OPENING);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
-    heap->collection.generation = generation;
-    heap->collection.reason = reason;
-    heap->collection.compacting = compacting;
+    heap->collection.generation = request->generation;
+    heap->collection.reason = request->reason;
+    heap->collection.compacting = request->compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
     heap->collection.conservative_bytes = 0;
     heap->collection.left_out = false;
@@ -90,7 +91,9 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
 }
 
 /* Everything between gathering the roots and the last freed region. */
-GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
+GC__FN void gc__cycle_run(gc_heap *heap) {
+    const gc__plan *plan = heap->cycle->plan;
+    int generation = heap->collection.generation;
     gc__worker alone, *worker = heap->collector->workers ? &heap->collector->workers->threads[0].worker : &alone;
     gc__cycle_close_windows(heap);
     gc__phase_begin(heap, GC_DAC_CONDEMN);
@@ -101,14 +104,14 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->memory = &heap->collector->mark_stack;
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
-    gc__marking_step(heap, generation);
-    gc__region *condemned = gc__condemn(heap, compacting);
-    if (heap->cycle->slides) condemned = gc__slide(heap, condemned);
+    gc__marking_step(heap);
+    gc__region *condemned = gc__condemn(heap);
+    if (plan->purpose == GC__SLIDE) condemned = gc__slide(heap, condemned);
     worker->verdicts = GC__VERDICTS;
-    worker->edges = gc__marking_edges(heap, generation);
-    worker->remember_all = (generation > 0 && !heap->cycle->ages_at_once) || heap->cycle->recycles;
-    gc__workers_enter(worker, generation);
-    gc__each_condemned(worker, condemned, heap->cycle->wholesale ? gc__region_promote_whole : gc__region_clear);
+    worker->edges = gc__marking_edges(heap);
+    worker->remember_all = (generation > 0 && !plan->ages_all) || heap->cycle->recycles;
+    gc__workers_enter(worker);
+    gc__each_condemned(worker, condemned, plan->purpose == GC__YOUNG_WHOLESALE ? gc__region_promote_whole : gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
     gc__phase_begin(heap, GC_DAC_TRACE);
     gc__trace_all(worker, condemned);
@@ -126,7 +129,7 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     gc__phase_begin(heap, GC_DAC_SWEEP);
     gc__worker_end(worker);
     gc__workers_leave(worker);
-    if (heap->cycle->into_holes) gc__old_holes_forget(heap);
+    if (plan->into_holes) gc__old_holes_forget(heap);
     gc__roots_update_interior(worker->cycle);
     gc__root_stacks_note_bounds(worker->cycle);
     gc__external_update(heap);
@@ -150,16 +153,17 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
 }
 
 /* After a collection that ran. */
-GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
+GC__FN void gc__cycle_done(gc_heap *heap) {
+    int generation = heap->collection.generation;
     gc__collector *collector = heap->collector;
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     gc__limit_look(heap);
-    gc__pace_after(heap, generation);
+    gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
     gc__remembering_choose(heap);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
-    if (heap->cycle->marking == GC__MARKING_FINAL) collector->finished[2] = heap->marker->began;
+    if (gc__is_mark_end(heap)) collector->finished[2] = heap->marker->began;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
 }
 
@@ -177,15 +181,16 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 }
 
 /* What gc__collect_stopped does while the marker rests. */
-GC__FN bool gc__collect_at_rest(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
-    if (heap->options.non_generational) generation = 2;
-    gc__marking_decide(heap, generation);
-    gc__cycle_open(heap, generation, reason, compacting);
+    gc__policy_open(heap, request);
+    gc__marking_decide(heap);
+    gc__cycle_open(heap);
+    int generation = heap->collection.generation;
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
-    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, reason) ? gc__os_cpu_ns() : 0;
+    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
@@ -193,14 +198,14 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, int generation, gc_reason reason,
     gc__phase_begin(heap, GC_DAC_GATHER);
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
-    if (gathered) gc__cycle_run(heap, generation, compacting);
+    if (gathered) gc__cycle_run(heap);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
-    bool exact = generation == 2 && heap->cycle->marking != GC__MARKING_FINAL;
+    bool exact = generation == 2 && !gc__is_mark_end(heap);
     if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
     if (gathered) gc__metadata_count(heap);
     gc__handles_release(heap);
     if (gathered)
-        gc__cycle_done(heap, generation);
+        gc__cycle_done(heap);
     else
         gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
@@ -217,7 +222,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, int generation, gc_reason reason,
 }
 
 /* The world is stopped. False: the collection was left out, for want of memory. */
-GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     if (gc__is_abandoned(heap)) return true;
     gc__pause_begin(heap);
     if (heap->collecting)
@@ -227,7 +232,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
                   "longjmp or an exception instead of returning",
                   (unsigned long long)heap->collection.number);
     gc__marker_rest(heap);
-    bool ran = gc__collect_at_rest(heap, generation, reason, compacting);
+    bool ran = gc__collect_at_rest(heap, request);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
     gc__store_logging_publish(heap, heap->marking || heap->remembers_slots);
     gc__marker_go_on(heap);
@@ -235,28 +240,20 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
     return ran;
 }
 
-GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
     gc__heap_lock(heap);
-    gc__workers_start(heap, generation);
+    gc__workers_start(heap, request);
     gc__world_stop_locked(heap);
-    bool ran = gc__collect_stopped(heap, generation, reason, compacting);
+    bool ran = gc__collect_stopped(heap, request);
     gc__world_resume(heap);
-    return ran;
-}
-
-/* One of the two collections of a cycle. The lock is held. */
-GC__FN bool gc__collect_for_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    heap->cycle->marking = marking;
-    bool ran = gc__collect(heap, marking == GC__MARKING_FINAL ? 2 : 1, reason, false);
-    heap->cycle->marking = GC__MARKING_NONE;
     return ran;
 }
 
 /* Ends a marking that is done, and waits for that. The lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    bool waits = heap->marking && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
-    if (waits) gc__collect_for_marking(heap, GC__MARKING_FINAL, marker->reason);
+    gc__request request;
+    if (!heap->marking || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
+    if (gc__policy_next(heap, GC__MARKER_DONE, &request)) gc__collect(heap, &request);
 }
 
 /* Ends a marking that is done where all threads are in preemptive mode, as in a server that waits for requests. Otherwise one
@@ -289,10 +286,16 @@ GC__FN void gc__marking_rests(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
-GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_start_thread(heap, gc__marking_rests);
-    return gc__collect_for_marking(heap, marking, reason);
+/* Collects as requested; a cycle that begins has a thread that marks. The lock is held. */
+GC__FN bool gc__collect_requested(gc_heap *heap, const gc__request *request) {
+    if (request->purpose == GC__MARK_BEGIN && !heap->collecting) gc__marking_start_thread(heap, gc__marking_rests);
+    return gc__collect(heap, request);
+}
+
+/* Collects as the event calls for. Returns whether it did. The lock is held. */
+GC__FN bool gc__collect_for(gc_heap *heap, gc__event event) {
+    gc__request request;
+    return gc__policy_next(heap, event, &request) && gc__collect_requested(heap, &request);
 }
 
 /* From now on the marker's thread does not collect. */
@@ -302,16 +305,11 @@ GC__FN void gc__marking_close(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Collects what is due where a nursery has been spent. The lock is held. */
-GC__FN void gc__collect_nursery(gc_heap *heap) {
-    int generation = gc__pace_generation(heap);
-    gc__marking marking = gc__pace_marking(heap, &generation);
-    if (marking)
-        gc__collect_marking(heap, marking, GC_REASON_GROWTH);
-    else if (gc__pace_waits(heap, generation))
-        gc__count(&heap->budget_bytes, gc__pace_step(heap));
-    else
-        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+/* Collects what is due where a nursery has been spent; before that the mutator waits for a marker that is late. The lock is
+   held. */
+GC__FN void gc__collect_nursery(gc_heap *heap, gc__event event) {
+    if (heap->marking && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
+    gc__collect_for(heap, event);
 }
 
 /* Whether the nursery is spent, by its bytes or by the slots that refer to it, once an object of so many bytes is allocated. */
@@ -325,15 +323,14 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_quantum(heap));
-    if (!again) gc__collect_nursery(heap);
+    if (!again) gc__collect_nursery(heap, GC__NURSERY_SPENT);
     gc__heap_unlock(heap);
 }
 
-/* Where pauses have a goal a mutator that finds no region ends its nursery early: the survivors may find room in holes, and
-   then the regions that they were in are free. Returns whether it did; a nursery that is hardly begun would gain too little. */
+/* A mutator finds no region, and may end its nursery early. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
-    bool ends = gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
-    if (ends) gc__collect_nursery(heap);
+    bool ends = gc__next_ends_nursery(heap);
+    if (ends) gc__collect_nursery(heap, GC__REGION_MISSED);
     return ends;
 }
 
@@ -346,21 +343,17 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     bool waits = heap->marking && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_marking(heap, GC__MARKING_FINAL, marker->reason) && !heap->marking;
+        waits = gc__collect_for(heap, GC__MARKER_DONE) && !heap->marking;
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
     return waits;
 }
 
-/* A mutator finds no region, nothing is being marked, and enough has become old for a cycle to free some of it: begins one rather
-   than stop the program. */
+/* A mutator finds no region, and may begin a cycle rather than stop the program. */
 GC__FN void gc__collect_before_marking(gc_heap *heap) {
     gc__heap_lock(heap);
-    size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
-    bool begins = !heap->marking && old >= enough && old >= GC__MARKING_WORTH && !heap->options.test_marker_steps;
-    if (begins && gc__marking_is_on(heap) && !heap->options.stress && !gc__pace_is_cramped(heap))
-        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_GROWTH);
+    gc__collect_for(heap, GC__YOUNG_FREED_NONE);
     gc__heap_unlock(heap);
 }
 
@@ -389,7 +382,8 @@ GC__FN bool gc__collect_concurrently(gc_heap *heap, unsigned mode) {
     if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
     gc__heap_lock(heap);
     bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
-    bool done = !wanted || (gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_INDUCED) && heap->marking);
+    const gc__request begin = gc__request_mark_begin(GC_REASON_INDUCED);
+    bool done = !wanted || (gc__collect_requested(heap, &begin) && heap->marking);
     gc__heap_unlock(heap);
     return done;
 }
@@ -405,31 +399,23 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
     if (generation == 2 && gc__collect_concurrently(heap, mode)) return GC_OK;
+    const gc__request request = gc__request_stopped(generation, GC_REASON_INDUCED, compacting);
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    gc__workers_start(heap, generation);
+    gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
     /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
-        ran = gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+        ran = gc__collect_stopped(heap, &request);
     gc__world_resume(heap);
     return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
-/* Each generation in turn; where the old one can be marked beside mutators, that begins and ends instead of every other full
-   collection. */
 GC__FN void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_lock(heap);
-    uint64_t number = heap->collection.number;
-    bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
-    if (full && heap->marking && !gc__marker_is_spoilt(heap))
-        gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_STRESS);
-    else if (full && concurrent)
-        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_STRESS);
-    else
-        gc__collect(heap, (int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
+    gc__collect_for(heap, GC__STRESS_POINT);
     gc__heap_unlock(heap);
 }
 

@@ -5,7 +5,7 @@
 #include "../space/profiler.h"
 #include "../cycle/marker.h"
 #include "../trace/parallel.h"
-#include "../policy/pace.h"
+#include "../policy/cycles.h"
 #include "../diag/pauses.h"
 #include "prefault.h"
 
@@ -13,41 +13,15 @@
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
 #define GC__MARKING_QUANTA 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
-#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
 #define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
 #define GC__MARKING_LITTLE 4096             /* objects that the last collection traces without others */
-#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
-#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
    until the next one has ended. */
 #define GC__PREFAULT_TURNS 256
 #define GC__PREFAULT_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
 #define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
-
-/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
-GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
-    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
-           (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
-}
-
-/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
-GC__FN const char *gc__marking_obstacle(const gc_options *options) {
-    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
-    if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
-    if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
-    if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
-    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
-           "stored";
-}
-
-/* The barrier may have been switched since the heap was created. */
-GC__FN bool gc__marking_is_on(const gc_heap *heap) {
-    if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
-    return !gc__marking_obstacle(&heap->options);
-}
 
 /* What barriers call, which those of other heaps may be doing. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
@@ -56,20 +30,14 @@ GC__FN void gc__marking_tables(void) {
     gc__tables.log_store_call = gc__store_logged_call;
 }
 
-/* Whether each store into an old object can come to gc__store_logged: other barriers than rank_sum, and code that the host has
-   had emitted, dirty the card instead. */
-GC__FN bool gc__stores_are_logged(const gc_heap *heap) {
-    return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
-}
-
 /* What the collection's workers do with the objects of generation 2 that they meet: GC__EDGES_*. Where stores are not noted,
    what they store into old objects is not shaded, but the card is dirty. So whoever cleans a card shades all that its slots
    refer to. */
-GC__FN uint8_t gc__marking_edges(const gc_heap *heap, int generation) {
+GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
     bool of_cards = !gc__stores_are_logged(heap);
-    uint8_t candidate = heap->cycle->marking == GC__MARKING_FINAL ? 0 : GC__EDGES_CANDIDATE;
+    uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;
     if (!heap->marking) return 0;
-    if (generation == 0 && !of_cards) return candidate;
+    if (heap->collection.generation == 0 && !of_cards) return candidate;
     return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
 }
 
@@ -88,12 +56,11 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. Nothing
-   is left of the last one. */
-GC__FN void gc__marking_decide(gc_heap *heap, int generation) {
-    bool ends = heap->cycle->marking == GC__MARKING_FINAL;
-    if (ends && gc__marker_is_spoilt(heap)) heap->cycle->marking = GC__MARKING_NONE;
-    if (!heap->marking && (generation == 2 || heap->cycle->marking)) gc__finalizers_decide_all(heap->finalizers);
+/* Before a collection gathers roots: nothing is left of the last cycle. */
+GC__FN void gc__marking_decide(gc_heap *heap) {
+    const gc__plan *plan = heap->cycle->plan;
+    bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
+    if (!heap->marking && full) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if GC_HAS_MODEL
@@ -105,12 +72,8 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
 GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
-GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
-    (void)heap, (void)generation;
-    return GC__MARKING_NONE;
-}
 #else
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
@@ -248,28 +211,6 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
     gc__lock_release(&heap->marker->lock);
 }
 
-/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
-GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
-    size_t goal = gc__pace_goal_ns(heap) / GC__CANDIDATES_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
-    if (heap->options.test_candidates) return SIZE_MAX;
-    if (!heap->pace->fills_holes) return 0;
-    return gc__regions_left(heap) < scarce ? GC__CANDIDATES_HURRY * goal : goal;
-}
-
-/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
-GC__FN size_t gc__marking_growth(const gc_heap *heap) {
-    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
-}
-
-/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
-   some of which are too small. */
-GC__FN size_t gc__marking_room(const gc_heap *heap) {
-    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
-    reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
-    size_t holes = gc__counted(&heap->old_holes.bytes) / 4 * 3 + gc__counted(&heap->unlisted_bytes) / 2;
-    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
-}
-
 /* A cycle begins. */
 GC__FN void gc__marking_count_room(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -285,8 +226,9 @@ GC__FN void gc__marking_count_room(gc_heap *heap) {
 }
 
 /* Before a collection condemns anything. */
-GC__FN void gc__marking_step(gc_heap *heap, int generation) {
-    if (heap->cycle->marking == GC__MARKING_BEGIN) {
+GC__FN void gc__marking_step(gc_heap *heap) {
+    const gc__plan *plan = heap->cycle->plan;
+    if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
         if (heap->marking) gc__marking_count_room(heap);
         if (heap->marking) gc__handles_preclean_begin(heap);
@@ -294,7 +236,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
         gc__finalizers_preclean_begin(heap->finalizers);
         size_t budget = gc__candidates_budget(heap);
         if (heap->marking && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
-    } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
+    } else if (plan->condemned == 2) {
         gc__marker_abort(heap);
         gc__finalizer_marks_end(heap);
     }
@@ -304,7 +246,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
    and no object waited whose trace function may lead to what nobody has met. To share it takes 20 ns for each region. */
 GC__FN bool gc__marking_left_little(const gc__worker *worker) {
     const gc_heap *heap = worker->heap;
-    bool little = !heap->pause.concurrent_lost && !heap->pause.waiting_objects && !worker->overflowed;
+    bool little = !heap->pause.degenerated && !heap->pause.waiting_objects && !worker->overflowed;
     return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
 }
 
@@ -313,7 +255,7 @@ GC__FN bool gc__marking_left_little(const gc__worker *worker) {
    regions or for finalizers, goes to fresh regions. */
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
-    if (heap->cycle->marking != GC__MARKING_FINAL) return;
+    if (!gc__is_mark_end(heap)) return;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
     gc__phase_note(heap, GC_PHASE_REMARK);
@@ -333,46 +275,6 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
         gc__trace_drain(worker);
     else
         gc__trace_held(worker, condemned);
-}
-
-/* How much it may grow meanwhile. */
-GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = gc__growth_due(heap);
-    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
-}
-
-/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
-   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
-GC__FN bool gc__marking_is_short(const gc_heap *heap) {
-    size_t growth = gc__marking_growth(heap);
-    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
-}
-
-/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
-   that was too fast. */
-GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
-}
-
-/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
-GC__FN unsigned gc__marking_left(const gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
-    size_t room = gc__marking_room(heap) / gc__max(marker->began_room / 64, GC__WINDOW_BYTES);
-    return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
-}
-
-/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
-   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
-   it may have more to mark than was likely. */
-GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
-    unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);
-    unsigned left = gc__marking_left(heap), spent = 64 - left;
-    if (left < 64 / 8) return 8;
-    return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
 }
 
 /* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. The system wakes it
@@ -441,35 +343,4 @@ GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
     heap->budget_bytes -= marker->undivided_bytes;
 }
 
-/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
-   program for as long as it takes. */
-GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
-    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
-}
-
-/* What the collection that is due does for the marking, and so, of which generation it is. */
-GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
-    const gc__marker *marker = heap->marker;
-    bool wanted = *generation == 2;
-    if (heap->marking) {
-        if (marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
-        bool works = marker->has_thread || heap->options.test_marker_steps;
-        bool spoilt = gc__marker_is_spoilt(heap);
-        *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
-        return *generation == 2 ? GC__MARKING_FINAL : GC__MARKING_NONE;
-    }
-    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
-    if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
-    if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON && gc__marking_is_short(heap);
-    if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
-    if (gc__marking_is_no_use(heap)) {
-        heap->pauses->no_use = true;
-        *generation = 2;
-        return GC__MARKING_NONE;
-    }
-    *generation = 1;
-    return GC__MARKING_BEGIN;
-}
 #endif

@@ -4,7 +4,7 @@
 #include "../trace/remembered.h"
 #include "../trace/old_regions.h"
 #include "../policy/pace.h"
-#include "concurrent.h"
+#include "../policy/cycles.h"
 
 #define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
 #define GC__REMEMBERING_CARD_NS 250

@@ -35,7 +35,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
-        if (heap->cycle->wholesale) gc__shade_left(region, GC__UNREAD);
+        if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
     }
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
@@ -125,7 +125,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
     }
     if (heap->cycle->condemns_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
-    if (heap->cycle->marking == GC__MARKING_FINAL) heap->old_unflipped = heap->regions[2];
+    if (gc__is_mark_end(heap)) heap->old_unflipped = heap->regions[2];
     heap->recycled = heap->fixed_search = heap->regions[0];
 }
 

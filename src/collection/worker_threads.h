@@ -36,9 +36,9 @@ GC__FN unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
 
 /* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
    heap has not many handles, at which several threads look. */
-GC__FN bool gc__workers_finds_marked(const gc_heap *heap) {
+GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
     bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
-    return heap->cycle->marking == GC__MARKING_FINAL && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
+    return purpose == GC__MARK_END && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
 }
 
 GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
@@ -48,9 +48,9 @@ GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
 /* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
    listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
    only longer ones are shared. Called before it stops the world, too. */
-GC__FN bool gc__workers_is_worth(const gc_heap *heap, int generation) {
+GC__FN bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
-    if (gc__workers_finds_marked(heap)) generation = 1;
+    if (gc__workers_finds_marked(heap, purpose)) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
     if (heap->options.test_collectors) return true;
@@ -60,8 +60,8 @@ GC__FN bool gc__workers_is_worth(const gc_heap *heap, int generation) {
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__workers_start(gc_heap *heap, int generation) { (void)heap, (void)generation; }
-GC__FN void gc__workers_enter(gc__worker *worker, int generation) { (void)worker, (void)generation; }
+GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
+GC__FN void gc__workers_enter(gc__worker *worker) { (void)worker; }
 GC__FN void gc__workers_leave(gc__worker *worker) { (void)worker; }
 GC__FN void gc__workers_end(gc_heap *heap) { (void)heap; }
 GC__FN void gc__workers_forget(gc_heap *heap) { (void)heap; }
@@ -125,11 +125,11 @@ GC__FN void gc__workers_set_most(gc__workers *workers, unsigned most) {
 
 /* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
    the host has suspended may hold a lock of the C library. Heap lock held. */
-GC__FN void gc__workers_start(gc_heap *heap, int generation) {
+GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) {
     gc__collector *collector = heap->collector;
     if (collector->workers && collector->workers->forked && !heap->collecting) gc__workers_reset(collector->workers);
     if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
-    if (heap->threads->stop_depth || !gc__workers_is_worth(heap, generation)) return;
+    if (heap->threads->stop_depth || !gc__workers_is_worth(heap, request->purpose, request->generation)) return;
     unsigned wanted = gc__workers_wanted(heap), most = gc__workers_most(heap, wanted);
     unsigned have = collector->workers ? collector->workers->count : 1;
     if (collector->workers && collector->workers->most != most) gc__workers_set_most(collector->workers, most);
@@ -152,13 +152,15 @@ GC__FN void gc__workers_start(gc_heap *heap, int generation) {
 
 /* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
    only, so that none is left half full. */
-GC__FN void gc__workers_enter(gc__worker *worker, int generation) {
+GC__FN void gc__workers_enter(gc__worker *worker) {
     gc_heap *heap = worker->heap;
+    const gc__plan *plan = heap->cycle->plan;
+    int generation = heap->collection.generation;
     gc__workers *workers = heap->collector->workers;
-    if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || heap->cycle->into_holes) return;
-    if (heap->cycle->wholesale) return; /* hardly anything is traced */
-    if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
-    bool worth = gc__workers_is_worth(heap, generation);
+    if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || plan->into_holes) return;
+    if (plan->purpose == GC__YOUNG_WHOLESALE) return; /* hardly anything is traced */
+    if (plan->tight && !heap->options.test_collectors) return;
+    bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
     if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
         worth = gc__count_dirty_bundles() >= GC__WORKERS_WORTH_BUNDLES;
     if (!worth || !gc__workers_open(workers, worker)) worker->workers = NULL;

@@ -482,7 +482,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
     heap->pause.left_objects = marker->grey.count + marker->seen.count;
-    heap->pause.concurrent_lost = !marker->done;
+    if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
 }
 

@@ -34,7 +34,6 @@ typedef struct gc__pauses {
     uint64_t began_ns;   /* the pause that runs */
     uint64_t stopped_ns; /* when all threads had stopped */
     uint64_t help_ns;    /* of the next pause */
-    bool no_use;         /* of the next pause: gc_pause.concurrent_no_use */
     unsigned count;
     gc_pause longest[GC_PAUSES_KEPT]; /* the longest first */
     gc__paused recent;                /* all within a 64th of the shortest window, or one; the windows do not have them yet */
@@ -107,7 +106,6 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
     uint64_t now = gc__os_now_ns(), asked = threads->stop_started_ns ? threads->stop_started_ns : now;
     memset(pause, 0, sizeof *pause);
     pause->help_ns = pauses->help_ns;
-    pause->concurrent_no_use = pauses->no_use;
     pause->stop_ns = now - asked;
     if (pause->stop_ns) pause->slowest_ns = threads->slowest_ns;
     pauses->began_ns = asked - pause->help_ns;
@@ -115,7 +113,6 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
     pause->held_bytes = gc__bytes_in_use(heap);
     pause->goal_bytes = heap->goal_bytes;
     pauses->help_ns = threads->stop_started_ns = 0;
-    pauses->no_use = false;
 }
 
 GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
@@ -129,14 +126,16 @@ GC__FN void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
     const gc__cycle *cycle = heap->cycle;
+    const gc__plan *plan = cycle->plan;
     const gc_thread *slowest = pause->stop_ns ? heap->threads->slowest : NULL;
     if (slowest) snprintf(pause->slowest, sizeof pause->slowest, "%s", gc__thread_name(slowest));
     pause->number = collection->number;
     pause->generation = collection->generation;
     pause->reason = collection->reason;
     pause->compacting = collection->compacting;
-    pause->concurrent = cycle->marking == GC__MARKING_FINAL;
-    pause->concurrent_begun = cycle->marking == GC__MARKING_BEGIN;
+    pause->concurrent = plan->purpose == GC__MARK_END;
+    pause->concurrent_begun = plan->purpose == GC__MARK_BEGIN;
+    if (plan->purpose == GC__FULL) pause->degenerated = plan->request.degenerated;
     pause->roots = cycle->roots.count + cycle->interior.count / 3;
     pause->pins = cycle->pins.count;
     pause->condemned_bytes = heap->stats.condemned_bytes;

@@ -55,21 +55,27 @@ GC__COLD const char *gc__pause_part_name(int part) {
     return part < GC_PHASE_COUNT ? gc__phase_text((gc_phase)part) : names[part - GC_PHASE_COUNT];
 }
 
+static const char *const gc__degenerated_texts[] = {
+#define GC__DEGENERATED_TEXT(name, text) text,
+    GC_DEGENERATIONS(GC__DEGENERATED_TEXT)
+#undef GC__DEGENERATED_TEXT
+};
+
 /* What kind of collection it was, where that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
-    if (pause->concurrent_no_use)
-        gc__text_add(text, ", compaction: the heap held %.1f times its goal, most of the excess in holes", held);
+    if (pause->degenerated == GC_DEGENERATED_HOLES)
+        gc__text_add(text, ", full collection: the heap held %.1f times its goal, most of the excess in holes", held);
+    else if (pause->degenerated)
+        gc__text_add(text, ", degenerated cycle: %s", gc__degenerated_texts[pause->degenerated]);
     else if (pause->compacting && pause->generation == 2)
         gc__text_add(text, ", compaction of all generations");
-    else if (pause->concurrent_lost)
-        gc__text_add(text, ", end of a marking that was not done when the heap had grown to its bound");
     else if (pause->concurrent)
-        gc__text_add(text, ", end of a marking beside the program");
+        gc__text_add(text, ", final mark of a concurrent cycle");
     else if (pause->generation == 2)
         gc__text_add(text, ", all generations with the program stopped");
     else if (pause->concurrent_begun)
-        gc__text_add(text, ", begin of a marking beside the program");
+        gc__text_add(text, ", begin of a concurrent cycle");
 }
 
 /* What the traces from roots and cards had to do. */

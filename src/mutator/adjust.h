@@ -17,7 +17,7 @@ GC__FN bool gc__limit_is_least(size_t bytes) {
    stopped. */
 GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
-    if (gc__bytes_charged(heap) > bytes) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
     while (gc__bytes_charged(heap) > bytes)
         if (!gc__compact_or_slide(heap, 0, &packed)) break;
     gc__large_uncommit_all(heap);
@@ -54,8 +54,9 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
+    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
     gc__heap_lock(heap);
-    gc__workers_start(heap, 2);
+    gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
     gc_result result = gc__limit_change(heap, bytes);
     gc__world_resume(heap);

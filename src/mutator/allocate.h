@@ -142,54 +142,43 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
 
 /* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
-GC__FN bool gc__compact_once(gc_heap *heap) {
+GC__FN bool gc__compact_once(gc_heap *heap, const gc__request *request) {
     size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
-    gc__collect(heap, 2, GC_REASON_LIMIT, true);
+    gc__collect(heap, request);
     return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
 }
 
 /* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
    holes should have had for them, it tries again with few copies, to large holes. */
 GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
+    gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
+    request.room_for = bytes;
     gc__world_stop(heap);
     uint64_t failures = heap->stats.evacuation_failures;
-    heap->cycle->room_for = bytes;
-    bool gained = gc__compact_once(heap);
-    if (!gained && heap->cycle->into_holes && heap->stats.evacuation_failures > failures) {
-        heap->cycle->large_holes_only = true;
-        gained = gc__compact_once(heap);
-        heap->cycle->large_holes_only = false;
-    }
-    heap->cycle->room_for = 0;
+    bool gained = gc__compact_once(heap, &request);
+    request.large_holes_only = true;
+    if (!gained && heap->cycle->plan->into_holes && heap->stats.evacuation_failures > failures)
+        gained = gc__compact_once(heap, &request);
     gc__world_resume(heap);
     return gained;
 }
 
-/* A full collection in a way of its own, by that flag of the cycle. */
-GC__FN void gc__collect_so(gc_heap *heap, bool *way, bool compacting) {
-    gc__world_stop(heap);
-    *way = true;
-    gc__collect(heap, 2, GC_REASON_LIMIT, compacting);
-    *way = false;
-    gc__world_resume(heap);
+/* A full collection at the limit. */
+GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
+    const gc__request request = gc__request_of(purpose, 2, GC_REASON_LIMIT);
+    gc__collect(heap, &request);
 }
-
-/* Has all objects that can move lie one after the other. */
-GC__FN void gc__collect_sliding(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->slides, true); }
 
 /* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
 GC__FN bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     if (gc__compact_for_room(heap, SIZE_MAX)) return true;
     gc__world_stop(heap);
     bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
-    if (slides) gc__collect_sliding(heap);
+    if (slides) gc__collect_at_limit(heap, GC__SLIDE);
     gc__world_resume(heap);
     *packed = true;
     return slides;
 }
-
-/* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
-GC__FN void gc__collect_for_holes(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->all_holes, false); }
 
 /* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
 GC__FN bool gc__reserve_give(gc_heap *heap) {
@@ -205,7 +194,7 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
    allocations do. */
 GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc__collect_at_limit(heap, GC__FULL);
     while (!gc__heap_has_room(heap, bytes))
         if (!gc__compact_or_slide(heap, bytes, &packed)) break;
     bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
@@ -237,10 +226,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if (heap->marking && (heap->marker->has_thread || heap->collection.number == before))
-        gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_LIMIT);
-    else if (heap->collection.number == before)
-        gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    if ((heap->marking && heap->marker->has_thread) || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
     bool gives_up = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
     if (gives_up) return NULL;
@@ -253,7 +239,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
         bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
-        if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
+        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* what compaction has left in holes */
         object = gc__allocate_try(thread, bytes, kind);
         if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
         if (!object && heap->collection.left_out) gc__fail_left_out();

@@ -245,8 +245,8 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
         pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
-    if (heap->cycle->marking == GC__MARKING_NONE) gc__pace_costs(heap, pause_ns);
-    if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
+    if (!gc__is_of_cycle(heap->cycle->plan)) gc__pace_costs(heap, pause_ns);
+    if (condemned >= GC__NURSERY_LEAST && !gc__is_of_cycle(heap->cycle->plan)) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
         if (pace->fills_holes && !heap->marking) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
@@ -260,7 +260,7 @@ GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     const gc__cycle *cycle = heap->cycle;
     gc__pace *pace = heap->pace;
     size_t young = cycle->condemned_bytes[1], old = cycle->condemned_bytes[2];
-    if (cycle->marking != GC__MARKING_NONE || heap->collection.compacting || cycle->staying_bytes < old / 8) return;
+    if (gc__is_of_cycle(cycle->plan) || heap->collection.compacting || cycle->staying_bytes < old / 8) return;
     pace->old_survival = (unsigned)gc__min(100, cycle->staying_kept_bytes / (cycle->staying_bytes / 100 + 1) + 1);
     size_t of_old = old / 100 * pace->old_survival;
     if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
@@ -275,7 +275,7 @@ GC__FN size_t gc__young_percent(const gc_heap *heap) {
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
-    if (heap->cycle->ages_at_once) {
+    if (heap->cycle->plan->ages_all) {
         survivors[0] = heap->cycle->condemned_bytes[0] / 100 * gc__young_percent(heap);
         survivors[2] -= gc__min(survivors[2], survivors[0]);
     }
@@ -328,7 +328,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
              helped_ns = workers_ns - gc__min(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->workers_cpu_ns = workers_ns;
-    if (heap->cycle->wholesale) {
+    if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) {
         heap->pace->resumed_by = NULL;
         return;
     }
@@ -388,7 +388,7 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
-    if (heap->cycle->ages_at_once) percent = gc__young_percent(heap);
+    if (heap->cycle->plan->ages_all) percent = gc__young_percent(heap);
     bool grows = percent >= GC__SURVIVAL_HIGH;
     if (generation == 2) grows = heap->pace->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
@@ -403,7 +403,7 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     size_t soon = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
     soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES));
-    bool concurrent = heap->cycle->marking == GC__MARKING_FINAL && heap->marker->has_thread;
+    bool concurrent = gc__is_mark_end(heap) && heap->marker->has_thread;
     size_t most = concurrent ? 0 : heap->collection.reason == GC_REASON_INDUCED ? SIZE_MAX : GC__UNCOMMIT_REGIONS_MAX;
     heap->uncommit_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     for (size_t i = 0; heap->uncommit_bytes && heap->free && i < most; i++) {
@@ -440,7 +440,7 @@ GC__FN void gc__pace_return(gc_heap *heap) {
    that has ended early does not tell. */
 GC__FN void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
-    bool cramped = gc__pace_is_cramped(heap), ends = heap->cycle->marking == GC__MARKING_FINAL;
+    bool cramped = gc__pace_is_cramped(heap), ends = gc__is_mark_end(heap);
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
     if (pace->degenerated) {
         pace->degenerated--;
@@ -465,9 +465,10 @@ GC__FN void gc__pace_fill(gc_heap *heap) {
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
-GC__FN void gc__pace_after(gc_heap *heap, int generation) {
+GC__FN void gc__policy_learn(gc_heap *heap) {
+    int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    bool traced = !heap->cycle->wholesale; /* otherwise nothing is known of survival, or of what it costs */
+    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE; /* otherwise nothing is known of survival, or of what it costs */
     heap->pace->wholesale_count += !traced;
     if (traced) gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;

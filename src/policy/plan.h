@@ -30,13 +30,14 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
 /* Expects as much of each generation to survive as did lately. A full collection knows no difference between generations 1 and 2.
    It also expects, of the objects that the last one left, no more to be dead than was allocated and kept since: so right after a
    full collection densities are exact. */
-GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
+GC__FN void gc__predict_survival(gc_heap *heap, gc__plan *plan) {
+    int generation = plan->condemned;
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     size_t since = old + gc__counted(&heap->generation_bytes[0]);
     unsigned least = heap->full_bytes < since ? (unsigned)(heap->full_bytes / (since / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
-        heap->cycle->predicted[g] = heap->pace->survival[g && generation == 2 ? 2 : g];
-        if (g && generation == 2 && heap->cycle->predicted[g] < least) heap->cycle->predicted[g] = least;
+        plan->predicted[g] = heap->pace->survival[g && generation == 2 ? 2 : g];
+        if (g && generation == 2 && plan->predicted[g] < least) plan->predicted[g] = least;
     }
 }
 
@@ -55,20 +56,21 @@ GC__FN size_t gc__survivor_bytes(const gc_heap *heap, const gc__region *region) 
 /* How many of the region's bytes are expected to survive. */
 GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
     size_t survivors = gc__survivor_bytes(heap, region);
-    return survivors / 100 * heap->cycle->predicted[2] +
-           (gc__used_bytes(region) - survivors) / 100 * heap->cycle->predicted[region->generation];
+    return survivors / 100 * heap->cycle->plan->predicted[2] +
+           (gc__used_bytes(region) - survivors) / 100 * heap->cycle->plan->predicted[region->generation];
 }
 
 /* The same, but rather too many than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
     size_t used = gc__used_bytes(region), survivors = gc__survivor_bytes(heap, region);
-    return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->predicted[0]) : used;
+    return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->plan->predicted[0]) : used;
 }
 
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+    const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
-    if (young && !heap->cycle->evacuate_tightly && !heap->cycle->promotes_in_place) return heap->cycle->predicted[0];
+    if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
@@ -124,19 +126,20 @@ GC__FN size_t gc__clustered_bytes(const gc_heap *heap) {
     return packed;
 }
 
-/* Whether the region's object is so large that to scan it once more would be a long pause. */
-GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
-    return gc__is_huge(region) && gc__has_pause_goal(heap) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted because
+   it is full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
+GC__FN void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
+    bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
+    bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
+    bool all = for_limit || at_once || plan->ages_all || plan->purpose == GC__YOUNG_WHOLESALE;
+    bool ages = !heap->options.non_generational;
+    for (int g = 0; g < GC_GENERATIONS; g++) plan->promote_to[g] = (uint8_t)(!ages ? 0 : all || g == 2 ? 2 : g + 1);
+    plan->promotes_huge = ages && heap->collection.generation > 0 && gc__has_pause_goal(heap);
 }
 
-/* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
-   full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
-GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
-    if (heap->options.non_generational) return 0;
-    if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
-    if (heap->cycle->ages_at_once || heap->cycle->wholesale) return 2;
-    if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
-    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
+GC__FN uint8_t gc__target_generation(const gc__plan *plan, const gc__region *region) {
+    bool huge = plan->promotes_huge && gc__is_huge(region) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+    return huge ? 2 : plan->promote_to[region->generation];
 }
 
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
@@ -152,9 +155,9 @@ typedef struct gc__space {
 
 /* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
    mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
-GC__FN bool gc__is_pin_fragmented(const gc_heap *heap, int generation, bool compacting) {
+GC__FN bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     size_t pinned = 0, regions = 0;
-    if (!heap->cycle->pins.count || generation < 2 || compacting) return false;
+    if (!heap->cycle->pins.count || plan->condemned < 2 || plan->request.compacting) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             if (region->kind != GC__SMALL) continue;
@@ -166,13 +169,13 @@ GC__FN bool gc__is_pin_fragmented(const gc_heap *heap, int generation, bool comp
 
 /* Whether the region stays because of that. */
 GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
-    return heap->cycle->pin_fragmented && region->pinned && (!region->linear || region->formatted);
+    return heap->cycle->plan->pin_fragmented && region->pinned && (!region->linear || region->formatted);
 }
 
 /* Surveys the generations that will be condemned. */
-GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generation) {
+GC__FN void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
     memset(space, 0, sizeof *space);
-    for (int g = 0; g <= generation; g++)
+    for (int g = 0; g <= plan->condemned; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             if (region->kind != GC__SMALL || region->fixed) continue;
             size_t bytes = gc__most_bytes(heap, region);
@@ -186,8 +189,8 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
             space->live[percent] += bytes;
             space->likely[percent] += gc__predicted_bytes(heap, region);
             space->regions[percent]++;
-            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
-            if (g == 0 && gc__target_generation(heap, region) == 1) space->young += bytes;
+            if (percent <= plan->evacuate_old || percent <= plan->evacuate_young) space->wanted += bytes;
+            if (g == 0 && plan->promote_to[0] == 1) space->young += bytes;
         }
 }
 
@@ -215,14 +218,14 @@ GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
 }
 
 /* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
-GC__FN size_t gc__plan_holes(gc_heap *heap, gc__space *space) {
+GC__FN size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t least = GC__HOLE_BYTES_LISTED, room = 0;
-    if (heap->cycle->large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
-    heap->cycle->into_holes = least;
-    heap->cycle->into_holes_mean = gc__max(least, gc__mean_bytes(heap));
+    if (plan->request.large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
+    plan->into_holes = least;
+    plan->into_holes_mean = gc__max(least, gc__mean_bytes(heap));
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
-            size_t bytes = gc__hole_room(region, heap->cycle->into_holes_mean);
+            size_t bytes = gc__hole_room(region, plan->into_holes_mean);
             if (!bytes) continue;
             room += bytes;
             space->rooms[gc__predicted_percent(heap, region)] += bytes;
@@ -235,13 +238,12 @@ GC__FN size_t gc__plan_holes(gc_heap *heap, gc__space *space) {
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
    few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
    too. */
-GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
+GC__FN void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
-    bool moves = !heap->options.stress && !heap->options.non_moving;
-    if (generation < 2) {
-        left += gc__holes_for_copies(heap, generation);
-    } else if (heap->collection.compacting && moves && space->wanted + unused > left) {
-        left += gc__plan_holes(heap, space);
+    if (plan->condemned < 2) {
+        left += gc__holes_for_copies(heap, plan->condemned);
+    } else if (plan->request.compacting && plan->moves && !plan->moves_all && space->wanted + unused > left) {
+        left += gc__plan_holes(heap, plan, space);
         unused = 0;
     }
     left -= gc__min(left, unused);
@@ -256,12 +258,12 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
     if (percent <= 100 && space->likely[percent] > goal)
         bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
-    heap->cycle->evacuate_partly = percent;
-    heap->cycle->evacuate_partly_bytes = bytes;
-    heap->cycle->evacuate_old_partly = percent <= heap->cycle->evacuate_old;
-    heap->cycle->evacuate_young_partly = percent <= heap->cycle->evacuate_young;
-    if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
-    if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
+    plan->evacuate_partly = percent;
+    plan->evacuate_partly_bytes = bytes;
+    plan->evacuate_old_partly = percent <= plan->evacuate_old;
+    plan->evacuate_young_partly = percent <= plan->evacuate_young;
+    if (plan->evacuate_old >= percent) plan->evacuate_old = percent - 1;
+    if (plan->evacuate_young >= percent) plan->evacuate_young = percent - 1;
 }
 
 /* Whether this full collection is the last one that stops the program, for want of room, before marking beside it is tried
@@ -273,14 +275,14 @@ GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
    for pauses keeps them for promotion: young collections would have to look at them all. */
-GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
-    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
+GC__FN void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+    if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
-    if (heap->cycle->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
+    if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= heap->cycle->evacuate_old;
+        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
         copied += evacuated ? space->live[percent] : 0;
         freed += evacuated ? free : 0;
@@ -289,7 +291,7 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
-    if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
+    if (holes && often * (double)(freed + holes) > seldom * (double)freed) plan->recycle_below = 100;
 }
 
 /* Whether more than a fifth of what small old objects take is holes. */
@@ -325,10 +327,10 @@ GC__FN bool gc__is_limited(const gc_heap *heap) {
 
 /* Whether nearly all young objects are likely to survive, and to become old at once. Then regions that are full of them are
    promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
-GC__FN bool gc__plan_in_place(const gc_heap *heap, int generation) {
+GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    return generation == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
-           !heap->collection.compacting;
+    return plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
+           !plan->request.compacting;
 }
 
 #define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
@@ -338,14 +340,13 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, int generation) {
    it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
    it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
    young: old, it would be a hole until the next full collection, and another one would follow. */
-GC__FN bool gc__plan_wholesale(const gc_heap *heap) {
+GC__FN bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    const gc_collection *collection = &heap->collection;
-    bool spent = collection->reason == GC_REASON_NURSERY && collection->generation == 1;
-    bool concurrent = heap->cycle->marking != GC__MARKING_NONE || (heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES);
-    bool may = spent && !concurrent && !heap->options.stress;
-    if (!may || heap->options.test_wholesale) return may && collection->number % 2;
-    if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, 1)) return false;
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
+    bool large = heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    bool may = spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
+    if (!may || heap->options.test_wholesale) return may && heap->collection.number % 2;
+    if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
         if (region->fixed && region->live_bytes < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return false;
@@ -358,46 +359,82 @@ GC__FN bool gc__plan_wholesale(const gc_heap *heap) {
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
    its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
    keep to a goal from then on, and could not condemn all that lives. */
-GC__FN bool gc__plan_ages_at_once(const gc_heap *heap, int generation) {
+GC__FN bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
     const gc_options *options = &heap->options;
-    if (generation == 2 && gc__plan_resumes_cycles(heap)) return true;
+    if (plan->condemned < 2 || gc__plan_resumes_cycles(heap)) return plan->condemned == 2;
     bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
-    return generation == 2 && stays && heap->collection.reason == GC_REASON_GROWTH && !options->non_moving &&
-           !options->non_generational && options->concurrent != GC_CONCURRENT_ON;
+    return stays && plan->request.reason == GC_REASON_GROWTH && plan->moves && !options->non_generational &&
+           options->concurrent != GC_CONCURRENT_ON;
 }
 
-/* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
-GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
-    gc__predict_survival(heap, generation);
-    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
-    heap->cycle->promotes_in_place = gc__plan_in_place(heap, generation);
-    if (heap->cycle->promotes_in_place) heap->cycle->predicted[0] = heap->pace->tenured_percent;
-    heap->cycle->evacuate_young = heap->cycle->promotes_in_place ? GC__DENSITY_TIGHT : compacting || fills ? 100 : GC__SURVIVAL_HIGH;
-    heap->cycle->evacuate_partly_bytes = 0;
-    heap->cycle->into_holes = 0;
-    heap->cycle->recycle_below = 0;
-    heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
-    heap->cycle->evacuate_tightly = gc__is_tight(heap);
-    heap->cycle->pin_fragmented = gc__is_pin_fragmented(heap, generation, compacting);
-    if (heap->cycle->slides) return;
-    if (generation == 2 && !compacting && !heap->cycle->all_holes && gc__is_one_region(heap)) {
-        heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
-        return;
-    }
-    if (generation < 2 && !heap->cycle->evacuate_tightly)
-        return; /* looking at the regions would cost more as the heap grows */
-    bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
-    heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (heap->cycle->all_holes) {
-        heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
-        heap->cycle->recycle_below = 100;
-        return;
-    }
+/* Young regions are evacuated unless most of what they hold is likely to survive. To look at them one by one costs more as the
+   heap grows, so that is done only where room is short. */
+GC__FN void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__space space;
-    gc__space_survey(heap, &space, generation);
-    gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2 && !heap->cycle->into_holes && (gc__is_limited(heap) || heap->cycle->pin_fragmented))
-        gc__plan_recycling(heap, &space);
+    if (!plan->tight) return;
+    plan->evacuate_old = plan->request.compacting ? 100 : GC__DENSITY_TIGHT;
+    gc__space_survey(heap, plan, &space);
+    gc__fit_evacuation(heap, plan, &space);
+}
+
+/* Of old regions sparse ones are evacuated, and more of them where room is short or much of it is in holes. */
+GC__FN void gc__plan_full(gc_heap *heap, gc__plan *plan) {
+    gc__space space;
+    if (!plan->request.compacting && gc__is_one_region(heap)) return;
+    bool more = plan->tight || gc__is_fragmented(heap);
+    plan->evacuate_old = plan->request.compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    gc__space_survey(heap, plan, &space);
+    gc__fit_evacuation(heap, plan, &space);
+    if (!plan->into_holes && (gc__is_limited(heap) || plan->pin_fragmented)) gc__plan_recycling(heap, plan, &space);
+}
+
+/* Up to which predicted percentage of survival young regions are evacuated. */
+GC__FN int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
+    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
+    if (plan->promotes_in_place) return GC__DENSITY_TIGHT;
+    return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
+}
+
+/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection, before roots
+   are gathered, since that needs all of them. */
+GC__FN void gc__policy_open(gc_heap *heap, const gc__request *request) {
+    gc__plan *plan = &heap->cycle->planned;
+    memset(plan, 0, sizeof *plan);
+    plan->request = *request;
+    plan->purpose = request->purpose;
+    if (heap->options.non_generational) {
+        plan->request.generation = 2;
+        if (plan->purpose == GC__YOUNG) plan->purpose = request->compacting ? GC__COMPACT : GC__FULL;
+    }
+    if (plan->purpose == GC__MARK_END && gc__marker_is_spoilt(heap)) plan->purpose = GC__FULL;
+    plan->condemned = plan->purpose == GC__MARK_END ? 1 : plan->request.generation;
+}
+
+/* Plans the collection. Its pins are known, and windows are closed. */
+GC__FN void gc__policy_plan(gc_heap *heap) {
+    gc__plan *plan = &heap->cycle->planned;
+    plan->moves = !heap->options.non_moving;
+    plan->moves_all = heap->options.stress != GC_STRESS_OFF;
+    plan->ages_all = gc__plan_ages_all(heap, plan);
+    if (gc__plan_wholesale(heap, plan)) plan->purpose = GC__YOUNG_WHOLESALE;
+    gc__predict_survival(heap, plan);
+    plan->promotes_in_place = gc__plan_in_place(heap, plan);
+    if (plan->promotes_in_place) plan->predicted[0] = heap->pace->tenured_percent;
+    plan->evacuate_young = gc__plan_young_percent(heap, plan);
+    plan->evacuate_old = plan->evacuate_partly = -1;
+    plan->recycles_young = !plan->moves && !plan->moves_all && gc__is_spread(heap);
+    plan->tight = gc__is_tight(heap);
+    plan->pin_fragmented = gc__is_pin_fragmented(heap, plan);
+    gc__plan_tenuring(heap, plan);
+    if (plan->purpose == GC__FULL_REUSE) {
+        plan->evacuate_young = -1;
+        plan->recycle_below = 100;
+    } else if (plan->condemned < 2) {
+        gc__plan_young(heap, plan);
+    } else if (plan->purpose != GC__SLIDE) {
+        gc__plan_full(heap, plan);
+        gc__plan_tenuring(heap, plan);
+    }
 }
 
 /* Regions with pins stay, and those that are full already. */
@@ -408,31 +445,37 @@ GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
     return GC__MOVE;
 }
 
-GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
-    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving || heap->cycle->wholesale) return GC__MARK;
-    uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
-    if (heap->options.stress) return move;
-    if (heap->cycle->slides) return gc__verdict_for_sliding(region);
-    if (gc__is_staying(heap, region)) return GC__MARK;
+/* By how much of the region is predicted to live. Of the regions at the last percentage only as many as fit are evacuated. */
+GC__FN uint8_t gc__verdict_by_density(gc_heap *heap, gc__region *region, uint8_t move) {
+    const gc__plan *plan = heap->cycle->plan;
     int percent = (int)gc__predicted_percent(heap, region);
     bool old = gc__is_survivor(heap, region);
-    if (percent <= (old ? heap->cycle->evacuate_old : heap->cycle->evacuate_young)) return move;
-    if (!(old ? heap->cycle->evacuate_old_partly : heap->cycle->evacuate_young_partly)) return GC__MARK;
-    size_t bytes = gc__most_bytes(heap, region);
-    if (percent == heap->cycle->evacuate_partly && heap->cycle->into_holes)
-        bytes += gc__hole_room(region, heap->cycle->into_holes_mean);
-    bool worthwhile = percent <= GC__DENSITY_TIGHT || heap->collection.compacting;
-    if (percent != heap->cycle->evacuate_partly || !worthwhile || bytes > heap->cycle->evacuate_partly_bytes)
-        return GC__MARK;
-    heap->cycle->evacuate_partly_bytes -= bytes;
+    if (percent <= (old ? plan->evacuate_old : plan->evacuate_young)) return move;
+    bool partly = old ? plan->evacuate_old_partly : plan->evacuate_young_partly;
+    if (!partly || percent != plan->evacuate_partly) return GC__MARK;
+    size_t bytes = gc__most_bytes(heap, region), *left = &heap->cycle->evacuate_left_bytes;
+    if (plan->into_holes) bytes += gc__hole_room(region, plan->into_holes_mean);
+    bool worthwhile = percent <= GC__DENSITY_TIGHT || plan->request.compacting;
+    if (!worthwhile || bytes > *left) return GC__MARK;
+    *left -= bytes;
     return move;
+}
+
+GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
+    const gc__plan *plan = heap->cycle->plan;
+    bool stays = region->kind == GC__LARGE || region->fixed || !plan->moves;
+    uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
+    if (stays || plan->purpose == GC__YOUNG_WHOLESALE) return GC__MARK;
+    if (plan->moves_all) return move;
+    if (plan->purpose == GC__SLIDE) return gc__verdict_for_sliding(region);
+    return gc__is_staying(heap, region) ? GC__MARK : gc__verdict_by_density(heap, region, move);
 }
 
 /* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a
    nursery, but few regions that each young collection has to look at. Under stress such objects grow old by turns, even where
    they are few: a store to a young object needs no barrier, so that one that was forgotten would not show. */
 GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
-    if (heap->options.stress && heap->collection.number / GC_GENERATIONS % 2) return false;
+    if (heap->cycle->plan->moves_all && heap->collection.number / GC_GENERATIONS % 2) return false;
     unsigned percent = gc__predicted_percent(heap, region);
     size_t enough = gc__max(heap->pace->nursery_bytes, 2 * GC_REGION_BYTES);
     if (percent >= GC__DENSITY_RECYCLE || heap->cycle->fixed_holes_bytes >= enough) return false;
@@ -444,20 +487,21 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
    the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
    any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (region->kind != GC__SMALL || heap->cycle->wholesale) return false;
+    const gc__plan *plan = heap->cycle->plan;
+    if (region->kind != GC__SMALL || plan->purpose == GC__YOUNG_WHOLESALE) return false;
     if (region->fixed) return gc__is_fixed_recycled(heap, region);
-    if (!heap->options.non_moving) {
-        if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
-        return (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
+    if (plan->moves) {
+        if (verdict == GC__MOVE_MARKED) return region->generation == 0 || plan->tight;
+        return (int)gc__predicted_percent(heap, region) < plan->recycle_below;
     }
-    if (heap->collection.reason == GC_REASON_LIMIT) return true;
-    return (region->generation == 2 || heap->cycle->recycle_young) &&
+    if (plan->request.reason == GC_REASON_LIMIT) return true;
+    return (region->generation == 2 || plan->recycles_young) &&
            gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
-    uint8_t older = gc__target_generation(heap, region);
+    uint8_t older = gc__target_generation(heap->cycle->plan, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
@@ -475,19 +519,18 @@ GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
         region->hole = region->base;
-        gc__region_list_holes(heap, region, heap->cycle->into_holes);
+        gc__region_list_holes(heap, region, heap->cycle->plan->into_holes);
     }
 }
 
 /* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
    the collection: ranks are those of the time after it. */
-GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
+GC__FN gc__region *gc__condemn(gc_heap *heap) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
-    int generation = gc__condemned_first(heap);
-    heap->cycle->ages_at_once = gc__plan_ages_at_once(heap, generation);
-    heap->cycle->wholesale = gc__plan_wholesale(heap);
-    gc__plan_evacuation(heap, generation, compacting);
+    gc__policy_plan(heap);
+    int generation = heap->cycle->plan->condemned;
+    heap->cycle->evacuate_left_bytes = heap->cycle->plan->evacuate_partly_bytes;
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
     for (int g = 0; g <= generation; g++) {
@@ -503,14 +546,14 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
             region = next;
         }
     }
-    if (heap->cycle->marking == GC__MARKING_FINAL) condemned = gc__candidates_condemn(heap, condemned);
+    if (gc__is_mark_end(heap)) condemned = gc__candidates_condemn(heap, condemned);
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
     gc__holes_forget(&heap->holes);
     heap->small_spans = 0;
     if (generation == 2) gc__old_holes_forget(heap);
-    if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
+    if (heap->cycle->plan->into_holes) gc__list_into_holes(heap, condemned);
     if (generation == 2) heap->old_unflipped = NULL;
     return condemned;
 }

@@ -198,11 +198,11 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
 GC__FN void gc__trace_candidates(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     bool *again = &worker->heap->remembered->again;
-    if (worker->cycle->marking != GC__MARKING_FINAL) return;
+    if (!gc__is_mark_end(worker->heap)) return;
     *again = false;
     gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
     gc__trace_drain(worker);
-    if (*again) gc__trace_cards(worker, gc__condemned_first(worker->heap), 0);
+    if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a

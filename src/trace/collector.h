@@ -5,6 +5,7 @@
 #include "../api/weak.h"
 #include "../base/map.h"
 #include "../space/heap.h"
+#include "plan.h"
 
 /* What was counted at a time when an allocation met the limit. */
 typedef struct gc__overhead {
@@ -65,13 +66,6 @@ GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *en
     return true;
 }
 
-/* What a collection has to do with the marking of generation 2 beside mutators. */
-typedef enum gc__marking {
-    GC__MARKING_NONE, /* it goes on, if it goes on; a collection of generation 2 gives it up */
-    GC__MARKING_BEGIN,
-    GC__MARKING_FINAL
-} gc__marking;
-
 /* What regions of small objects hold. */
 typedef struct gc__small_regions {
     size_t used_bytes, live_bytes;
@@ -95,30 +89,14 @@ typedef struct gc__cycle {
     gc__words external_moving;          /* pairs: object, bytes */
     gc__discovered entries;                  /* of weak tables */
     gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
-    gc__marking marking;
-    bool wholesale;                     /* all young objects become generation 2 as they are, and none is looked for */
+    gc__plan planned;                   /* by policy; others read it through */
+    const gc__plan *plan;
     bool recycles;                      /* some regions will be in generation 0 again */
-    int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
-    int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
-    size_t evacuate_partly_bytes;       /* fit into this */
-    bool evacuate_old_partly, evacuate_young_partly; /* whether so sparse ones should be evacuated at all */
-    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
-    size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
-    bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
-    bool slides;                         /* it packs regions instead of evacuating some */
-    gc__words offsets;                   /* where their objects go */
-    int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
-    size_t fixed_holes_bytes;     /* in regions of objects that never move that will be allocated in again */
-    bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
-    bool pin_fragmented;                 /* pins are in most regions, so they stay */
-    bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
-    bool promotes_in_place;              /* so it does in a young collection which nearly everything survives: full regions stay */
-    size_t into_holes;            /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
-    size_t into_holes_mean;       /* what a hole must have to count as room */
-    bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
+    size_t evacuate_left_bytes;         /* of plan->evacuate_partly_bytes, while regions are condemned */
+    size_t fixed_holes_bytes;           /* in regions of objects that never move that will be allocated in again */
+    gc__words offsets;                  /* where the objects go that slide */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
-    bool ages_at_once; /* all survivors of the full collection become generation 2, since young collections do not pay */
     size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
     size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
     gc__small_regions old_small;         /* of generation 2, after a full collection */
@@ -163,10 +141,8 @@ GC__FN bool gc__is_huge(const gc__region *region) {
 
 /* The generation up to which roots are looked at. A marking begins with all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
-    return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
+    return heap->cycle->plan->purpose == GC__MARK_BEGIN ? 2 : heap->collection.generation;
 }
 
-/* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */
-GC__FN int gc__condemned_first(const gc_heap *heap) {
-    return heap->cycle->marking == GC__MARKING_FINAL ? 1 : heap->collection.generation;
-}
+/* Whether the collection that runs is the final mark of a concurrent cycle. */
+GC__FN bool gc__is_mark_end(const gc_heap *heap) { return heap->cycle->plan->purpose == GC__MARK_END; }

@@ -14,7 +14,7 @@
    own. */
 GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
-    if (worker->cycle->into_holes) return generation == gc__oldest(heap);
+    if (worker->cycle->plan->into_holes) return generation == gc__oldest(heap);
     bool young = heap->collection.generation < 2 || heap->marking;
     return generation == 2 && heap->pace->fills_holes && young && !worker->workers;
 }

@@ -115,7 +115,7 @@ GC__FN void gc__work(gc__worker *worker) {
 
 /* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
 GC__FN bool gc__workers_marks_little(const gc_heap *heap) {
-    return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || heap->cycle->marking == GC__MARKING_FINAL);
+    return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || gc__is_mark_end(heap));
 }
 
 /* Gives each worker marks of its own, if there are few workers, and memory for that. */
@@ -349,7 +349,7 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
 
 /* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
 GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
-    if (worker->workers && gc__condemned_first(worker->heap) == 2) {
+    if (worker->workers && worker->heap->cycle->plan->condemned == 2) {
         gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__workers_each(worker, units, gc__condemned_unit, &job);
@@ -386,8 +386,8 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
-    int above = gc__condemned_first(worker->heap);
-    bool keeps = worker->cycle->wholesale && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
+    int above = worker->heap->cycle->plan->condemned;
+    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
 #if !GC_HAS_MODEL

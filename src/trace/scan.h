@@ -389,7 +389,7 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
    outside the heap is needed once more by the collection that ends the marking. If the marker may call it, that finds out whether
    there are any. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
-    if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINAL) return;
+    if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
     if (worker->workers) gc__lock_take(&worker->workers->space);
     if (gc__shade_may_trace(worker->heap, object))
         gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);

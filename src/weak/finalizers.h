@@ -438,7 +438,7 @@ GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__due_note_young(all);
-    bool ends = heap->cycle->marking == GC__MARKING_FINAL, full = heap->collection.generation == 2 && !ends;
+    bool ends = gc__is_mark_end(heap), full = heap->collection.generation == 2 && !ends;
     bool whole = full || all->young_unknown;
     for (int i = 0; i < 2; i++) {
         const gc__due *due = &all->due[i];
@@ -560,7 +560,7 @@ GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
 GC__FN void gc__finalizers_marked(gc__worker *worker) {
     gc__finalizers *all = worker->heap->finalizers;
     gc_pause *pause = &worker->heap->pause;
-    if (worker->heap->cycle->marking != GC__MARKING_FINAL) return;
+    if (!gc__is_mark_end(worker->heap)) return;
     size_t before = gc__due_total(all);
     gc__finalizer_marks_count(worker);
     gc__finalizers_decide(all, GC__DECIDE_AT_ONCE, true);
@@ -580,7 +580,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         gc__due_compact(all, (uintptr_t)i);
         from[i] = all->due[i].pairs.count;
     }
-    if (worker->heap->cycle->marking == GC__MARKING_FINAL) {
+    if (gc__is_mark_end(worker->heap)) {
         gc__finalizers_follow_old(all, worker->heap->marker->no_finalizer_marks && all->kept.count + all->finalizer_grey.count);
         generation = 1;
     }

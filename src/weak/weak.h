@@ -104,7 +104,7 @@ GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc_
 }
 
 /* Whether the collection that runs has nothing to do for settled handles. */
-GC__FN bool gc__precleaned_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINAL; }
+GC__FN bool gc__precleaned_are_skipped(const gc_heap *heap) { return gc__is_mark_end(heap); }
 
 /* Roots. Free places look like slots that refer to no heap. */
 

@@ -279,7 +279,7 @@ static void find_most(bool exact, bool beside) {
 
 /* The world is stopped, the collection is done. */
 static void on_collection_end(void *host, const gc_collection *collection) {
-    bool beside = heap->cycle->marking == GC__MARKING_FINAL, exact = collection->generation == 2 && !beside;
+    bool beside = gc__is_mark_end(heap), exact = collection->generation == 2 && !beside;
     (void)host;
     if (ending) return;
     markings += beside;
@@ -478,7 +478,8 @@ static void op_mark(void) {
     }
     if (below(12) == 0) {
         gc__heap_lock(heap);
-        gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_GROWTH);
+        const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
+        gc__collect_requested(heap, &end);
         gc__heap_unlock(heap);
         return;
     }

@@ -545,7 +545,7 @@ static void op_pack(world *w) {
     run.doing = "packing";
     w->asked_generation = 2;
     w->asked_compacting = GC_COLLECT_COMPACTING;
-    gc__collect_sliding(w->heap);
+    gc__collect_at_limit(w->heap, GC__SLIDE);
     check(w, true);
 }
 

@@ -99,13 +99,13 @@ static void on_end(void *host, const gc_collection *collection) {
     world *w = host;
     if (!w->starting) wrong("collection_end of collection %llu without a start", (unsigned long long)collection->number);
     bool as_asked = collection->generation == w->asked_generation && collection->compacting == w->asked_compacting;
-    bool ends = w->heap->cycle->marking == GC__MARKING_FINAL; /* which the marker's thread may ask for at any time */
+    bool ends = gc__is_mark_end(w->heap); /* which the marker's thread may ask for at any time */
     if (collection->reason == GC_REASON_INDUCED && !as_asked && !ends)
         wrong("collection_end of a%s collection of generation %d, but gc_collect was asked for a%s one of %d",
               collection->compacting ? " compacting" : "", collection->generation, w->asked_compacting ? " compacting" : "", w->asked_generation);
     w->starting = false;
     w->collections++;
-    run.concurrent = w->heap ? run.concurrent + (w->heap->cycle->marking == GC__MARKING_FINAL) : 0;
+    run.concurrent = w->heap ? run.concurrent + (gc__is_mark_end(w->heap)) : 0;
 }
 
 /* Sometimes drops references, and has the allocation tried again. */

@@ -8,11 +8,16 @@ static void before_nursery(void) {
     if (heap->collection.number % 2) gc_collect(heap, 0, GC_COLLECT_BLOCKING);
 }
 
+static void collect_nursery(void) {
+    const gc__request spent = gc__request_stopped(1, GC_REASON_NURSERY, false);
+    gc__collect(heap, &spent);
+}
+
 static void spend_nursery(void) {
     gc__heap_lock(heap);
-    gc__collect(heap, 1, GC_REASON_NURSERY, false);
+    collect_nursery();
     gc__heap_unlock(heap);
-    ok(heap->cycle->wholesale, "a nursery is kept");
+    ok(heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE, "a nursery is kept");
 }
 
 static void nurseries_are_kept(void) {
@@ -118,9 +123,9 @@ static void sparse_fixed_are_not_kept(void) {
         heap->pace->fills_holes = false;
         heap->pace->tenured_percent = 100;
         gc__heap_lock(heap);
-        gc__collect(heap, 1, GC_REASON_NURSERY, false);
+        collect_nursery();
         gc__heap_unlock(heap);
-        is(heap->cycle->wholesale, !has_fixed,
+        is(heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE, !has_fixed,
            has_fixed ? "one with a sparse region of fixed objects is traced" : "one without is kept");
     }
 }

@@ -233,10 +233,10 @@ static void given_back_later(void) {
     full();
     heap->options.keep_memory = false;
     size_t before = heap->free_count;
-    heap->cycle->marking = GC__MARKING_FINAL;
+    heap->cycle->planned.purpose = GC__MARK_END;
     heap->marker->has_thread = true; /* which would give it back */
     gc__pace_release(heap, 2);
-    heap->cycle->marking = GC__MARKING_NONE;
+    heap->cycle->planned.purpose = GC__YOUNG;
     heap->marker->has_thread = false;
     size_t excess = heap->uncommit_bytes >> GC_REGION_SHIFT;
     ok(before >= FREE && excess > FREE / 2, "%zu regions are free, %zu of them not needed soon", before, excess);

@@ -248,16 +248,16 @@ static void words(void) {
     says((gc_pause){.ns = 340 * 1000, .stop_ns = 310 * 1000}, "waited 310 us for the threads to stop");
     says((gc_pause){.ns = 4000 * 1000, .generation = 2, .concurrent = true, .phase_ns[GC_PHASE_REMARK] = 3900 * 1000, .stored_objects = 65536,
                     .left_objects = 1, .waiting_objects = 1234567},
-         "end of a marking beside the program, 1 object left to scan, 65,536 objects stored or overwritten, 1,234,567 objects with "
+         "final mark of a concurrent cycle, 1 object left to scan, 65,536 objects stored or overwritten, 1,234,567 objects with "
          "trace functions");
-    says((gc_pause){.ns = 100 * MS, .generation = 2, .concurrent_no_use = true, .held_bytes = 160, .goal_bytes = 100,
+    says((gc_pause){.ns = 100 * MS, .generation = 2, .degenerated = GC_DEGENERATED_HOLES, .held_bytes = 160, .goal_bytes = 100,
                     .phase_ns[GC_PHASE_ROOTS] = 99 * MS, .survived_bytes = (size_t)10 << 20},
-         "compaction: the heap held 1.6 times its goal, most of the excess in holes, 10.0 MiB survived");
+         "full collection: the heap held 1.6 times its goal, most of the excess in holes, 10.0 MiB survived");
     says((gc_pause){.ns = 5 * MS, .generation = 1, .concurrent_begun = true, .help_ns = 2 * MS, .marker_ns = 2 * MS, .wake_ns = 900 * 1000},
-         "begin of a marking beside the program, waited 2,000 us for the marking, since the program allocates faster than is marked, waited "
+         "begin of a concurrent cycle, waited 2,000 us for the marking, since the program allocates faster than is marked, waited "
          "2,000 us for the thread that marks");
-    says((gc_pause){.ns = 5 * MS, .generation = 2, .concurrent = true, .concurrent_lost = true, .wake_ns = 5 * MS},
-         "end of a marking that was not done when the heap had grown to its bound, 5,000 us in waking the thread that marks");
+    says((gc_pause){.ns = 5 * MS, .generation = 2, .concurrent = true, .degenerated = GC_DEGENERATED_GROWTH, .wake_ns = 5 * MS},
+         "degenerated cycle: the heap had grown to its bound before all was marked, 5,000 us in waking the thread that marks");
     says((gc_pause){.ns = 5 * MS, .phase_ns[GC_PHASE_CARDS] = 5 * MS, .cpu_ns = 1 * MS, .dirty_cards = 7},
          "7 dirty cards, 0 KiB survived, 4,000 us in which the thread that collects did not run");
     says((gc_pause){.ns = 3 * MS, .phase_ns[GC_PHASE_GATHER] = 1 * MS, .phase_ns[GC_PHASE_FINALIZERS] = 1 * MS,

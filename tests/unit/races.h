@@ -39,18 +39,18 @@ static void lost_once(void) {
 static void what_follows(void) {
     static const struct {
         gc_reason reason;
-        gc__marking marking;
+        gc__purpose purpose;
         unsigned percent, degenerated, next, stops_after, next_after;
-    } cases[] = {{GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 0, 4, 8},     {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 8, 8, 16},
-                 {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 0, 64, 64, 64},  {GC_REASON_LIMIT, GC__MARKING_NONE, 70, 0, 8, 0, 8},
-                 {GC_REASON_LIMIT, GC__MARKING_FINAL, 90, 0, 8, 0, 8},   {GC_REASON_GROWTH, GC__MARKING_FINAL, 90, 0, 8, 0, 8},
-                 {GC_REASON_GROWTH, GC__MARKING_FINAL, 70, 0, 8, 0, 4},  {GC_REASON_GROWTH, GC__MARKING_NONE, 90, 2, 8, 1, 8},
-                 {GC_REASON_LIMIT, GC__MARKING_NONE, 90, 1, 8, 0, 8}};
+    } cases[] = {{GC_REASON_LIMIT, GC__FULL, 90, 0, 0, 4, 8},     {GC_REASON_LIMIT, GC__FULL, 90, 0, 8, 8, 16},
+                 {GC_REASON_LIMIT, GC__FULL, 90, 0, 64, 64, 64},  {GC_REASON_LIMIT, GC__FULL, 70, 0, 8, 0, 8},
+                 {GC_REASON_LIMIT, GC__MARK_END, 90, 0, 8, 0, 8},   {GC_REASON_GROWTH, GC__MARK_END, 90, 0, 8, 0, 8},
+                 {GC_REASON_GROWTH, GC__MARK_END, 70, 0, 8, 0, 4},  {GC_REASON_GROWTH, GC__FULL, 90, 2, 8, 1, 8},
+                 {GC_REASON_LIMIT, GC__FULL, 90, 1, 8, 0, 8}};
     size_t full_bytes = heap->full_bytes;
     gc_reason reason = heap->collection.reason;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heap->collection.reason = cases[i].reason;
-        heap->cycle->marking = cases[i].marking;
+        heap->cycle->planned.purpose = cases[i].purpose;
         heap->full_bytes = heap->limit_bytes / 100 * cases[i].percent;
         heap->pace->degenerated = cases[i].degenerated;
         heap->pace->degenerated_next = cases[i].next;
@@ -59,7 +59,7 @@ static void what_follows(void) {
         is(heap->pace->degenerated_next, cases[i].next_after, "%zu: and so many the next time", i);
     }
     heap->collection.reason = reason;
-    heap->cycle->marking = GC__MARKING_NONE;
+    heap->cycle->planned.purpose = GC__YOUNG;
     heap->full_bytes = full_bytes;
     heap->pace->degenerated = heap->pace->degenerated_next = 0;
 }

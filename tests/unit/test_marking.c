@@ -24,7 +24,8 @@ static void mark_all(void) {
 }
 static void finish(void) {
     gc__heap_lock(heap);
-    gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_GROWTH);
+    const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
+    gc__collect_requested(heap, &end);
     gc__heap_unlock(heap);
 }
 
@@ -1025,19 +1026,19 @@ static void reported_pauses(void) {
     gc_store(gc, &scanned->items[0], last_of(list));
     finish();
     pause = the_pause();
-    ok(pause.concurrent && pause.concurrent_lost && pause.generation == 2, "the pause in which it ends too early");
+    ok(pause.concurrent && pause.degenerated && pause.generation == 2, "the pause in which it ends too early");
     is(pause.stored_objects, 1, "an object was shown by the barrier");
     gc_pause_explain(&pause, why, sizeof why);
-    has(why, "end of a marking that was not done when the heap had grown", "in words");
+    has(why, "degenerated cycle: its end was asked for", "in words");
     begin_marking();
     mark_all();
     gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true);
     finish();
     pause = the_pause();
-    ok(pause.concurrent && !pause.concurrent_lost, "and one in which it is done");
+    ok(pause.concurrent && !pause.degenerated, "and one in which it is done");
     ok(pause.trace_calls >= 1, "but an object with a trace function waited, which was called");
     gc_pause_explain(&pause, why, sizeof why);
-    has(why, "end of a marking beside the program", "in words");
+    has(why, "final mark of a concurrent cycle", "in words");
     scene_close();
 }
 

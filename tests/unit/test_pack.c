@@ -111,7 +111,7 @@ static void followed(void) {
     gc_stats old = stats();
     uint64_t moves = gc_heap_moves(heap);
     final = unneeded = NULL;
-    gc__collect_sliding(heap);
+    gc__collect_at_limit(heap, GC__SLIDE);
     gc_stats now = stats();
     weak = gc_handle_get(to_weak);
     ok(table->items[3] != before && gc_heap_moves(heap) != moves, "objects have moved, and it is said");
@@ -131,7 +131,7 @@ static void followed(void) {
     is(finalized, 5, "that which was needed has run");
     gc_handle pin = gc_handle_create(heap, GC_HANDLE_PINNED, pinned);
     stays = pinned;
-    gc__collect_sliding(heap);
+    gc__collect_at_limit(heap, GC__SLIDE);
     ok(stays == pinned && are_whole(table), "what is pinned stays");
     gc_handle_destroy(heap, pin);
     gc_roots_remove(heap, &inner);
@@ -159,7 +159,7 @@ static void refused(void) {
         fill(table);
         size_t before = (size_t)stats().regions, held = heap->held_regions;
         given_back = 0;
-        gc__collect_sliding(heap);
+        gc__collect_at_limit(heap, GC__SLIDE);
         ok(are_whole(table), "all is whole where memory %s given back", gives ? "is" : "cannot be");
         if (gives)
             ok(given_back >= (before - 1) * GC_REGION_BYTES / 2, "%zu KiB are given back of %zu regions", given_back >> 10, before);

@@ -246,7 +246,8 @@ static void switched_while_marking(void) {
     for (int turns = 0; turns < 10000 && gc__marker_turn(heap, 100); turns++) continue;
     is(gc_barrier_switch(GC_BARRIER_PRE_GROW), GC_OK, "and the barrier is switched when it is done");
     gc__heap_lock(heap);
-    gc__collect_marking(heap, GC__MARKING_FINAL, GC_REASON_GROWTH);
+    const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
+    gc__collect_requested(heap, &end);
     gc__heap_unlock(heap);
     ok(!heap->marking, "it ends, by a collection that stops the program");
     for (int i = 0; i < 2 * COUNT; i++) new_node(COUNT);

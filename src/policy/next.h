@@ -1,0 +1,118 @@
+/* When to collect, and for what. The chain of a cycle that cannot go on is here, too: concurrent, degenerated, full. */
+#pragma once
+
+#include "cycles.h"
+
+/* What has happened that may call for a collection. */
+typedef enum gc__event {
+    GC__NURSERY_SPENT,     /* a mutator has spent its budget */
+    GC__REGION_MISSED,     /* an allocation finds no region */
+    GC__YOUNG_FREED_NONE,  /* and not after a young collection either */
+    GC__LIMIT_MET,         /* nor after waiting for the marker */
+    GC__MARKER_DONE,       /* the marker has nothing left but what waits for the final mark */
+    GC__STRESS_POINT       /* the host wants collections as often as that */
+} gc__event;
+
+GC__FN gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
+    const gc__request request = {purpose, generation, reason, GC_DEGENERATED_NOT, purpose == GC__COMPACT || purpose == GC__SLIDE,
+                                 false, 0};
+    return request;
+}
+
+/* One that stops the program for generations up to this one. */
+GC__FN gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
+    gc__purpose full = compacting ? GC__COMPACT : GC__FULL;
+    gc__request request = gc__request_of(generation == 2 ? full : GC__YOUNG, generation, reason);
+    request.compacting = compacting;
+    return request;
+}
+
+GC__FN gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
+
+/* Why the cycle that runs cannot go on until all is marked; GC_DEGENERATED_NOT: it can. */
+GC__FN gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    if (gc__marker_is_spoilt(heap)) return GC_DEGENERATED_BARRIER;
+    if (!marker->has_thread && !heap->options.test_marker_steps) return GC_DEGENERATED_THREAD;
+    return gc__marking_is_lost(heap) ? GC_DEGENERATED_GROWTH : GC_DEGENERATED_NOT;
+}
+
+/* The end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the cycle degenerates. */
+GC__FN gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
+    gc__request request = gc__request_of(GC__MARK_END, 2, reason);
+    if (!__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) request.degenerated = point;
+    return request;
+}
+
+/* Whether a cycle is due. `full`: without one, a full collection would be. */
+GC__FN bool gc__cycle_is_due(const gc_heap *heap, bool full) {
+    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
+    if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test_marker_steps)) return false;
+    bool grown = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
+    return full || (grown && gc__marking_is_short(heap)) || old + gc__marking_reserve(heap) >= heap->pace->full_threshold;
+}
+
+/* A nursery has been spent. False: it grows instead. */
+GC__FN bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
+    int generation = gc__pace_generation(heap);
+    gc_degenerated point = heap->marking ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
+    if (heap->marking && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
+        *request = gc__request_mark_end(heap, GC_REASON_GROWTH, point);
+        return true;
+    }
+    if (heap->marking) {
+        if (generation == 2) generation = gc__pace_young(heap);
+    } else if (gc__cycle_is_due(heap, generation == 2)) {
+        bool no_use = gc__marking_is_no_use(heap);
+        *request = no_use ? gc__request_stopped(2, GC_REASON_GROWTH, false) : gc__request_mark_begin(GC_REASON_GROWTH);
+        if (no_use) request->degenerated = GC_DEGENERATED_HOLES;
+        return true;
+    }
+    if (gc__pace_waits(heap, generation)) {
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+        return false;
+    }
+    *request = gc__request_stopped(generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    return true;
+}
+
+/* Whether a mutator that finds no region ends its nursery early, where pauses have a goal: the survivors may find room in holes,
+   and then the regions that they were in are free. A nursery that is hardly begun would gain too little. */
+GC__FN bool gc__next_ends_nursery(const gc_heap *heap) {
+    return gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
+}
+
+/* Whether a mutator that finds no region begins a cycle rather than stop the program: nothing is being marked, and enough has
+   become old for a cycle to free some of it. */
+GC__FN bool gc__next_begins_cycle(const gc_heap *heap) {
+    size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
+    bool worth = old >= enough && old >= GC__MARKING_WORTH && !heap->options.stress && !heap->options.test_marker_steps;
+    return worth && !heap->marking && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
+}
+
+/* Each generation in turn; where the old one can be marked concurrently, a cycle begins and ends instead of every other full
+   collection. */
+GC__FN gc__request gc__next_under_stress(const gc_heap *heap) {
+    uint64_t number = heap->collection.number;
+    bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
+    if (full && heap->marking && !gc__marker_is_spoilt(heap))
+        return gc__request_mark_end(heap, GC_REASON_STRESS, GC_DEGENERATED_REQUEST);
+    if (full && concurrent) return gc__request_mark_begin(GC_REASON_STRESS);
+    return gc__request_stopped((int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+/* Requests the collection that the event calls for. False: none. The heap's lock is held. */
+GC__FN bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+    switch (event) {
+    case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
+    case GC__REGION_MISSED: return gc__next_ends_nursery(heap) && gc__next_for_nursery(heap, request);
+    case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
+    case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
+    case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
+    case GC__LIMIT_MET:
+        *request = heap->marking ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)
+                                 : gc__request_stopped(2, GC_REASON_LIMIT, false);
+        break;
+    }
+    return true;
+}
