@@ -552,6 +552,35 @@ GC__REQUIREMENT(no_virtual_functions)
 #define GC__C6(column, T, E, a, ...) GC__CLAUSE(column, T, E, a) GC__C5(column, T, E, __VA_ARGS__)
 /* Heaps: options, creation, statistics. */
 
+/* The phases of a collection: what its time is divided among, and what readers in other processes see of it. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC_PHASES
+
+/* In their order; those from ROOTS to FINALIZERS may take turns. Until PLAN nothing has changed. From there to SWEEP roots and fields
+   may be old or new, and objects in condemned regions cannot be listed. X(NAME, text). */
+#define GC_PHASES(X)                                                                   \
+    X(GC_PHASE_OPEN, "open")             /* the start hook, verification */            \
+    X(GC_PHASE_GATHER, "gather roots")   /* asks the host for roots */                 \
+    X(GC_PHASE_PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
+    X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
+    X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
+    X(GC_PHASE_REMARK, "remark")         /* what concurrent marking has left */        \
+    X(GC_PHASE_AMBIGUOUS, "ambiguous")   /* traces from conservative words */          \
+    X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
+    X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
+    X(GC_PHASE_SWEEP, "sweep")           /* frees regions */                           \
+    X(GC_PHASE_CLOSE, "close")           /* pacing, verification, statistics */
+
+typedef enum gc_phase {
+#define GC__PHASE_NAME(name, text) name,
+    GC_PHASES(GC__PHASE_NAME)
+#undef GC__PHASE_NAME
+        GC_PHASE_COUNT,
+    GC_PHASE_NONE = GC_PHASE_COUNT /* no collection runs */
+} gc_phase;
+
+#endif
 
 #define GC_GENERATIONS 3
 
@@ -568,27 +597,6 @@ typedef enum gc_reason {
     GC_REASONS(GC__REASON_NAME)
 #undef GC__REASON_NAME
 } gc_reason;
-
-/* The phases of a collection, in their order; those from ROOTS to FINALIZERS may take turns. X(NAME, text). */
-#define GC_PHASES(X)                                                                   \
-    X(GC_PHASE_OPEN, "open")             /* the start hook, verification */            \
-    X(GC_PHASE_GATHER, "gather roots")   /* asks the host for roots */                 \
-    X(GC_PHASE_PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
-    X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
-    X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
-    X(GC_PHASE_REMARK, "remark")         /* what marking beside mutators had left */   \
-    X(GC_PHASE_SUSPECTS, "suspects")     /* traces from conservative words */          \
-    X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
-    X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
-    X(GC_PHASE_SWEEP, "sweep")           /* frees regions */                           \
-    X(GC_PHASE_CLOSE, "close")           /* pacing, verification, statistics */
-
-typedef enum gc_phase {
-#define GC__PHASE_NAME(name, text) name,
-    GC_PHASES(GC__PHASE_NAME)
-#undef GC__PHASE_NAME
-        GC_PHASE_COUNT
-} gc_phase;
 
 /* The text of a reason; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_reason_text(gc_reason reason);
@@ -632,7 +640,7 @@ struct gc__handle;
 /* Implemented by the host: address space and memory for objects and the tables beside them, instead of mmap and its kin.
    Sizes and addresses are multiples of the page size. A refusal is handled as that of the system: a smaller arena, another
    collection, GC_ERROR_RESERVE or GC_ERROR_MEMORY. They are called under a lock of gc.h, by any thread, and must call nothing
-   of it. Small records and lists (gc_stats.beside_bytes) are still malloc's and the system's. */
+   of it. Small records and lists (gc_stats.metadata_bytes) are still malloc's and the system's. */
 typedef struct gc_memory {
     /* Reserves address space that starts at a multiple of `alignment`, a power of two: GC_REGION_BYTES, or 2 MiB for tables.
        If `readable`, all of it reads as zero from the start; otherwise nothing is touched before it was committed. First
@@ -753,8 +761,8 @@ typedef struct gc_options {
     /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
        that follows from the number; 0: off. */
     unsigned test_collectors;
-    bool test_keeping;          /* for tests: every other nursery may be kept as it is */
-    bool test_leaving;          /* for tests: any region may be evacuated at the end of a concurrent marking */
+    bool test_wholesale;          /* for tests: every other nursery may be kept as it is */
+    bool test_candidates;          /* for tests: any region may be evacuated at the end of a concurrent marking */
     unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
 } gc_options;
 
@@ -809,7 +817,7 @@ typedef struct gc_stats {
     size_t large_bytes;         /* in large objects */
     size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
-    size_t beside_bytes;        /* handles, lists of finalizers, the collector's lists */
+    size_t metadata_bytes;        /* handles, lists of finalizers, the collector's lists */
     size_t heap_bytes_max;      /* the limit in force; 0: none */
     size_t fragmentation_bytes; /* used_bytes - live_bytes */
     size_t regions;             /* those that hold objects */
@@ -855,6 +863,23 @@ GC_API void gc_heap_print_memory(gc_heap *heap, FILE *file);
 
 #define GC_PAUSES_KEPT 10
 
+/* Where a concurrent cycle has given up. Its final mark then comes at once, and traces what is left while the program is stopped;
+   or, where that is said, a full collection takes the place of the cycle. X(NAME, text). */
+#define GC_DEGENERATIONS(X)                                                                                     \
+    X(GC_DEGENERATED_NOT, "")                                                                                   \
+    X(GC_DEGENERATED_GROWTH, "the heap had grown to its bound before all was marked")                           \
+    X(GC_DEGENERATED_LIMIT, "an allocation met the limit before all was marked")                                \
+    X(GC_DEGENERATED_REQUEST, "its end was asked for before all was marked")                                    \
+    X(GC_DEGENERATED_THREAD, "there was no thread to mark")                                                     \
+    X(GC_DEGENERATED_BARRIER, "the barrier was switched, so stores were missed: a full collection")             \
+    X(GC_DEGENERATED_HOLES, "the heap held much more than its goal, most of the excess in holes: a full collection")
+
+typedef enum gc_degenerated {
+#define GC__DEGENERATED_NAME(name, text) name,
+    GC_DEGENERATIONS(GC__DEGENERATED_NAME)
+#undef GC__DEGENERATED_NAME
+} gc_degenerated;
+
 /* A pause for a collection: where its time went, and what there was to do. */
 typedef struct gc_pause {
     uint64_t number;   /* of the collection */
@@ -873,8 +898,7 @@ typedef struct gc_pause {
     bool compacting;         /* everything that could move was to be moved */
     bool concurrent;         /* it has ended a marking beside the program */
     bool concurrent_begun;   /* it has begun one */
-    bool concurrent_lost;    /* it has ended it too early, since the heap had grown too far */
-    bool concurrent_no_use;  /* generation 2 was not marked beside the program, since it held too much in holes */
+    gc_degenerated degenerated; /* why it has ended a marking too early, or stopped the program for one */
     size_t roots;            /* slots that were roots */
     size_t pins;             /* roots that pin their objects, conservative words among them */
     size_t dirty_cards;      /* of generations that were not condemned */
@@ -884,7 +908,7 @@ typedef struct gc_pause {
     size_t moved_bytes;      /* the part of that which was copied */
     size_t regions;          /* condemned */
     size_t trace_calls;      /* of trace functions */
-    size_t suspects;         /* objects that only conservative words have found */
+    size_t ambiguous;         /* objects that only conservative words have found */
     size_t finalizers;       /* that have become due */
     size_t finalizers_left;  /* of objects that are most likely dead, which are looked at after the pause */
     size_t left_objects;     /* that the marker, or this collection, had found and nobody scanned when the marking ended */
@@ -3288,17 +3312,17 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
    function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack
    as it was before the assembly, so that unwinders can leave it.
 
-   The short way comes first: it does what the function would, with gc__my_pieces, where gc__the_noting (`noting`) allows it and
+   The short way comes first: it does what the function would, with gc__my_chunks, where gc__the_store_logging (`noting`) allows it and
    nothing unusual is met. It is as short as can be: a processor works ahead of a store that waits for memory by so many
-   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_LEAVING. A place of the log is
+   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is
    written to only where it is taken for good, so that the marker finds no word that another one replaces. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
-#define GC__NOTE_STORE_SHORT
-#define GC__NOTE_STORE_OPERANDS(ages, noting)
+#define GC__LOG_STORE_SHORT
+#define GC__LOG_STORE_OPERANDS(ages, logging)
 #else
-#define GC__NOTE_STORE_OPERANDS(ages, noting) , "i"(&noting), "i"(&ages)
-#define GC__NOTE_STORE_SHORT \
+#define GC__LOG_STORE_OPERANDS(ages, logging) , "i"(&logging), "i"(&ages)
+#define GC__LOG_STORE_SHORT \
     "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
     "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: this thread's pieces, less its thread pointer */ \
     "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
@@ -3333,10 +3357,10 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     "7:\t" "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n" \
     "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
 #endif
-#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
     static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
-            "endbr64\n\t" GC__NOTE_STORE_SHORT \
+            "endbr64\n\t" GC__LOG_STORE_SHORT \
             "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" \
             "{push %%rsi|push rsi}\n\t" "{push %%rdi|push rdi}\n\t" "{push %%r8|push r8}\n\t" \
             "{push %%r9|push r9}\n\t" "{push %%r10|push r10}\n\t" "{push %%r11|push r11}\n\t" \
@@ -3359,7 +3383,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
             "{leaq 144(%%rsp), %%rsp|lea rsp, [rsp+144]}\n\t" "{movq %%rax, (%%rsp)|mov [rsp], rax}\n\t" \
             "{movq (%%rcx), %%rax|mov rax, [rcx]}\n\t" \
             "ud2" \
-            :: "i"(function) GC__NOTE_STORE_OPERANDS(ages, noting) : "memory"); \
+            :: "i"(function) GC__LOG_STORE_OPERANDS(ages, logging) : "memory"); \
     }
 /* clang-format on */
 
@@ -3391,7 +3415,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 /* Barriers are in C there, and call C functions. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
-#define GC__NOTE_STORE_CALL(name, function, ages, noting) \
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
     GC__FN void name(void) {}
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
@@ -3650,7 +3674,7 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
 }
 
 /* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
-GC__FN void gc__words_trim(gc__words *list, size_t count) {
+GC__FN void gc__words_shrink(gc__words *list, size_t count) {
     const gc__words none = {NULL, 0, 0};
     size_t bytes = gc__words_room(&none, count, true);
     if (list->capacity * sizeof(uintptr_t) / 2 >= bytes) gc__words_remap(list, bytes);
@@ -3777,7 +3801,7 @@ GC__FN size_t gc__map_growth(const gc__map *map) {
 #define GC__MAP_SLACK 4
 
 /* Gives memory back if the map was made for far more than it holds. */
-GC__FN void gc__map_trim(gc__map *map) {
+GC__FN void gc__map_shrink(gc__map *map) {
     size_t capacity = gc__map_capacity(map->count);
     if (!map->count)
         gc__map_free(map);
@@ -3827,10 +3851,10 @@ enum {
 };
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
-#define GC__VERDICT_BESIDE 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__cycle_marks */
+#define GC__VERDICT_NEXT_MARKS 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__next_marks */
 /* The entry of an old region in the last collection of a cycle, which is condemned with what is marked in it. */
-#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_BESIDE)
-#define GC__VERDICT_PACKED (GC__VERDICT_BESIDE | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
+#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_NEXT_MARKS)
+#define GC__VERDICT_SLID (GC__VERDICT_NEXT_MARKS | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
 
 /* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
    say otherwise. The pauses that begin and end a marking beside mutators go through all old regions, and wait for memory there:
@@ -3840,7 +3864,7 @@ typedef struct gc__region {
     uintptr_t base;
     struct gc__region *next;     /* in its list */
     size_t live_bytes;           /* bytes of objects that the last trace found alive, and of those copied in since */
-    size_t cycle_bytes;          /* the same of the marking that goes on beside mutators */
+    size_t next_live_bytes;          /* the same of the marking that goes on beside mutators */
     uint32_t span;               /* a large object's number of regions */
     uint8_t kind;                /* arena lock while no heap has the region */
     uint8_t generation;
@@ -3852,19 +3876,19 @@ typedef struct gc__region {
     uint8_t unscanned; /* what the marking beside mutators has left there: GC__UNSCANNED and others; atomic */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
-    bool leaving;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
-    bool stays;      /* it is leaving, but too many slots refer to it: marker's lock */
-    uint8_t beside;  /* GC__BESIDE or GC__SETTLING: its mark bits are in gc__cycle_marks; else 0; atomic */
+    bool candidate;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
+    bool retained;      /* it is leaving, but too many slots refer to it: marker's lock */
+    uint8_t flip;  /* GC__FLIP_DUE or GC__FLIPPING: its mark bits are in gc__next_marks; else 0; atomic */
     bool sparing;    /* its first part is not populated: a small heap may need no more */
-    bool is_packed_into; /* during a collection: objects of packed regions were copied there */
+    bool is_slid_into; /* during a collection: objects of packed regions were copied there */
     bool accessible; /* this and the next two: as `kind` */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system has provided all of its memory, perhaps, though nothing was written there */
-    bool reprieves;  /* it may have bits in gc__reprieved: marker's lock, or who settles it */
+    bool finalizer_marks;  /* it may have bits in gc__finalizer_marks: marker's lock, or who settles it */
     uintptr_t hole;              /* the search for holes goes on here */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
-    uintptr_t *packed;           /* during a collection: for each 512 bytes, where the first object has gone; NULL: the region is
+    uintptr_t *offset_table;           /* during a collection: for each 512 bytes, where the first object has gone; NULL: the region is
                                     not packed */
     uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
     uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
@@ -3872,7 +3896,7 @@ typedef struct gc__region {
     struct gc__region *previous; /* in the list of free regions */
     size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
     uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
-    uint32_t notes;      /* slots that are noted because they referred to this leaving region: marker's lock */
+    uint32_t rset_slots;      /* slots that are noted because they referred to this leaving region: marker's lock */
 } __attribute__((aligned(64))) gc__region;
 
 typedef struct gc__arena {
@@ -3894,13 +3918,13 @@ typedef struct gc__arena {
 
 /* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
    are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
-   cycle these bits are the starts of the region's objects, until gc__region_settle moves them to where mark bits are. */
-static uint64_t *gc__cycle_marks;
+   cycle these bits are the starts of the region's objects, until gc__region_flip moves them to where mark bits are. */
+static uint64_t *gc__next_marks;
 /* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
    last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
-static uint64_t *gc__reprieved;
-#define GC__BESIDE 1
-#define GC__SETTLING 2 /* a thread moves them */
+static uint64_t *gc__finalizer_marks;
+#define GC__FLIP_DUE 1
+#define GC__FLIPPING 2 /* a thread moves them */
 
 static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
@@ -4010,8 +4034,8 @@ enum {
     GC__SIDE_WATCH,
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
-    GC__SIDE_CYCLE_MARKS,
-    GC__SIDE_REPRIEVED,
+    GC__SIDE_NEXT_MARKS,
+    GC__SIDE_FINALIZER_MARKS,
     GC__SIDES
 };
 
@@ -4117,9 +4141,9 @@ GC__FN uint64_t *gc__side_reserve_bits(int which) {
 
 /* Gives back the tables that were reserved together with the arena. */
 GC__FN void gc__sides_release(void) {
-    size_t beside = 0;
-    for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__sides[i].bytes;
-    gc__supply_release(gc__sides[0].start, beside);
+    size_t metadata = 0;
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__sides[i].bytes;
+    gc__supply_release(gc__sides[0].start, metadata);
 }
 
 /* Zeroes the table. */
@@ -4374,11 +4398,11 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 /* The ranks and the verdict of a region, in the tables that barriers and the trace read. */
 
 
-/* Ages with GC_AGE_NOTED have GC__AGE_BESIDE, too: so their sums with GC__YOUTH_STALE have the sign, as all others with that. */
-#define GC__AGE_BESIDE 0x40
+/* Ages with GC_AGE_LOGGED have GC__AGE_LOGGED_TOO, too: so their sums with GC__YOUTH_STALE have the sign, as all others with that. */
+#define GC__AGE_LOGGED_TOO 0x40
 #define GC__AGE_MARKING 0x20   /* besides: the object is being marked beside mutators */
 #define GC__AGE_REMEMBERS 0x10 /* its slots are remembered */
-#define GC__AGE_LEAVING 0x08   /* slots that refer to it are noted, since it will be copied */
+#define GC__AGE_CANDIDATE 0x08   /* slots that refer to it are noted, since it will be copied */
 #define GC__RANKS 0x07         /* of a sum: what generations alone would yield */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
@@ -4397,7 +4421,7 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
 
 /* Stress: the youth of a region that a collection has emptied, and that is inaccessible. A store of a reference to it is noted by
    the sign of its sum, and needs no card. */
-#define GC__YOUTH_STALE (GC_AGE_NOTED | GC__AGE_BESIDE)
+#define GC__YOUTH_STALE (GC_AGE_LOGGED | GC__AGE_LOGGED_TOO)
 
 GC__FN void gc__region_set_stale(const gc__region *region) {
     *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
@@ -4440,8 +4464,8 @@ GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copi
 }
 
 /* The verdict is GC__MOVE, and the objects are elsewhere already. */
-GC__FN void gc__region_set_packed(const gc__region *region) {
-    gc__region_set_entries(region, GC__VERDICT_PACKED);
+GC__FN void gc__region_set_slid(const gc__region *region) {
+    gc__region_set_entries(region, GC__VERDICT_SLID);
 }
 /* Mark bits: one per 8 bytes. */
 
@@ -4451,7 +4475,7 @@ GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 /* The mark bits of regions that are beside mean nothing, nor do those of old regions in the last collection of a cycle. */
 GC__FN bool gc__mark_means_nothing(uintptr_t address) {
     bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED;
-    return condemned || __atomic_load_n(&gc__region_of(address)->beside, __ATOMIC_RELAXED) == GC__BESIDE;
+    return condemned || __atomic_load_n(&gc__region_of(address)->flip, __ATOMIC_RELAXED) == GC__FLIP_DUE;
 }
 
 GC__FN void gc__mark_check(uintptr_t address) {
@@ -4502,64 +4526,64 @@ GC__FN size_t gc__mark_words(const gc__region *region) {
     return (gc__region_starts_end(region) - region->base + 511) / 512;
 }
 
-GC__FN bool gc__is_beside(const gc__region *region) { return __atomic_load_n(&region->beside, __ATOMIC_ACQUIRE); }
+GC__FN bool gc__flip_is_due(const gc__region *region) { return __atomic_load_n(&region->flip, __ATOMIC_ACQUIRE); }
 
 /* Where the region's mark bits are, while nobody can settle it. */
 GC__FN uint64_t *gc__region_marks(const gc__region *region) {
-    return gc__is_beside(region) ? gc__cycle_marks : gc__the_arena.marks;
+    return gc__flip_is_due(region) ? gc__next_marks : gc__the_arena.marks;
 }
 
 /* Moves what is marked and what is reprieved to where mark bits are. What was marked, too, is reprieved no more. */
 GC__FN void gc__marks_take_both(const gc__region *region) {
     size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
     for (size_t i = from; i < end; i++) {
-        gc__the_arena.marks[i] = gc__cycle_marks[i] | gc__reprieved[i];
-        gc__reprieved[i] &= ~gc__cycle_marks[i];
-        gc__cycle_marks[i] = 0;
+        gc__the_arena.marks[i] = gc__next_marks[i] | gc__finalizer_marks[i];
+        gc__finalizer_marks[i] &= ~gc__next_marks[i];
+        gc__next_marks[i] = 0;
     }
 }
 
 /* Moves the marker's bits to where mark bits are, or drops them. */
 GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
-    if (keep && region->reprieves) {
+    if (keep && region->finalizer_marks) {
         gc__marks_take_both(region);
         return;
     }
-    if (keep) memcpy(&gc__the_arena.marks[from], &gc__cycle_marks[from], bytes);
-    memset(&gc__cycle_marks[from], 0, bytes);
+    if (keep) memcpy(&gc__the_arena.marks[from], &gc__next_marks[from], bytes);
+    memset(&gc__next_marks[from], 0, bytes);
 }
 
 /* No object of the region is reprieved any more. */
-GC__FN void gc__reprieves_clear(gc__region *region) {
-    if (!region->reprieves) return;
-    memset(&gc__reprieved[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
-    region->reprieves = false;
+GC__FN void gc__finalizer_marks_clear(gc__region *region) {
+    if (!region->finalizer_marks) return;
+    memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
+    region->finalizer_marks = false;
 }
 
 /* Whether the object has that bit, of a region that stays while it is looked at. */
-GC__FN bool gc__is_reprieved(uintptr_t object) {
-    return gc__region_of(object)->reprieves && gc__bit_get(gc__reprieved, object);
+GC__FN bool gc__is_finalizer_marked(uintptr_t object) {
+    return gc__region_of(object)->finalizer_marks && gc__bit_get(gc__finalizer_marks, object);
 }
 
-GC__OUT_OF_LINE void gc__region_settle_now(gc__region *region) {
-    uint8_t beside = GC__BESIDE;
-    if (__atomic_compare_exchange_n(&region->beside, &beside, GC__SETTLING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+GC__OUT_OF_LINE void gc__region_flip_now(gc__region *region) {
+    uint8_t due = GC__FLIP_DUE;
+    if (__atomic_compare_exchange_n(&region->flip, &due, GC__FLIPPING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         gc__marks_take(region, true);
-        __atomic_store_n(&region->beside, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&region->flip, 0, __ATOMIC_RELEASE);
     }
-    while (gc__is_beside(region)) gc__cpu_pause(); /* another thread moves them, in less than a microsecond */
+    while (gc__flip_is_due(region)) gc__cpu_pause(); /* another thread moves them, in less than a microsecond */
 }
 
 /* Before mark bits of a region of generation 2 are looked at, but in the last collection of a cycle. */
-GC__FN void gc__region_settle(gc__region *region) {
-    if (GC__UNLIKELY(gc__is_beside(region))) gc__region_settle_now(region);
+GC__FN void gc__region_flip(gc__region *region) {
+    if (GC__UNLIKELY(gc__flip_is_due(region))) gc__region_flip_now(region);
 }
 
 /* The same when nobody needs to know any more what was reprieved. */
-GC__FN void gc__region_settle_whole(gc__region *region) {
-    gc__region_settle(region);
-    gc__reprieves_clear(region);
+GC__FN void gc__region_flip_whole(gc__region *region) {
+    gc__region_flip(region);
+    gc__finalizer_marks_clear(region);
 }
 
 GC__FN void gc__marks_clear(const gc__region *region) {
@@ -4984,12 +5008,12 @@ GC__FN bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     size_t alignment = gc__max(GC_REGION_BYTES, GC__HUGE_PAGE_BYTES);
     arena->count = bytes >> GC_REGION_SHIFT;
-    size_t beside = 0;
-    for (int i = 0; i < GC__SIDE_ALWAYS; i++) beside += gc__side_bytes(i, 0);
-    char *sides = (char *)gc__supply_reserve(beside, GC__SIDE_BYTES_SMALL, true);
+    size_t metadata = 0;
+    for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__side_bytes(i, 0);
+    char *sides = (char *)gc__supply_reserve(metadata, GC__SIDE_BYTES_SMALL, true);
     char *base = sides ? (char *)gc__supply_reserve(arena->count << GC_REGION_SHIFT, alignment, false) : NULL;
     if (!base) {
-        if (sides) gc__supply_release(sides, beside);
+        if (sides) gc__supply_release(sides, metadata);
         return false;
     }
     arena->base = (uintptr_t)base;
@@ -5108,7 +5132,7 @@ GC__FN void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    gc__cycle_marks = gc__reprieved = NULL;
+    gc__next_marks = gc__finalizer_marks = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
@@ -5301,13 +5325,13 @@ typedef struct gc__holes {
 } gc__holes;
 
 /* Holes that a thread has to itself, linked by their second words. They count as allocated. */
-typedef struct gc__chain {
+typedef struct gc__local_spans {
     gc_word first;
     size_t bytes;      /* of these */
     gc_word left;      /* holes, linked in the same way, that its windows have left */
     size_t left_bytes; /* of these, and of those too small to be one */
     size_t most;       /* bytes that were asked for */
-} gc__chain;
+} gc__local_spans;
 
 /* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
    of a heap they define themselves. */
@@ -5325,9 +5349,9 @@ struct gc_heap {
     gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
     size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
     gc__holes holes;               /* for mutators */
-    gc_word chain;                 /* the first of the other holes for mutators, small ones, linked by their second words */
+    gc_word small_spans;                 /* the first of the other holes for mutators, small ones, linked by their second words */
     gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
-    gc__region *old_unsettled;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; atomic */
+    gc__region *old_unflipped;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; atomic */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
     size_t unlisted_bytes;         /* about how much is free in that one and those after it; atomic */
     size_t held_regions;           /* in the lists, the free list included; not the quarantine */
@@ -5336,17 +5360,17 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing, so mutators have the reserve, until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
-    size_t beside_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
+    size_t metadata_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
     size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
     size_t owned_bytes;                   /* those of objects */
     size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
     size_t large_regions;                 /* that large objects own */
-    size_t free_least_bytes;              /* the least that was free since `trimmed_ns` */
+    size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
     size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
-    size_t trim_bytes;                    /* of what is free, what is to be given back to the system */
-    bool trim_waits;                      /* only what is still free after a while */
-    uint64_t trimmed_ns;                  /* when that was decided last */
+    size_t uncommit_bytes;                    /* of what is free, what is to be given back to the system */
+    bool uncommit_waits;                      /* only what is still free after a while */
+    uint64_t uncommitted_ns;                  /* when that was decided last */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
     size_t slack_bytes;                   /* what could be spare if it were given back to the system */
     size_t
@@ -5358,9 +5382,9 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* below it are the frames of a collection's callbacks; 0: none runs */
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
-    bool reprieves; /* the collection that runs ends a marking, and objects that are reprieved count as reached by now */
+    bool finalizer_marks; /* the collection that runs ends a marking, and objects that are reprieved count as reached by now */
     bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
-    uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
+    uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
     uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
     gc_phase phase_counted;   /* that phase */
     uint64_t phase_ticks[GC_PHASE_COUNT]; /* that its phases have taken */
@@ -5385,13 +5409,13 @@ struct gc_heap {
 /* What barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
-    return 2 | GC_AGE_NOTED | GC__AGE_BESIDE | (heap->marking ? GC__AGE_MARKING : 0) |
+    return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : 0) |
            (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
 /* The age of a region of generation 2. */
 GC__FN int gc__region_age(const gc_heap *heap, const gc__region *region) {
-    return gc__age_of(heap, 2) | (region->leaving ? GC__AGE_LEAVING : 0);
+    return gc__age_of(heap, 2) | (region->candidate ? GC__AGE_CANDIDATE : 0);
 }
 
 /* Regions of the heap. */
@@ -5415,12 +5439,12 @@ GC__FN void gc__quarantine_pop(gc_heap *heap) {
 GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) {
     region->span = span;
     region->top = region->hole = region->indexed_end = region->base;
-    region->live_bytes = region->taken_bytes = region->spare = region->cycle_bytes = 0;
+    region->live_bytes = region->taken_bytes = region->spare = region->next_live_bytes = 0;
     region->generation = region->target = (uint8_t)generation;
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
-    region->is_packed_into = false;
-    region->packed = NULL;
+    region->is_slid_into = false;
+    region->offset_table = NULL;
 }
 
 /* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
@@ -5506,7 +5530,7 @@ GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
 /* The bytes that count towards the limit: those in use, their tables, and what is beside. */
 GC__FN size_t gc__bytes_charged(const gc_heap *heap) {
     return gc__bytes_in_use(heap) + gc__table_bytes(heap->held_regions - heap->free_count, heap->large_regions) +
-           __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+           __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
 }
 
 GC__FN size_t gc__bytes_left(const gc_heap *heap) {
@@ -5551,14 +5575,14 @@ GC__FN const char *gc__limit_name(const gc_heap *heap) {
     return heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max";
 }
 
-#define GC__BESIDE_MUCH 8 /* this part of the limit is worth a word */
+#define GC__METADATA_MUCH 8 /* this part of the limit is worth a word */
 
 /* Adds to a sentence about a full heap what besides objects fills it, as far as that is much. */
 GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
-    size_t beside = gc__counted(&heap->beside_bytes), external = gc__external_bytes(heap);
-    if (beside > heap->limit_bytes / GC__BESIDE_MUCH)
-        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", beside >> 10);
-    if (external > heap->limit_bytes / GC__BESIDE_MUCH)
+    size_t metadata = gc__counted(&heap->metadata_bytes), external = gc__external_bytes(heap);
+    if (metadata > heap->limit_bytes / GC__METADATA_MUCH)
+        gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", metadata >> 10);
+    if (external > heap->limit_bytes / GC__METADATA_MUCH)
         gc__fail_more("; %zu KiB of it are off the heap (gc_external_add, gc_heap_external_add), until their objects are freed, "
                       "or the program says that it has freed them", external >> 10);
 }
@@ -5589,7 +5613,7 @@ GC__FN size_t gc__large_slack(const gc__region *region) {
 }
 
 /* Makes the end spare, unless the system refuses. */
-GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
+GC__FN void gc__large_uncommit(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
     size_t slack = gc__large_slack(region);
@@ -5600,17 +5624,17 @@ GC__FN void gc__large_trim(gc_heap *heap, gc__region *region) {
     heap->slack_bytes -= slack;
 }
 
-GC__FN void gc__large_trim_all(gc_heap *heap) {
+GC__FN void gc__large_uncommit_all(gc_heap *heap) {
     for (int g = 0; heap->slack_bytes && g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next)
-            if (region->kind == GC__LARGE) gc__large_trim(heap, region);
+            if (region->kind == GC__LARGE) gc__large_uncommit(heap, region);
 }
 
 /* Whether `bytes` more may be used. False with gc__fail. */
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
-    if (needed > gc__bytes_left(heap)) gc__large_trim_all(heap);
+    if (needed > gc__bytes_left(heap)) gc__large_uncommit_all(heap);
     if (needed <= gc__bytes_left(heap)) return true;
     gc__heap_fail_full(heap, bytes);
     return false;
@@ -5621,8 +5645,8 @@ GC__FN void gc__tables_touch(const gc__region *region) {
     size_t word = gc__mark_index(region->base) >> 6;
     __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
     __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
-    uint64_t *beside = __atomic_load_n(&gc__cycle_marks, __ATOMIC_ACQUIRE); /* another heap may be opening it */
-    if (beside) __atomic_fetch_or(&beside[word], (uint64_t)0, __ATOMIC_RELAXED);
+    uint64_t *next = __atomic_load_n(&gc__next_marks, __ATOMIC_ACQUIRE); /* another heap may be opening it */
+    if (next) __atomic_fetch_or(&next[word], (uint64_t)0, __ATOMIC_RELAXED);
 }
 
 /* A region for a mutator whose memory may not be there yet, in a heap whose free regions are no more than the next collection's
@@ -5700,33 +5724,33 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
 
 /* What was free all the time is not needed, so it goes back to the system: looked at after some time, as regions are taken, and
    not all at once, since the thread that allocates waits for it. */
-#define GC__TRIM_NS ((uint64_t)200000000)
-#define GC__TRIM_REGIONS_MIN 4   /* given back at a time */
-#define GC__TRIM_REGIONS_MAX 64
-#define GC__TRIM_PART 8          /* this part at a time */
+#define GC__UNCOMMIT_NS ((uint64_t)200000000)
+#define GC__UNCOMMIT_REGIONS_MIN 4   /* given back at a time */
+#define GC__UNCOMMIT_REGIONS_MAX 64
+#define GC__UNCOMMIT_PART 8          /* this part at a time */
 
-GC__FN void gc__heap_plan_trim(gc_heap *heap, uint64_t now) {
-    size_t kept = gc__max(GC__TRIM_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
+GC__FN void gc__heap_plan_uncommit(gc_heap *heap, uint64_t now) {
+    size_t kept = gc__max(GC__UNCOMMIT_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
     size_t unneeded = least - gc__min(least, kept);
-    if (heap->trim_waits || unneeded > heap->trim_bytes) heap->trim_bytes = unneeded;
-    heap->trim_waits = false;
+    if (heap->uncommit_waits || unneeded > heap->uncommit_bytes) heap->uncommit_bytes = unneeded;
+    heap->uncommit_waits = false;
     heap->free_least_bytes = gc__free_bytes(heap);
-    heap->trimmed_ns = now;
+    heap->uncommitted_ns = now;
 }
 
-GC__FN void gc__heap_trim(gc_heap *heap) {
+GC__FN void gc__heap_uncommit(gc_heap *heap) {
     if (heap->options.keep_memory) return;
     uint64_t now = gc__os_now_ns();
-    if (now - heap->trimmed_ns >= GC__TRIM_NS) gc__heap_plan_trim(heap, now);
-    if (heap->trim_waits) return;
-    size_t count = heap->trim_bytes / GC__TRIM_PART >> GC_REGION_SHIFT;
-    if (count < GC__TRIM_REGIONS_MIN) count = GC__TRIM_REGIONS_MIN;
-    if (count > GC__TRIM_REGIONS_MAX) count = GC__TRIM_REGIONS_MAX;
-    for (; count && heap->trim_bytes >= GC_REGION_BYTES; count--) {
-        if (heap->free_count <= GC__TRIM_REGIONS_MIN) heap->trim_bytes = 0;
-        if (!heap->trim_bytes) return;
+    if (now - heap->uncommitted_ns >= GC__UNCOMMIT_NS) gc__heap_plan_uncommit(heap, now);
+    if (heap->uncommit_waits) return;
+    size_t count = heap->uncommit_bytes / GC__UNCOMMIT_PART >> GC_REGION_SHIFT;
+    if (count < GC__UNCOMMIT_REGIONS_MIN) count = GC__UNCOMMIT_REGIONS_MIN;
+    if (count > GC__UNCOMMIT_REGIONS_MAX) count = GC__UNCOMMIT_REGIONS_MAX;
+    for (; count && heap->uncommit_bytes >= GC_REGION_BYTES; count--) {
+        if (heap->free_count <= GC__UNCOMMIT_REGIONS_MIN) heap->uncommit_bytes = 0;
+        if (!heap->uncommit_bytes) return;
         gc__heap_release_free(heap);
-        heap->trim_bytes -= GC_REGION_BYTES;
+        heap->uncommit_bytes -= GC_REGION_BYTES;
     }
 }
 
@@ -5752,7 +5776,7 @@ GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
     heap->spare_bytes += region->spare;
     heap->slack_bytes += end - region->spare;
     bool much = heap->slack_bytes > __atomic_load_n(&heap->budget_bytes, __ATOMIC_RELAXED) / 4;
-    if (much || gc__bytes_charged(heap) > heap->limit_bytes) gc__large_trim(heap, region);
+    if (much || gc__bytes_charged(heap) > heap->limit_bytes) gc__large_uncommit(heap, region);
     gc__heap_note_held(heap);
     return region;
 }
@@ -5795,293 +5819,6 @@ GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
 /* What a profile is told of a heap: implemented by gc_profile.h. A heap has no profiler unless a profile is being taken, and
    then no more is done for one than to look whether there is one. */
 
-/* GcDacVars: how a collector describes itself to readers in other processes, which need no headers of it.
-
-   The note ".note.gc.h" of a program or library (owner "gc.h", type 1) contains one signed number of 8 bytes, which added to its
-   own address gives that of the record. So it is found without symbols, in a stripped file as well as in a core file. The record
-   is in written memory, which core files have.
-
-   Version rules: a reader rejects another major version. It accepts any minor version: entries are only ever appended to the
-   lists below, and a reader uses none that a record does not have. */
-
-/* Two shipped headers have this part, and a program may include both. */
-#ifndef GC_DAC_MAJOR
-
-#include <stddef.h>
-#include <stdint.h>
-
-#define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 1
-#define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
-#define GC__DAC_NOTE_OWNER "gc.h"
-#define GC__DAC_NOTE_TYPE 1
-
-/* What a collection is doing, in this order. */
-typedef enum gc_dac_phase {
-    GC_DAC_IDLE,    /* no collection runs */
-    GC_DAC_OPENING, /* hooks, verification: nothing has changed yet */
-    GC_DAC_GATHER,  /* gathers roots: nothing has changed yet */
-    GC_DAC_CONDEMN, /* chooses regions; from here to the end objects in condemned regions cannot be listed */
-    GC_DAC_TRACE,   /* marks and copies: roots and fields may be old or new */
-    GC_DAC_HANDLES, /* handles and finalizers; the rest as before */
-    GC_DAC_SWEEP,   /* frees regions; the rest as before */
-    GC_DAC_CLOSING, /* all is in place again: hooks, verification */
-    GC_DAC_PHASES
-} gc_dac_phase;
-
-/* X(NAME, address): variables of the collector. */
-#define GC__DAC_VARIABLES(X)     \
-    X(ARENA, &gc__the_arena)     \
-    X(HEAPS, &gc__heaps)         \
-    X(REASONS, gc__reason_texts) \
-    X(TABLES, &gc__tables)       \
-    X(WEAK_TRACES, gc__weak_traces)
-
-/* X(NAME, number): geometry, sizes, tags. */
-#define GC__DAC_FACTS(X)                                           \
-    X(REGION_SHIFT, GC_REGION_SHIFT)                               \
-    X(GENERATIONS, GC_GENERATIONS)                                 \
-    X(DEBUG, GC_DEBUG)                                             \
-    X(HAS_VALUES, GC_HAS_VALUES)                                   \
-    X(HAS_MODEL, GC_HAS_MODEL)                                     \
-    X(REGION_BYTES, sizeof(gc__region))                            \
-    X(MARK_SHIFT, 3)                                               \
-    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)                       \
-    X(FORWARD_TAG, GC__FORWARD_TAG)                                \
-    X(FILLER_TAG, GC__FILLER_TAG)                                  \
-    X(FILLER_SHIFT, 2)                                             \
-    X(KIND_FREE, GC__FREE)                                         \
-    X(KIND_SMALL, GC__SMALL)                                       \
-    X(KIND_LARGE, GC__LARGE)                                       \
-    X(KIND_LARGE_REST, GC__LARGE_REST)                             \
-    X(KIND_QUARANTINED, GC__QUARANTINED)                           \
-    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)                         \
-    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)                             \
-    X(SLOT_PINNED, GC_SLOT_PINNED)                                 \
-    X(SLOT_VALUE, GC_SLOT_VALUE)                                   \
-    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)                        \
-    X(REGISTERS, GC__SAVED_REGISTERS)                              \
-    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER)                \
-    X(TYPE_BYTES, sizeof(gc_type))                                 \
-    X(TYPE_OFFSETS, 17)                                            \
-    X(HANDLE_KINDS, GC_HANDLE_KINDS)                               \
-    X(HANDLE_WEAK, GC_HANDLE_WEAK)                                 \
-    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)                       \
-    X(HANDLE_STRONG, GC_HANDLE_STRONG)                             \
-    X(HANDLE_PINNED, GC_HANDLE_PINNED)                             \
-    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)                       \
-    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)                   \
-    X(SEGMENT_BYTES, sizeof(gc__handle_segment))                   \
-    X(SEGMENT_PLACES, GC__HANDLE_PLACES)                           \
-    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)                             \
-    X(HANDLE_FREE, GC__HANDLE_FREE)                                \
-    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)                      \
-    X(DUE_BYTES, sizeof(gc__due))                                  \
-    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)                      \
-    X(CODE_STACK_POINTER, 4)                                       \
-    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts) \
-    X(CARD_SHIFT, GC_CARD_SHIFT)                                   \
-    X(CARD_BITS, GC_CARD_BITS)                                     \
-    X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
-    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
-    X(STACK_WORDS, GC__STACK_WORDS)
-
-/* X(structure, member, type, path): offsets of members. */
-#define GC__DAC_MEMBERS(X)                                           \
-    X(arena, base, gc__arena, base)                                  \
-    X(arena, bytes, gc__arena, bytes)                                \
-    X(arena, count, gc__arena, count)                                \
-    X(arena, regions, gc__arena, regions)                            \
-    X(arena, marks, gc__arena, marks)                                \
-    X(arena, used, gc__arena, used)                                  \
-    X(region, heap, gc__region, heap)                                \
-    X(region, base, gc__region, base)                                \
-    X(region, top, gc__region, top)                                  \
-    X(region, dirty_end, gc__region, dirty_end)                      \
-    X(region, next, gc__region, next)                                \
-    X(region, live_bytes, gc__region, live_bytes)                    \
-    X(region, span, gc__region, span)                                \
-    X(region, rest_index, gc__region, rest_index)                    \
-    X(region, kind, gc__region, kind)                                \
-    X(region, generation, gc__region, generation)                    \
-    X(region, target, gc__region, target)                            \
-    X(region, verdict, gc__region, verdict)                          \
-    X(region, linear, gc__region, linear)                            \
-    X(region, formatted, gc__region, formatted)                      \
-    X(region, accessible, gc__region, accessible)                    \
-    X(heap, heap_bytes_max, gc_heap, options.heap_bytes_max)         \
-    X(heap, non_moving, gc_heap, options.non_moving)                 \
-    X(heap, non_generational, gc_heap, options.non_generational)     \
-    X(heap, conservative_stack, gc_heap, options.conservative_stack) \
-    X(heap, scan_roots, gc_heap, options.scan_roots)                 \
-    X(heap, stress, gc_heap, options.stress)                         \
-    X(heap, regions, gc_heap, regions)                               \
-    X(heap, free, gc_heap, free)                                     \
-    X(heap, held_regions, gc_heap, held_regions)                     \
-    X(heap, held_peak_bytes, gc_heap, held_peak_bytes)               \
-    X(heap, large_bytes, gc_heap, large_bytes)                       \
-    X(heap, external_bytes, gc_heap, external_bytes)                 \
-    X(heap, generation_bytes, gc_heap, generation_bytes)             \
-    X(heap, nursery_survivor_bytes, gc_heap, nursery_survivor_bytes) \
-    X(heap, budget_bytes, gc_heap, budget_bytes)                     \
-    X(heap, phase, gc_heap, phase)                                   \
-    X(heap, collection_number, gc_heap, collection.number)           \
-    X(heap, collection_generation, gc_heap, collection.generation)   \
-    X(heap, collection_reason, gc_heap, collection.reason)           \
-    X(heap, stats, gc_heap, stats)                                   \
-    X(heap, threads, gc_heap, threads)                               \
-    X(heap, collector, gc_heap, collector)                           \
-    X(heap, handles, gc_heap, handles)                               \
-    X(heap, finalizers, gc_heap, finalizers)                         \
-    X(threads, owner, gc__threads, lock.owner)                       \
-    X(threads, stopping, gc__threads, stopping)                      \
-    X(threads, first, gc__threads, first)                            \
-    X(threads, next_heap, gc__threads, next_heap)                    \
-    X(threads, stacks, gc__threads, stacks)                          \
-    X(collector, globals, gc__collector, globals)                    \
-    X(thread, window, gc__thread_record, thread.window)              \
-    X(thread, raw, gc__thread_record, thread.raw)                    \
-    X(thread, frames, gc__thread_record, thread.frames)              \
-    X(thread, mode, gc__thread_record, thread.mode)                  \
-    X(thread, stack, gc__thread_record, thread.stack)                \
-    X(thread, code, gc__thread_record, thread.code)                  \
-    X(thread, registers, gc__thread_record, thread.registers)        \
-    X(thread, next, gc__thread_record, next)                         \
-    X(thread, parked, gc__thread_record, parked)                     \
-    X(thread, conservative, gc__thread_record, conservative)         \
-    X(thread, name, gc__thread_record, name)                         \
-    X(thread, stack_pointer, gc__thread_record, stack_pointer)       \
-    X(thread, stack_base, gc__thread_record, stack_base)             \
-    X(thread, own_stack, gc__thread_record, own_stack)               \
-    X(thread, stop_total_ns, gc__thread_record, stop_total_ns)       \
-    X(thread, stops, gc__thread_record, stops)                       \
-    X(thread, tid, gc__thread_record, tid)                           \
-    X(window, next, gc_window, next)                                 \
-    X(window, limit, gc_window, limit)                               \
-    X(window, end, gc_window, end)                                   \
-    X(window, region, gc_window, region)                             \
-    X(stack, next, gc_stack, next)                                   \
-    X(stack, thread, gc_stack, thread)                               \
-    X(stack, frames, gc_stack, frames)                               \
-    X(stack, code, gc_stack, code)                                   \
-    X(stack, conservative, gc_stack, conservative)                   \
-    X(stack, base, gc_stack, base)                                   \
-    X(stack, stack_pointer, gc_stack, stack_pointer)                 \
-    X(stack, registers, gc_stack, registers)                         \
-    X(frame, previous, gc_frame, previous)                           \
-    X(frame, site, gc_frame, site)                                   \
-    X(frame, count, gc_frame, count)                                 \
-    X(frame, slots, gc_frame, slots)                                 \
-    X(site, names, gc_frame_site, names)                             \
-    X(site, function, gc_frame_site, function)                       \
-    X(site, file, gc_frame_site, file)                               \
-    X(site, line, gc_frame_site, line)                               \
-    X(site, flags, gc_frame_site, flags)                             \
-    X(code, previous, gc__dac_code_frame, previous)                  \
-    X(code, pc, gc__dac_code_frame, pc)                              \
-    X(code, registers, gc__dac_code_frame, registers)                \
-    X(code, known, gc__dac_code_frame, known)                        \
-    X(words, words, gc__words, words)                                \
-    X(words, count, gc__words, count)                                \
-    X(type, name, gc_type, name)                                     \
-    X(type, bytes, gc_type, bytes)                                   \
-    X(type, element_bytes, gc_type, element_bytes)                   \
-    X(type, refs, gc_type, refs)                                     \
-    X(type, values, gc_type, values)                                 \
-    X(type, element_refs, gc_type, element_refs)                     \
-    X(type, element_values, gc_type, element_values)                 \
-    X(type, trace, gc_type, trace)                                   \
-    X(type, finalizer, gc_type, finalizer)                           \
-    X(type, fields, gc_type, fields)                                 \
-    X(type, field_offsets, gc_type, field_offsets)                   \
-    X(object, length, gc_array, length)                              \
-    X(handles, segments, gc__handles, segments)                      \
-    X(segment, next, gc__handle_segment, next)                       \
-    X(segment, kinds, gc__handle_segment, kinds)                     \
-    X(segment, extras, gc__handle_segment, extras)                   \
-    X(segment, tags, gc__handle_segment, tags)                       \
-    X(segment, places, gc__handle_segment, places)                   \
-    X(finalizers, registered, gc__finalizers, registered)            \
-    X(finalizers, due, gc__finalizers, due)                          \
-    X(finalizers, running, gc__finalizers, running)                  \
-    X(due, pairs, gc__due, pairs)                                    \
-    X(due, head, gc__due, head)                                      \
-    X(finalizing, next, gc__finalizing, next)                        \
-    X(finalizing, thread, gc__finalizing, thread)                    \
-    X(finalizing, type, gc__finalizing, type)                        \
-    X(finalizing, started_ns, gc__finalizing, started_ns)            \
-    X(tables, cards, gc_barrier_tables, cards)                       \
-    X(tables, bundles, gc_barrier_tables, bundles)                   \
-    X(tables, log_bits, gc_barrier_tables, log_bits)                 \
-    X(heap, spare_bytes, gc_heap, spare_bytes)                       \
-    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)             \
-    X(heap, cycle, gc_heap, cycle)                                   \
-    X(cycle, roots, gc__cycle, roots)                                \
-    X(cycle, reported, gc__cycle, reported)                          \
-    X(cycle, stacks, gc__cycle, stacks)                              \
-    X(value_stack, base, gc_value_stack, base)                       \
-    X(value_stack, top, gc_value_stack, top)                         \
-    X(value_stack, entry_bytes, gc_value_stack, entry_bytes)         \
-    X(value_stack, flags, gc_value_stack, flags)
-
-/* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
-#define GC__DAC_STATISTICS(X)      \
-    X(collections, GC_GENERATIONS) \
-    X(collections_compacting, 1)   \
-    X(collections_moving, 1)       \
-    X(pause_total_ns, 1)           \
-    X(pause_max_ns, 1)             \
-    X(pause_last_ns, 1)            \
-    X(pauses, GC_PAUSE_BUCKETS)    \
-    X(allocated_bytes, 1)          \
-    X(promoted_bytes, 1)           \
-    X(moved_bytes, 1)              \
-    X(survived_bytes, 1)           \
-    X(condemned_bytes, 1)          \
-    X(stops, 1)                    \
-    X(stop_total_ns, 1)            \
-    X(stop_max_ns, 1)              \
-    X(mark_stack_overflows, 1)     \
-    X(conservative_objects, 1)     \
-    X(conservative_bytes, 1)       \
-    X(conservative_total_bytes, 1) \
-    X(evacuation_failures, 1)
-
-enum {
-#define GC__DAC_NUMBER(name, address) GC__DAC_VARIABLE_##name,
-    GC__DAC_VARIABLES(GC__DAC_NUMBER) GC__DAC_VARIABLE_COUNT
-#undef GC__DAC_NUMBER
-};
-enum {
-#define GC__DAC_NUMBER(name, number) GC__DAC_FACT_##name,
-    GC__DAC_FACTS(GC__DAC_NUMBER) GC__DAC_FACT_COUNT
-#undef GC__DAC_NUMBER
-};
-enum {
-#define GC__DAC_NUMBER(structure, member, type, path) GC__DAC_AT_##structure##_##member,
-    GC__DAC_MEMBERS(GC__DAC_NUMBER) GC__DAC_AT_COUNT
-#undef GC__DAC_NUMBER
-};
-enum {
-#define GC__DAC_NUMBER(name, count) GC__DAC_STATISTIC_##name,
-    GC__DAC_STATISTICS(GC__DAC_NUMBER) GC__DAC_STATISTIC_COUNT
-#undef GC__DAC_NUMBER
-};
-
-/* The record. The lists follow one another without gaps, each as long as its count says, so a reader finds them in a record of
-   any minor version. */
-typedef struct GcDacVars {
-    uint64_t magic;
-    uint16_t major, minor;
-    uint16_t variable_count, fact_count, member_count, statistic_count;
-    uint32_t bytes;   /* of the record */
-    char version[16]; /* of gc.h */
-    const void *variables[GC__DAC_VARIABLE_COUNT];
-    uint32_t facts[GC__DAC_FACT_COUNT];
-    uint16_t members[GC__DAC_AT_COUNT];
-    uint16_t statistics[GC__DAC_STATISTIC_COUNT][2]; /* offset in gc_heap.stats, and count */
-} GcDacVars;
-#endif
 
 /* Functions are called by the thread that allocates, in cooperative mode, or by the one that collects, unless they say
    otherwise. None of them waits for another thread. */
@@ -6154,33 +5891,18 @@ GC__FN void gc__phases_share(gc_heap *heap, uint64_t all_ns) {
     }
 }
 
-/* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
-GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
-    static const uint8_t noted[] = {0,
-                                    GC_PHASE_OPEN,
-                                    GC_PHASE_GATHER,
-                                    GC_PHASE_PLAN,
-                                    GC_PHASE_ROOTS,
-                                    GC_PHASE_HANDLES,
-                                    GC_PHASE_SWEEP,
-                                    GC_PHASE_CLOSE};
+/* A collection begins this phase; or, with GC_PHASE_NONE, it has ended. */
+GC__FN void gc__phase_begin(gc_heap *heap, gc_phase phase) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
-    if (phase != GC_DAC_IDLE) gc__phase_count(heap, (gc_phase)noted[phase]);
-    if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
-    if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
+    if (phase != GC_PHASE_NONE) gc__phase_count(heap, phase);
+    if (profiler && phase == GC_PHASE_NONE) profiler->ended(heap);
+    if (profiler && phase != GC_PHASE_NONE) profiler->phase(heap, phase);
 }
 
 GC__FN void gc__traced_note(gc_heap *heap, int generation) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     if (profiler) profiler->traced(heap, generation);
-}
-
-/* A collection begins a phase that readers in other processes do not tell apart. */
-GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
-    const gc__profiler *profiler = gc__profiler_of(heap);
-    gc__phase_count(heap, phase);
-    if (profiler) profiler->phase(heap, phase);
 }
 /* Finding objects by address: the starts of a region's objects. */
 
@@ -6190,9 +5912,9 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     size_t bytes = 0;
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
     for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    if (!region->reprieves || !gc__is_beside(region)) return bytes;
-    for (at = gc__bit_next(gc__reprieved, region->base, end); at < end;
-         at = gc__bit_next(gc__reprieved, at + GC_OBJECT_BYTES_MIN, end))
+    if (!region->finalizer_marks || !gc__flip_is_due(region)) return bytes;
+    for (at = gc__bit_next(gc__finalizer_marks, region->base, end); at < end;
+         at = gc__bit_next(gc__finalizer_marks, at + GC_OBJECT_BYTES_MIN, end))
         bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);
     return bytes;
 }
@@ -6232,7 +5954,7 @@ GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
 
 /* Has objects of the region be found by address: sets the mark bits of a linear one's between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
-    gc__region_settle(region);
+    gc__region_flip(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
     gc__index_range(region->indexed_end, region->top);
@@ -6259,7 +5981,7 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 
 /* Calls visit(context, object) for each object of the region, until it returns false. */
 GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
-    gc__region_settle(region);
+    gc__region_flip(region);
     if (!region->linear) {
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
@@ -6289,9 +6011,9 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
 
 #define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
 #define GC__HOLE_BYTES_LISTED ((size_t)32) /* or until they are filled, if so many are left that they are listed */
-#define GC__CHAINED_BYTES ((size_t)256)    /* holes up to that are chained */
-#define GC__CHAIN_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
-#define GC__CHAIN_ROOM 3                   /* while there is this part of what lives beyond it */
+#define GC__LOCAL_SPAN_MOST ((size_t)256)    /* holes up to that are chained */
+#define GC__LOCAL_SPANS_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
+#define GC__LOCAL_SPANS_ROOM 3                   /* while there is this part of what lives beyond it */
 
 /* Changes the sum, which has one writer at a time. */
 GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
@@ -6335,7 +6057,7 @@ GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t 
     size_t bytes = to - from;
     gc__filler_write(from, bytes);
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return link;
-    if (bytes > GC__CHAINED_BYTES) {
+    if (bytes > GC__LOCAL_SPAN_MOST) {
         gc__hole_list(holes, from, bytes);
         return link;
     }
@@ -6347,7 +6069,7 @@ GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t 
 GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
     uintptr_t end = gc__region_end(region), at = region->base;
     const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(at) >> 6];
-    gc_word *link = &heap->chain, rest = heap->chain;
+    gc_word *link = &heap->small_spans, rest = heap->small_spans;
     for (uintptr_t word = at; word < end; word += 512) {
         for (unsigned line = 0; line < 512; line += 64) __builtin_prefetch((const void *)(word + 1024 + line), 1);
         for (uint64_t bits = *marks++; bits; bits &= bits - 1) {
@@ -6375,7 +6097,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     return GC__HOLE_LISTS;
 }
 
-#define GC__SETTLED_AT_ONCE 32 /* regions */
+#define GC__FLIPPED_AT_ONCE 32 /* regions */
 #define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
 
 /* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
@@ -6399,24 +6121,24 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
 }
 
 /* Appends a hole to a thread's chain, whose end is *link; returns the new end. */
-GC__FN gc_word *gc__chain_add(gc__chain *chain, gc_word *link, uintptr_t hole, size_t room) {
+GC__FN gc_word *gc__local_spans_add(gc__local_spans *spans, gc_word *link, uintptr_t hole, size_t room) {
     *link = hole;
-    chain->bytes += room;
+    spans->bytes += room;
     gc__region_of(hole)->taken_bytes += room;
     return &GC__WORD(hole + 8);
 }
 
 /* Moves holes of at least `bytes` from *from to the end of a thread's chain, and lists smaller ones. */
-GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, size_t bytes) {
-    gc_word *link = &chain->first;
+GC__FN void gc__local_spans_fill(gc_heap *heap, gc__local_spans *spans, uintptr_t *from, size_t bytes) {
+    gc_word *link = &spans->first;
     uintptr_t hole = *from;
-    while (hole && chain->bytes < chain->most) {
+    while (hole && spans->bytes < spans->most) {
         uintptr_t next = GC__WORD(hole + 8);
         size_t room = gc__filler_bytes(hole);
         if (room < bytes)
             gc__hole_list(&heap->holes, hole, room);
         else
-            link = gc__chain_add(chain, link, hole, room);
+            link = gc__local_spans_add(spans, link, hole, room);
         hole = next;
     }
     *link = 0;
@@ -6424,38 +6146,38 @@ GC__FN void gc__chain_fill(gc_heap *heap, gc__chain *chain, uintptr_t *from, siz
 }
 
 /* The same with those of the list of holes of this size. */
-GC__FN void gc__chain_fill_listed(gc_heap *heap, gc__chain *chain, size_t bytes) {
+GC__FN void gc__local_spans_fill_listed(gc_heap *heap, gc__local_spans *spans, size_t bytes) {
     gc__holes *holes = &heap->holes;
     unsigned list = gc__hole_class(bytes);
-    gc_word *link = &chain->first;
-    while (holes->first[list] && gc__filler_bytes(holes->first[list]) >= bytes && chain->bytes < chain->most) {
+    gc_word *link = &spans->first;
+    while (holes->first[list] && gc__filler_bytes(holes->first[list]) >= bytes && spans->bytes < spans->most) {
         uintptr_t hole = holes->first[list];
         holes->first[list] = GC__WORD(hole + 8);
-        link = gc__chain_add(chain, link, hole, gc__filler_bytes(hole));
+        link = gc__local_spans_add(spans, link, hole, gc__filler_bytes(hole));
     }
     *link = 0;
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
-    gc__holes_count(holes, 0 - chain->bytes);
+    gc__holes_count(holes, 0 - spans->bytes);
 }
 
-GC__FN void gc__chain_list(gc_heap *heap) {
-    for (gc_word hole = heap->chain, next; hole; hole = next) {
+GC__FN void gc__local_spans_list(gc_heap *heap) {
+    for (gc_word hole = heap->small_spans, next; hole; hole = next) {
         next = GC__WORD(hole + 8);
         gc__hole_list(&heap->holes, hole, gc__filler_bytes(hole));
     }
-    heap->chain = 0;
+    heap->small_spans = 0;
 }
 
 /* Finds holes of at least `bytes` for mutators: a chain for the thread if one is given, which is empty, or one hole. False: there
    are none. Regions are formatted when there are no others. */
-GC__FN bool gc__holes_find(gc_heap *heap, gc__chain *chain, size_t bytes, uintptr_t *found) {
+GC__FN bool gc__holes_find(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *found) {
     for (;;) {
-        if (chain) {
-            gc__chain_fill_listed(heap, chain, bytes);
-            if (!chain->first && heap->chain) gc__chain_fill(heap, chain, &heap->chain, bytes);
-            if (chain->first) return true;
-        } else if (bytes <= GC__CHAINED_BYTES) {
-            gc__chain_list(heap);
+        if (spans) {
+            gc__local_spans_fill_listed(heap, spans, bytes);
+            if (!spans->first && heap->small_spans) gc__local_spans_fill(heap, spans, &heap->small_spans, bytes);
+            if (spans->first) return true;
+        } else if (bytes <= GC__LOCAL_SPAN_MOST) {
+            gc__local_spans_list(heap);
         }
         if ((*found = gc__hole_take(&heap->holes, bytes)) != 0) return true;
         gc__region *region = heap->recycled;
@@ -6484,7 +6206,7 @@ GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, u
    up only where two marks are far enough apart. */
 GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
-    gc__region_settle(region);
+    gc__region_flip(region);
     while (at < end) {
         bool object = gc__mark_get(at);
         uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
@@ -6515,12 +6237,12 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
 }
 
 /* Settles some of the regions that need it. Which finalizers are due has been found out. False: none does. */
-GC__FN bool gc__holes_settle_next(gc_heap *heap) {
-    for (int i = 0; i < GC__SETTLED_AT_ONCE && heap->old_unsettled; i++) {
-        gc__region_settle_whole(heap->old_unsettled);
-        __atomic_store_n(&heap->old_unsettled, heap->old_unsettled->next, __ATOMIC_RELAXED);
+GC__FN bool gc__holes_flip_next(gc_heap *heap) {
+    for (int i = 0; i < GC__FLIPPED_AT_ONCE && heap->old_unflipped; i++) {
+        gc__region_flip_whole(heap->old_unflipped);
+        __atomic_store_n(&heap->old_unflipped, heap->old_unflipped->next, __ATOMIC_RELAXED);
     }
-    return heap->old_unsettled != NULL;
+    return heap->old_unflipped != NULL;
 }
 
 /* Lists the holes of the next region of generation 2, unless it is nearly full: each object there would be looked at. False:
@@ -6638,14 +6360,14 @@ GC__FN void gc__thread_close_windows(gc_thread *thread) {
 }
 
 /* Takes one of the first holes with room for `bytes` out of a thread's chain; 0 if none of these has. */
-GC__FN uintptr_t gc__chain_take(gc__chain *chain, size_t bytes) {
-    gc_word *link = &chain->first;
+GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
+    gc_word *link = &spans->first;
     for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
         uintptr_t hole = *link;
         size_t room = gc__filler_bytes(hole);
         if (room < bytes) continue;
         *link = GC__WORD(hole + 8);
-        chain->bytes -= room;
+        spans->bytes -= room;
         return hole;
     }
     return 0;
@@ -6653,23 +6375,23 @@ GC__FN uintptr_t gc__chain_take(gc__chain *chain, size_t bytes) {
 
 /* Opens the thread's window, in which there is no room, in a hole of its chain that has room for `bytes`. Without the lock: so
    what is left of the old hole is kept for when there is one. False: there is none, or the window does not lie in a hole. */
-GC__FN bool gc__chain_open(gc__chain *chain, gc_window *window, bool zeroed, size_t bytes) {
+GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t rest = (uintptr_t)window->next;
     gc__region *region = window->region;
-    if (!chain->first || window->limit != window->end || (region && !region->formatted)) return false;
-    uintptr_t hole = gc__chain_take(chain, bytes);
+    if (!spans->first || window->limit != window->end || (region && !region->formatted)) return false;
+    uintptr_t hole = gc__local_spans_take(spans, bytes);
     if (!hole) return false;
     size_t room = gc__filler_bytes(hole), left = gc__window_room(window);
     if (region) {
         gc__filler_write(rest, left);
         gc__index_anew(region);
     }
-    chain->left_bytes += left;
+    spans->left_bytes += left;
     if (left >= GC__HOLE_BYTES_MIN_MUTATOR) {
-        GC__WORD(rest + 8) = chain->left;
-        chain->left = rest;
+        GC__WORD(rest + 8) = spans->left;
+        spans->left = rest;
     }
-    __builtin_prefetch((const void *)chain->first, 1);
+    __builtin_prefetch((const void *)spans->first, 1);
     gc__window_set(window, gc__region_of(hole), hole, hole + room);
     window->start = NULL; /* flushing makes even an empty span walkable */
     if (zeroed) memset((void *)hole, 0, room);
@@ -6678,16 +6400,16 @@ GC__FN bool gc__chain_open(gc__chain *chain, gc_window *window, bool zeroed, siz
 }
 
 /* Has the thread's next allocation take the lock. */
-GC__FN void gc__chain_retire(gc__chain *chain) {
-    gc_word *link = &chain->left;
+GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
+    gc_word *link = &spans->left;
     while (*link) link = &GC__WORD(*link + 8);
-    *link = chain->first;
-    chain->left_bytes += chain->bytes;
-    chain->first = chain->bytes = 0;
+    *link = spans->first;
+    spans->left_bytes += spans->bytes;
+    spans->first = spans->bytes = 0;
 }
 
 /* Lists the holes, which count as allocated. */
-GC__FN void gc__chain_return(gc_heap *heap, gc_word hole) {
+GC__FN void gc__local_spans_return(gc_heap *heap, gc_word hole) {
     while (hole) {
         gc_word next = GC__WORD(hole + 8);
         gc__hole_return(heap, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
@@ -6696,48 +6418,48 @@ GC__FN void gc__chain_return(gc_heap *heap, gc_word hole) {
 }
 
 /* Lists what is left of the thread's chain and of the holes that its windows were in. */
-GC__FN void gc__chain_close(gc_heap *heap, gc__chain *chain) {
-    size_t bytes = chain->bytes + chain->left_bytes;
+GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
+    size_t bytes = spans->bytes + spans->left_bytes;
     if (!bytes) return;
-    gc__chain_return(heap, chain->left);
-    gc__chain_return(heap, chain->first);
-    memset(chain, 0, sizeof *chain);
+    gc__local_spans_return(heap, spans->left);
+    gc__local_spans_return(heap, spans->first);
+    memset(spans, 0, sizeof *spans);
     gc__count(&heap->generation_bytes[0], 0 - bytes);
     gc__count(&heap->stats.allocated_bytes, 0 - bytes);
 }
 
 /* Fills the thread's chain with holes for objects of `bytes`, with more of them if it has used all that it had. False: there
    are none, or only *hole. */
-GC__FN bool gc__chain_renew(gc_heap *heap, gc__chain *chain, size_t bytes, uintptr_t *hole) {
-    size_t most = chain->first ? GC__CHAIN_BYTES / 16 : gc__min(2 * chain->most, GC__CHAIN_BYTES);
-    gc__chain_close(heap, chain);
-    chain->most = gc__max(most, GC__CHAIN_BYTES / 16);
-    if (!gc__holes_find(heap, chain, bytes, hole)) return false;
-    gc__count(&heap->generation_bytes[0], chain->bytes);
-    gc__count(&heap->stats.allocated_bytes, chain->bytes);
-    return chain->first != 0;
+GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *hole) {
+    size_t most = spans->first ? GC__LOCAL_SPANS_BYTES / 16 : gc__min(2 * spans->most, GC__LOCAL_SPANS_BYTES);
+    gc__local_spans_close(heap, spans);
+    spans->most = gc__max(most, GC__LOCAL_SPANS_BYTES / 16);
+    if (!gc__holes_find(heap, spans, bytes, hole)) return false;
+    gc__count(&heap->generation_bytes[0], spans->bytes);
+    gc__count(&heap->stats.allocated_bytes, spans->bytes);
+    return spans->first != 0;
 }
 
 /* Whether threads get chains of holes for objects of `bytes`. Where objects differ in size, some then lie in holes that were much
    larger than needed, so a heap that has little more than what lives gives each the smallest that suffices. */
-GC__FN bool gc__is_chained(const gc_heap *heap, size_t bytes) {
+GC__FN bool gc__is_in_local_span(const gc_heap *heap, size_t bytes) {
     size_t live = heap->full_bytes + gc__external_bytes(heap);
-    bool tight = live / GC__CHAIN_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
-    return bytes <= GC__CHAINED_BYTES && !tight && !heap->options.stress && !gc__profiler_of(heap);
+    bool tight = live / GC__LOCAL_SPANS_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
+    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !heap->options.stress && !gc__profiler_of(heap);
 }
 
 /* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
-GC__FN bool gc__allocation_open(gc_heap *heap, gc__chain *chain, gc_window *window, bool zeroed, size_t bytes) {
+GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__allocation_close(window, zeroed);
-    bool chained = gc__is_chained(heap, bytes);
-    if (chained && gc__chain_renew(heap, chain, bytes, &from)) return gc__chain_open(chain, window, zeroed, bytes);
-    if (!chained) gc__holes_find(heap, NULL, bytes, &from);
+    bool in_span = gc__is_in_local_span(heap, bytes);
+    if (in_span && gc__local_spans_renew(heap, spans, bytes, &from)) return gc__local_spans_open(spans, window, zeroed, bytes);
+    if (!in_span) gc__holes_find(heap, NULL, bytes, &from);
     gc__region *region = from ? gc__hole_enter(from, &end) : NULL;
     if (!region) {
         region = gc__heap_take(heap, 0);
         if (!region) return false;
-        gc__heap_trim(heap);
+        gc__heap_uncommit(heap);
         region->linear = true;
         gc__heap_push(heap, region);
         from = region->base;
@@ -6824,7 +6546,7 @@ typedef struct gc__thread_record {
     uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    gc__chain chain;                            /* for both windows */
+    gc__local_spans local_spans;                            /* for both windows */
     struct gc__profiled_thread *profiled;  /* what gc_profile.h keeps of it; NULL: nothing */
     struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
 } gc__thread_record;
@@ -7321,7 +7043,7 @@ GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
     gc__heap_flush(heap);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_shrink_windows(thread);
-        gc__chain_close(heap, &gc__record(thread)->chain);
+        gc__local_spans_close(heap, &gc__record(thread)->local_spans);
     }
 }
 /* Frames of GC_ROOTS: walking them, and noticing those that were left without their end. */
@@ -7541,13 +7263,67 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
+/* What a collection is for, and how it goes about it: decided by policy, and constant from condemning on. */
+
+
+/* What a collection is for. */
+typedef enum gc__purpose {
+    GC__YOUNG,           /* traces young generations */
+    GC__YOUNG_WHOLESALE, /* promotes the nursery untraced, since nearly all of it would survive */
+    GC__MARK_BEGIN,      /* a young collection with which a concurrent cycle begins */
+    GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
+    GC__FULL,            /* stops the program to mark all generations; sparse regions are evacuated */
+    GC__FULL_REUSE,      /* the same, but nothing moves, and mutators get the holes */
+    GC__COMPACT,         /* evacuates all that can move, as far as there is room */
+    GC__SLIDE            /* slides objects together within their regions, which needs no free region */
+} gc__purpose;
+
+/* A collection that is called for, before the heap was looked at. */
+typedef struct gc__request {
+    gc__purpose purpose;
+    int generation; /* the oldest one that it frees objects of */
+    gc_reason reason;
+    gc_degenerated degenerated; /* where a cycle that this ends, or takes the place of, has given up */
+    bool compacting;       /* all that can move is to move */
+    bool large_holes_only; /* copies into holes go to large ones, since they did not find the room that small ones promised */
+    size_t room_for;       /* it is to make room for an object of this size; 0: of any; SIZE_MAX: for a whole region */
+} gc__request;
+
+/* Only policy writes to a plan, and only until regions are condemned. */
+typedef struct gc__plan {
+    gc__request request;
+    gc__purpose purpose; /* of the request, or what that has become: an end of a cycle is a full collection if stores were missed */
+    int condemned;       /* the oldest generation whose regions are condemned at first; the final mark condemns the old ones later */
+    bool moves;          /* no: all objects stay, in a heap that moves nothing */
+    bool moves_all;      /* under stress all regions are evacuated that can be */
+    uint8_t promote_to[GC_GENERATIONS]; /* where survivors of each generation go */
+    bool promotes_huge;                 /* those of huge objects go to generation 2: to scan one again would be a long pause */
+    bool ages_all;                      /* a full collection makes all survivors old, since young collections do not pay */
+    bool promotes_in_place;             /* young regions that are nearly full stay, since nearly all objects in them survive */
+    bool tight;                         /* room is short: a young region counts by its memory, not by its objects */
+    bool pin_fragmented;                /* pins are in most regions, so they stay */
+    bool recycles_young;                /* mutators get the holes of sparse young regions, in a heap that moves nothing */
+    int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage of them is predicted to live */
+    int evacuate_partly;                /* of regions with exactly this percentage, only as many as fit into these bytes: */
+    size_t evacuate_partly_bytes;
+    bool evacuate_old_partly, evacuate_young_partly; /* of old ones, and of young ones */
+    int recycle_below;                               /* mutators get the holes of regions that stay with less than this percentage */
+    size_t into_holes;      /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
+    size_t into_holes_mean; /* what a hole must have to count as room */
+    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
+} gc__plan;
+
+/* Whether a concurrent cycle begins or ends with the collection. */
+GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
+    return plan->purpose == GC__MARK_BEGIN || plan->purpose == GC__MARK_END;
+}
 /* What the collector keeps of a heap: between collections, and of the collection that runs. */
 
 
 /* What was counted at a time when an allocation met the limit. */
-typedef struct gc__struggle {
+typedef struct gc__overhead {
     uint64_t ns, paused_ns, collections; /* full ones */
-} gc__struggle;
+} gc__overhead;
 
 /* When to collect, as of the last collection. */
 typedef struct gc__pace {
@@ -7557,8 +7333,8 @@ typedef struct gc__pace {
     size_t young_regions; /* of generation 1 */
     unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
-    gc__struggle struggle;             /* since then full collections have hardly made room */
-    size_t struggle_allocated_bytes;   /* had been allocated when an allocation met the limit last */
+    gc__overhead overhead;             /* since then full collections have hardly made room */
+    size_t overhead_allocated_bytes;   /* had been allocated when an allocation met the limit last */
     size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
     uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
@@ -7568,47 +7344,40 @@ typedef struct gc__pace {
     uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    unsigned keeps, kept;      /* how many collections may keep all after the last one that did not; and how many have */
+    unsigned wholesale_most, wholesale_count;      /* how many collections may keep all after the last one that did not; and how many have */
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
-    unsigned stops;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
-    unsigned stops_next; /* how many that are the next time */
+    unsigned degenerated;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
+    unsigned degenerated_next; /* how many that are the next time */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
     unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
     unsigned old_survival;             /* the same of generation 2 alone, of which the last full collection has kept so much */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    uint64_t crew_cpu_ns;              /* that of collector threads when the last one ended */
+    uint64_t workers_cpu_ns;              /* that of collector threads when the last one ended */
     const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
 } gc__pace;
 
 /* What the trace has seen of weak tables: a gc_weak_entries after the other. */
-typedef struct gc__notes {
+typedef struct gc__discovered {
     gc__words words;
     size_t waited;   /* the ephemerons before this word have become waits */
     size_t cleared;  /* the entries before this word that are not long have been cleared */
     gc__words ended; /* for checkmark: what survives only as the strong part of an entry that was cleared */
-} gc__notes;
-#define GC__NOTE_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
+} gc__discovered;
+#define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
 
-GC__FN void gc__notes_begin(gc__notes *notes) {
+GC__FN void gc__discovered_begin(gc__discovered *notes) {
     notes->words.count = notes->ended.count = notes->waited = notes->cleared = 0;
 }
 
-GC__FN bool gc__notes_push(gc__notes *notes, const gc_weak_entries *entries) {
+GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *entries) {
     size_t count = notes->words.count;
-    if (!gc__words_reserve(&notes->words, count + GC__NOTE_WORDS)) return false;
+    if (!gc__words_reserve(&notes->words, count + GC__DISCOVERED_WORDS)) return false;
     memcpy(notes->words.words + count, entries, sizeof *entries);
-    notes->words.count += GC__NOTE_WORDS;
+    notes->words.count += GC__DISCOVERED_WORDS;
     return true;
 }
-
-/* What a collection has to do with the marking of generation 2 beside mutators. */
-typedef enum gc__marking {
-    GC__MARKING_NONE, /* it goes on, if it goes on; a collection of generation 2 gives it up */
-    GC__MARKING_BEGIN,
-    GC__MARKING_FINISH
-} gc__marking;
 
 /* What regions of small objects hold. */
 typedef struct gc__small_regions {
@@ -7629,34 +7398,18 @@ typedef struct gc__cycle {
     gc__words reported;                 /* pairs of numbers: roots from the one up to the other are scan_roots'; for readers */
     gc__words interior;                 /* triples: slot | 1 if of a tagged value, offset, object */
     gc__words pins;                     /* objects | 1 if found by a conservative word */
-    gc__map suspects;                   /* objects that only conservative words found */
+    gc__map ambiguous;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
-    gc__notes entries;                  /* of weak tables */
+    gc__discovered entries;                  /* of weak tables */
     gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
-    gc__marking marking;
-    bool keeps_all;                     /* all young objects become generation 2 as they are, and none is looked for */
+    gc__plan planned;                   /* by policy; others read it through */
+    const gc__plan *plan;
     bool recycles;                      /* some regions will be in generation 0 again */
-    int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage is predicted to live */
-    int evacuate_partly;                /* of regions with exactly this percentage, only as many are evacuated as */
-    size_t evacuate_partly_bytes;       /* fit into this */
-    bool evacuate_old_partly, evacuate_young_partly; /* whether so sparse ones should be evacuated at all */
-    unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
-    size_t room_for;                    /* the collection is to make room for an object of this size; 0: of any */
-    bool all_holes;                     /* it moves nothing, and mutators get the holes of every region */
-    bool packs;                         /* it packs regions instead of evacuating some */
-    gc__words places;                   /* where their objects go */
-    int recycle_below;                  /* mutators get the holes of regions that stay with less than this percentage */
-    size_t fixed_holes_bytes;     /* in regions of objects that never move that will be allocated in again */
-    bool recycle_young;           /* so do those of young regions that are not dense, in a heap that moves nothing */
-    bool studded;                 /* pins are in most regions, so they stay */
-    bool evacuate_tightly;        /* room is short: a young region counts by its memory, not by its objects */
-    bool keeps_full;              /* so it does in a young collection which nearly everything survives: full regions stay */
-    size_t into_holes;            /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
-    size_t into_holes_mean;       /* what a hole must have to count as room */
-    bool large_holes_only;        /* in others the last compaction has not found the room that was expected */
+    size_t evacuate_left_bytes;         /* of plan->evacuate_partly_bytes, while regions are condemned */
+    size_t fixed_holes_bytes;           /* in regions of objects that never move that will be allocated in again */
+    gc__words offsets;                  /* where the objects go that slide */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
     size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
-    bool ages_at_once; /* all survivors of the full collection become generation 2, since young collections do not pay */
     size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
     size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
     gc__small_regions old_small;         /* of generation 2, after a full collection */
@@ -7677,16 +7430,16 @@ typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
     gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
-    struct gc__crew *crew;                                  /* NULL: there are no collector threads yet */
+    struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
     unsigned processors;                                    /* for collector threads, when that was asked last */
     uint64_t processors_asked_ns;                           /* when that was; 0: never */
-    bool crew_refused;                                      /* the system has given fewer threads than were asked for */
+    bool workers_refused;                                      /* the system has given fewer threads than were asked for */
     uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
 } gc__collector;
 
 /* Heaps that are marked beside mutators keep to a goal for pauses, unless they have no room for that. */
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
-    return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->stops;
+    return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
 }
 
 /* The generation that compaction copies to. */
@@ -7701,13 +7454,11 @@ GC__FN bool gc__is_huge(const gc__region *region) {
 
 /* The generation up to which roots are looked at. A marking begins with all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
-    return heap->cycle->marking == GC__MARKING_BEGIN ? 2 : heap->collection.generation;
+    return heap->cycle->plan->purpose == GC__MARK_BEGIN ? 2 : heap->collection.generation;
 }
 
-/* The generation up to which regions are condemned at first. Dirty cards of those above lead to slots. */
-GC__FN int gc__condemned_first(const gc_heap *heap) {
-    return heap->cycle->marking == GC__MARKING_FINISH ? 1 : heap->collection.generation;
-}
+/* Whether the collection that runs is the final mark of a concurrent cycle. */
+GC__FN bool gc__is_mark_end(const gc_heap *heap) { return heap->cycle->plan->purpose == GC__MARK_END; }
 /* All regions of generation 2 at once. Pauses of heaps that are marked beside mutators must hardly grow with them, so what can be
    is done to their entries in the tables: 8 of these take as long as the descriptor of one region, for which memory is waited. */
 
@@ -7765,14 +7516,14 @@ GC__FN void gc__old_rank_all(uint8_t age, uint8_t verdict) {
             memcpy(&eight, ages + i, sizeof eight);
             memcpy(&condemned, verdicts + i, sizeof condemned);
         }
-        if (!condemned && (eight & each * (GC_AGE_GENERATION | GC__AGE_LEAVING)) == each * 2) {
+        if (!condemned && (eight & each * (GC_AGE_GENERATION | GC__AGE_CANDIDATE)) == each * 2) {
             memcpy(ages + i, &ranks, sizeof ranks);
             memcpy(verdicts + i, &entries, sizeof entries);
             i += 8;
             continue;
         }
         if ((ages[i] & GC_AGE_GENERATION) == 2 && !verdicts[i]) {
-            ages[i] = (uint8_t)(age | (ages[i] & GC__AGE_LEAVING));
+            ages[i] = (uint8_t)(age | (ages[i] & GC__AGE_CANDIDATE));
             verdicts[i] = verdict;
         }
         i++;
@@ -7819,7 +7570,7 @@ GC__FN uintptr_t gc__stack_begin(const gc_value_stack *stack, int generation) {
 }
 
 /* In or after the collection that looks at the entries from `from` on: ranks are those of the time after it. */
-GC__FN void gc__stack_settle(gc_value_stack *stack, uintptr_t from, const void *frame) {
+GC__FN void gc__stack_note_bounds(gc_value_stack *stack, uintptr_t from, const void *frame) {
     uintptr_t lowest[3]; /* the first entry of at least that youth */
     lowest[0] = lowest[1] = lowest[2] = (uintptr_t)stack->top;
     for (uintptr_t at = (uintptr_t)stack->top; at > from;) {
@@ -7915,7 +7666,7 @@ GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool 
 
 /* A weak table of the host's: its strong slots are roots. */
 GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
-    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__notes_push(&cycle->entries, entries);
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__discovered_push(&cycle->entries, entries);
     if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
     for (size_t i = 0; i < entries->count; i++) {
         if (entries->kind == GC_WEAK_VALUES) ok &= gc__root_gather_slot(cycle, gc__entry_key(entries, i), value);
@@ -7936,10 +7687,10 @@ GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
            gc__words_push(&cycle->stacks, cycle->roots.count);
 }
 
-GC__FN void gc__root_stacks_settle(gc__cycle *cycle) {
+GC__FN void gc__root_stacks_note_bounds(gc__cycle *cycle) {
     const uintptr_t *words = cycle->stacks.words;
     for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
-        gc__stack_settle((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
+        gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
 }
 
 /* Remembers the objects that are active: what they own is stored to without a barrier. */
@@ -8115,11 +7866,11 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
 
 
 /* Empties the map and makes room for every conservative pin. False: no memory. */
-GC__FN bool gc__suspects_reserve(gc_heap *heap) {
+GC__FN bool gc__ambiguous_reserve(gc_heap *heap) {
     size_t found = 0;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
-    gc__map_reset(&heap->cycle->suspects);
-    return !found || gc__map_reserve(&heap->cycle->suspects, found);
+    gc__map_reset(&heap->cycle->ambiguous);
+    return !found || gc__map_reserve(&heap->cycle->ambiguous, found);
 }
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
@@ -8142,20 +7893,20 @@ GC__FN bool gc__suspects_reserve(gc_heap *heap) {
 #define GC__NUMBER 2
 
 /* Slots of older objects are scanned: keep their cards dirty as needed. */
-#define GC__BEYOND_REMEMBER 1
+#define GC__EDGES_REMEMBER 1
 /* Generation 2 is being marked beside mutators: note its objects; also those that slots of older objects refer to. */
-#define GC__BEYOND_SHADE 2
-#define GC__BEYOND_SHADE_CARDS 4
+#define GC__EDGES_SHADE 2
+#define GC__EDGES_SHADE_CARDS 4
 /* Note slots of old objects that refer to leaving regions. */
-#define GC__BEYOND_LEAVING 8
+#define GC__EDGES_CANDIDATE 8
 
 /* What is done if the slots' object may be dead. */
-GC__FN uint8_t gc__beyond_of_dead(uint8_t beyond) { return GC__BEYOND_REMEMBER | (beyond & GC__BEYOND_LEAVING); }
+GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (edges & GC__EDGES_CANDIDATE); }
 
 /* The parts of the arena in which several workers count what they mark. */
-#define GC__PIECE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
+#define GC__STRIPE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
 
-struct gc__crew;
+struct gc__workers;
 
 /* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
 typedef struct gc__worker {
@@ -8171,30 +7922,30 @@ typedef struct gc__worker {
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
-    uint8_t beyond;    /* what is done with slots whose referents are not condemned: GC__BEYOND_* */
+    uint8_t edges;    /* what is done with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
     bool whole_stacks; /* slots of stacks were refused, and not listed: where they are scanned again, from the base on */
-    const gc__map *suspects; /* objects that only conservative words found; NULL: none */
+    const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
     const gc__map
         *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
     uint64_t mark_stack_overflows, evacuation_failures, trace_calls;
 
-    struct gc__crew *crew;                /* where several workers run; NULL: one */
+    struct gc__workers *workers;                /* where several workers run; NULL: one */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until it looks at what the crew needs */
-    bool alone;                           /* no other worker has anything, or finds anything until this one shares it */
+    bool exclusive;                           /* no other worker has anything, or finds anything until this one shares it */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
-    size_t *live;                         /* bytes that it has marked, by address >> GC__PIECE_SHIFT */
+    size_t *live;                         /* bytes that it has marked, by address >> GC__STRIPE_SHIFT */
     uint64_t *own_marks;                  /* what it has marked, as the arena's marks; NULL: it marks by locked instructions */
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
-GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->beyond & GC__BEYOND_REMEMBER; }
+GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
-    worker->beyond = (uint8_t)((worker->beyond & ~GC__BEYOND_REMEMBER) | (remember ? GC__BEYOND_REMEMBER : 0));
+    worker->edges = (uint8_t)((worker->edges & ~GC__EDGES_REMEMBER) | (remember ? GC__EDGES_REMEMBER : 0));
 }
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, unsigned ranks) {
@@ -8259,16 +8010,16 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
    Nobody wakes them before there is something to share, so a collection wakes as many as its work can use. */
 
 
-#define GC__CREW_MAX 32      /* workers */
+#define GC__WORKERS_MAX 32      /* workers */
 #define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
-#define GC__SHARED_PIECES 16
+#define GC__SHARED_PACKETS 16
 #define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
 #define GC__POLL_MAX 4096
 #define GC__OWN_MARKS_MAX 4     /* workers, if each is to have marks of its own */
 #define GC__SEED_LOCKED 2       /* tests: a bit of the seed: none has */
 #define GC__FOR_HOST 64         /* objects handed over at a time */
-#define GC__CREW_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
-#define GC__CREW_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
+#define GC__WORKERS_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
+#define GC__WORKERS_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
 #define GC__UNITS_PER_CALL 4    /* another worker is woken while there are so many units for each */
 
 typedef struct gc__shared {
@@ -8284,15 +8035,15 @@ typedef struct gc__for_host {
 } gc__for_host;
 
 /* What a thread of the crew has, and counts over all collections. */
-typedef struct gc__member {
+typedef struct gc__worker_thread {
     gc__worker worker; /* written by the thread that collects, between runs */
-    struct gc__crew *crew;
+    struct gc__workers *workers;
     unsigned number;
-    gc__os_thread thread;
+    gc__os_thread os_thread;
     gc__words stack;
     gc__words live, own_marks; /* the memory of the worker's: both begin with the arena */
     gc__words stale;           /* pieces of the arena for which own marks are left of an earlier run */
-    size_t own_pieces;         /* those for which there were any since that memory was mapped, in each run */
+    size_t own_stripes;         /* those for which there were any since that memory was mapped, in each run */
     uint32_t woken;    /* changes when the member is woken; atomic */
     int called_from;   /* the processor of the thread that last woke it; lock */
     bool busy;         /* lock */
@@ -8306,9 +8057,9 @@ typedef struct gc__member {
     uint64_t objects, shared, steals, steps_asleep, asleep_ns;
     uint64_t bytes, lost; /* of collections that have ended */
     uint64_t cpu_ns;      /* of a thread other than the one that collects, when it last went to sleep; atomic */
-} gc__member;
+} gc__worker_thread;
 
-typedef struct gc__crew {
+typedef struct gc__workers {
     gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
     gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
     gc_heap *heap;
@@ -8325,10 +8076,10 @@ typedef struct gc__crew {
     bool ending;             /* atomic, too */
     bool rests;              /* atomic: no run is to come in the collection, so that polling for one is in vain */
     uint32_t stop;           /* atomic: the trace goes on with one worker */
-    uint32_t hungry;         /* atomic: more members wait than pieces are shared */
+    uint32_t idle;         /* atomic: more members wait than pieces are shared */
     size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
     size_t shared_count;
-    gc__shared shared[GC__SHARED_PIECES];
+    gc__shared shared[GC__SHARED_PACKETS];
     gc__words for_host;                        /* triples, as in gc__for_host */
     gc__words cards;                           /* dirty cards that were cleaned, to be scanned by any worker */
     size_t root_units, card_units, slot_units; /* of the run's work: these come in this order */
@@ -8339,160 +8090,160 @@ typedef struct gc__crew {
     uint64_t steps;    /* rounds of turns */
     uint64_t began_ns; /* when the last run began; atomic */
     uint64_t traces;   /* that the crew took part in */
-    gc__member members[GC__CREW_MAX];
-} gc__crew;
+    gc__worker_thread threads[GC__WORKERS_MAX];
+} gc__workers;
 
-GC__FN uint32_t gc__crew_random(gc__crew *crew) {
-    crew->random ^= crew->random << 13;
-    crew->random ^= crew->random >> 17;
-    return crew->random ^= crew->random << 5;
+GC__FN uint32_t gc__workers_random(gc__workers *workers) {
+    workers->random ^= workers->random << 13;
+    workers->random ^= workers->random >> 17;
+    return workers->random ^= workers->random << 5;
 }
 
 /* The lock is held for less time than a thread takes to sleep and be woken. */
-GC__FN void gc__crew_lock(gc__crew *crew) {
-    unsigned spins = __atomic_load_n(&crew->fits, __ATOMIC_RELAXED) ? GC__CREW_LOCK_SPINS : 0;
+GC__FN void gc__workers_lock(gc__workers *workers) {
+    unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
     for (; spins; spins--) {
-        if (gc__lock_is_free(&crew->lock) && gc__lock_try(&crew->lock)) return;
+        if (gc__lock_is_free(&workers->lock) && gc__lock_try(&workers->lock)) return;
         gc__cpu_pause();
     }
-    gc__lock_take(&crew->lock);
+    gc__lock_take(&workers->lock);
 }
 
 /* About how much memory own marks take; gives it back, between runs. */
-GC__FN size_t gc__own_marks_bytes(const gc__member *member) {
-    return gc__min(member->own_pieces << (GC__PIECE_SHIFT - 6), member->own_marks.capacity * sizeof(uint64_t));
+GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
+    return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
 }
-GC__FN void gc__own_marks_free(gc__member *member) {
-    gc__words_free(&member->own_marks);
-    member->stale.count = member->own_pieces = 0;
+GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
+    gc__words_free(&thread->own_marks);
+    thread->stale.count = thread->own_stripes = 0;
 }
 
 /* Lock held from here on, unless a comment says otherwise. */
 
 /* The members that wait and may work. */
-GC__FN uint32_t gc__crew_waiting(const gc__crew *crew) {
-    return crew->asleep & (uint32_t)(((uint64_t)1 << crew->most) - 1);
+GC__FN uint32_t gc__workers_waiting(const gc__workers *workers) {
+    return workers->asleep & (uint32_t)(((uint64_t)1 << workers->most) - 1);
 }
 
 /* Says how many members there are, and how many of them may work. */
-GC__FN void gc__crew_resize(gc__crew *crew, unsigned count, unsigned most) {
-    crew->count = count;
-    crew->most = most;
-    __atomic_store_n(&crew->fits, gc__min(count, most) <= crew->heap->threads->processors, __ATOMIC_RELAXED);
+GC__FN void gc__workers_resize(gc__workers *workers, unsigned count, unsigned most) {
+    workers->count = count;
+    workers->most = most;
+    __atomic_store_n(&workers->fits, gc__min(count, most) <= workers->heap->threads->processors, __ATOMIC_RELAXED);
 }
 
-GC__FN void gc__crew_note_hunger(gc__crew *crew) {
-    unsigned asleep = (unsigned)__builtin_popcount(gc__crew_waiting(crew));
-    __atomic_store_n(&crew->hungry, (uint32_t)(asleep > crew->shared_count), __ATOMIC_RELAXED);
+GC__FN void gc__workers_count_idle(gc__workers *workers) {
+    unsigned asleep = (unsigned)__builtin_popcount(gc__workers_waiting(workers));
+    __atomic_store_n(&workers->idle, (uint32_t)(asleep > workers->shared_count), __ATOMIC_RELAXED);
 }
 
 /* Releases the lock, and wakes those that were called meanwhile. */
-GC__FN void gc__crew_unlock(gc__crew *crew) {
-    uint32_t called = crew->called;
-    crew->called = 0;
-    gc__lock_release(&crew->lock);
-    for (; called; called &= called - 1) gc__os_wake(&crew->members[__builtin_ctz(called)].woken);
+GC__FN void gc__workers_unlock(gc__workers *workers) {
+    uint32_t called = workers->called;
+    workers->called = 0;
+    gc__lock_release(&workers->lock);
+    for (; called; called &= called - 1) gc__os_wake(&workers->threads[__builtin_ctz(called)].woken);
 }
 
 /* Wakes a member that sleeps. */
-GC__FN void gc__crew_wake(gc__crew *crew, unsigned number) {
-    crew->asleep &= ~(1u << number);
-    gc__crew_note_hunger(crew);
-    if (crew->seed) return; /* its turn will come */
-    crew->members[number].called_from = gc__os_processor();
-    __atomic_fetch_add(&crew->members[number].woken, 1, __ATOMIC_SEQ_CST);
-    crew->called |= 1u << number;
+GC__FN void gc__workers_wake(gc__workers *workers, unsigned number) {
+    workers->asleep &= ~(1u << number);
+    gc__workers_count_idle(workers);
+    if (workers->seed) return; /* its turn will come */
+    workers->threads[number].called_from = gc__os_processor();
+    __atomic_fetch_add(&workers->threads[number].woken, 1, __ATOMIC_SEQ_CST);
+    workers->called |= 1u << number;
 }
 
-GC__FN void gc__crew_wake_one(gc__crew *crew) {
-    uint32_t waiting = gc__crew_waiting(crew);
-    if (waiting && !crew->forked) gc__crew_wake(crew, (unsigned)__builtin_ctz(waiting));
+GC__FN void gc__workers_wake_one(gc__workers *workers) {
+    uint32_t waiting = gc__workers_waiting(workers);
+    if (waiting && !workers->forked) gc__workers_wake(workers, (unsigned)__builtin_ctz(waiting));
 }
 
 /* With a seed: chooses whose turn is next, among those that do not sleep. */
-GC__FN unsigned gc__crew_turn_after(gc__crew *crew, unsigned number) {
+GC__FN unsigned gc__workers_turn_after(gc__workers *workers, unsigned number) {
     unsigned next = number;
     do {
-        next = (next + 1) % crew->count;
+        next = (next + 1) % workers->count;
         if (!next) {
-            crew->steps++;
-            for (unsigned i = 0; i < crew->count; i++) crew->members[i].steps_asleep += crew->asleep >> i & 1;
+            workers->steps++;
+            for (unsigned i = 0; i < workers->count; i++) workers->threads[i].steps_asleep += workers->asleep >> i & 1;
         }
-    } while (crew->asleep >> next & 1 && next != number);
+    } while (workers->asleep >> next & 1 && next != number);
     return next;
 }
 
 /* Not under the lock. */
-GC__FN void gc__crew_await_turn(gc__crew *crew, unsigned number) {
-    gc__member *member = &crew->members[number];
+GC__FN void gc__workers_await_turn(gc__workers *workers, unsigned number) {
+    gc__worker_thread *thread = &workers->threads[number];
     for (;;) {
-        uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&crew->turn, __ATOMIC_SEQ_CST) == number) return;
-        if (__atomic_load_n(&crew->ending, __ATOMIC_SEQ_CST)) return;
-        gc__os_wait_for(&member->woken, woken, 1000 * GC__NS_PER_MS);
+        uint32_t woken = __atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&workers->turn, __ATOMIC_SEQ_CST) == number) return;
+        if (__atomic_load_n(&workers->ending, __ATOMIC_SEQ_CST)) return;
+        gc__os_wait_for(&thread->woken, woken, 1000 * GC__NS_PER_MS);
     }
 }
 
 /* Gives the turn to another member, and waits for the next. Leaves and takes the lock. */
-GC__FN void gc__crew_pass_turn(gc__crew *crew, unsigned number) {
-    unsigned next = gc__crew_turn_after(crew, number);
-    if (next == number && !(crew->asleep >> number & 1)) return;
-    __atomic_store_n(&crew->turn, next, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&crew->members[next].woken, 1, __ATOMIC_SEQ_CST);
-    crew->called |= 1u << next;
-    gc__crew_unlock(crew);
-    gc__crew_await_turn(crew, number);
-    gc__crew_lock(crew);
+GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
+    unsigned next = gc__workers_turn_after(workers, number);
+    if (next == number && !(workers->asleep >> number & 1)) return;
+    __atomic_store_n(&workers->turn, next, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&workers->threads[next].woken, 1, __ATOMIC_SEQ_CST);
+    workers->called |= 1u << next;
+    gc__workers_unlock(workers);
+    gc__workers_await_turn(workers, number);
+    gc__workers_lock(workers);
 }
 
 /* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, until `until_ns`.
 
    A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
    which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
-GC__FN void gc__member_wait(gc__member *member, uint32_t woken, uint64_t until_ns) {
-    while (gc__os_now_ns() < until_ns && !__atomic_load_n(&member->crew->rests, __ATOMIC_RELAXED)) {
+GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t until_ns) {
+    while (gc__os_now_ns() < until_ns && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 16; i++) gc__cpu_pause();
-        if (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) != woken) return;
+        if (__atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST) != woken) return;
     }
-    if (member->number) __atomic_store_n(&member->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
-    while (__atomic_load_n(&member->woken, __ATOMIC_SEQ_CST) == woken)
-        gc__os_wait_for(&member->woken, woken, 60000 * GC__NS_PER_MS);
-    if (member->number && __atomic_load_n(&member->crew->fits, __ATOMIC_RELAXED) &&
-        gc__os_processor() == member->called_from)
-        gc__os_leave_processor(&member->thread, member->called_from);
+    if (thread->number) __atomic_store_n(&thread->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
+    while (__atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST) == woken)
+        gc__os_wait_for(&thread->woken, woken, 60000 * GC__NS_PER_MS);
+    if (thread->number && __atomic_load_n(&thread->workers->fits, __ATOMIC_RELAXED) &&
+        gc__os_processor() == thread->called_from)
+        gc__os_leave_processor(&thread->os_thread, thread->called_from);
 }
 
 /* Waits until the member is woken. Leaves and takes the lock. */
-GC__FN void gc__crew_sleep(gc__crew *crew, unsigned number) {
-    gc__member *member = &crew->members[number];
-    uint32_t woken = __atomic_load_n(&member->woken, __ATOMIC_SEQ_CST);
-    bool polls = crew->runs && crew->fits;
-    crew->asleep |= 1u << number;
-    gc__crew_note_hunger(crew);
-    if (crew->seed) {
-        gc__crew_pass_turn(crew, number);
+GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
+    gc__worker_thread *thread = &workers->threads[number];
+    uint32_t woken = __atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST);
+    bool polls = workers->runs && workers->fits;
+    workers->asleep |= 1u << number;
+    gc__workers_count_idle(workers);
+    if (workers->seed) {
+        gc__workers_pass_turn(workers, number);
         return;
     }
-    gc__crew_unlock(crew);
+    gc__workers_unlock(workers);
     uint64_t start = gc__os_now_ns();
-    gc__member_wait(member, woken, polls ? start + GC__CREW_SPIN_NS : 0);
+    gc__worker_thread_wait(thread, woken, polls ? start + GC__WORKERS_SPIN_NS : 0);
     uint64_t woke = gc__os_now_ns();
     start =
-        gc__max(start, __atomic_load_n(&crew->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
-    gc__crew_lock(crew);
-    member->asleep_ns += woke > start ? woke - start : 0;
+        gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
+    gc__workers_lock(workers);
+    thread->asleep_ns += woke > start ? woke - start : 0;
 }
 
 /* The CPU time of all threads but the one that collects. */
-GC__FN uint64_t gc__crew_cpu_ns(const gc__crew *crew) {
+GC__FN uint64_t gc__workers_cpu_ns(const gc__workers *workers) {
     uint64_t sum = 0;
-    for (unsigned i = 1; crew && i < crew->count; i++)
-        sum += __atomic_load_n(&crew->members[i].cpu_ns, __ATOMIC_RELAXED);
+    for (unsigned i = 1; workers && i < workers->count; i++)
+        sum += __atomic_load_n(&workers->threads[i].cpu_ns, __ATOMIC_RELAXED);
     return sum;
 }
 
 /* Puts an entry of a mark stack on this worker's. */
-GC__FN void gc__crew_push(gc__worker *worker, const uintptr_t *entry, size_t words) {
+GC__FN void gc__workers_push(gc__worker *worker, const uintptr_t *entry, size_t words) {
     if (gc__trace_stack_room(worker, words)) {
         for (size_t i = 0; i < words; i++) *worker->top++ = entry[i];
     } else {
@@ -8505,116 +8256,116 @@ GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMB
 
 /* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
    not. Before it stops remembering, its stack and its FIFO must be empty. */
-GC__FN void gc__crew_remember(gc__worker *worker, bool remember) {
+GC__FN void gc__workers_remember(gc__worker *worker, bool remember) {
     gc__worker_remember(worker, remember);
-    worker->remember_all = remember || worker->crew->remember_all;
+    worker->remember_all = remember || worker->workers->remember_all;
 }
 
 /* Takes a piece that others have shared. */
-GC__FN bool gc__crew_take_piece(gc__crew *crew, gc__worker *worker) {
-    if (!crew->shared_count) return false;
-    const gc__shared *piece = &crew->shared[--crew->shared_count];
-    gc__crew_remember(worker, piece->remember);
+GC__FN bool gc__workers_take_packet(gc__workers *workers, gc__worker *worker) {
+    if (!workers->shared_count) return false;
+    const gc__shared *piece = &workers->shared[--workers->shared_count];
+    gc__workers_remember(worker, piece->remember);
     for (size_t i = 0; i < piece->count; i += gc__entry_words(&piece->words[i]))
-        gc__crew_push(worker, &piece->words[i], gc__entry_words(&piece->words[i]));
-    gc__crew_note_hunger(crew);
-    gc__member *member = &crew->members[worker->number];
-    member->taken_at = member->objects;
-    member->steals++;
+        gc__workers_push(worker, &piece->words[i], gc__entry_words(&piece->words[i]));
+    gc__workers_count_idle(workers);
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    thread->taken_at = thread->objects;
+    thread->steals++;
     return true;
 }
 
 /* The thread that collects takes objects whose trace functions it is to call. */
-GC__FN bool gc__crew_take_for_host(gc__crew *crew, const gc__worker *worker) {
-    gc__member *member = &crew->members[worker->number];
-    if (worker->number || !crew->for_host.count) return false;
-    while (crew->for_host.count && member->for_host_count < GC__FOR_HOST) {
-        const uintptr_t *words = &crew->for_host.words[crew->for_host.count -= 3];
+GC__FN bool gc__workers_take_for_host(gc__workers *workers, const gc__worker *worker) {
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    if (worker->number || !workers->for_host.count) return false;
+    while (workers->for_host.count && thread->for_host_count < GC__FOR_HOST) {
+        const uintptr_t *words = &workers->for_host.words[workers->for_host.count -= 3];
         const gc__for_host item = {words[0], words[1], words[2]};
-        member->for_host[member->for_host_count++] = item;
+        thread->for_host[thread->for_host_count++] = item;
     }
     return true;
 }
 
-GC__FN bool gc__crew_units_left(const gc__crew *crew) {
-    return __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED) < crew->units;
+GC__FN bool gc__workers_units_left(const gc__workers *workers) {
+    return __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED) < workers->units;
 }
 
 /* While a worker is alone nobody finds work. */
-GC__FN void gc__crew_check(const gc__crew *crew, unsigned number) {
-    for (unsigned i = 0; i < crew->count; i++)
-        if (i != number && crew->members[i].busy && crew->members[i].worker.alone)
-            gc__fatal(&crew->heap->options, "collector thread %u has found work beside %u, which claims as if alone",
+GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
+    for (unsigned i = 0; i < workers->count; i++)
+        if (i != number && workers->threads[i].busy && workers->threads[i].worker.exclusive)
+            gc__fatal(&workers->heap->options, "collector thread %u has found work beside %u, which claims as if alone",
                       number, i);
 }
 
 /* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
-GC__FN bool gc__crew_find(gc__crew *crew, gc__worker *worker) {
-    if (!crew->runs || worker->number >= crew->most || __atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) return false;
-    bool found = gc__crew_take_for_host(crew, worker) || gc__crew_units_left(crew) || gc__crew_take_piece(crew, worker);
-    if (found) crew->members[worker->number].busy = true;
-    if (GC_DEBUG >= 3 && found) gc__crew_check(crew, worker->number);
-    crew->busy += found;
+GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
+    if (!workers->runs || worker->number >= workers->most || __atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) return false;
+    bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) || gc__workers_take_packet(workers, worker);
+    if (found) workers->threads[worker->number].busy = true;
+    if (GC_DEBUG >= 3 && found) gc__workers_check(workers, worker->number);
+    workers->busy += found;
     return found;
 }
 
 /* The worker has nothing left. If it had little since it last took something, workers share less often from now on:
    what they share is worth less than waking somebody for it. */
-GC__FN void gc__crew_idle(gc__crew *crew, gc__member *member) {
-    if (!member->busy) return;
-    member->busy = false;
-    crew->busy--;
-    if (!crew->busy && crew->asleep & 1) gc__crew_wake(crew, 0); /* the run is over */
-    if (!member->number) return;
-    uint64_t had = member->objects - member->taken_at;
-    for (unsigned i = 0; i < crew->count; i++) {
-        uint32_t poll = __atomic_load_n(&crew->members[i].poll, __ATOMIC_RELAXED);
+GC__FN void gc__workers_go_idle(gc__workers *workers, gc__worker_thread *thread) {
+    if (!thread->busy) return;
+    thread->busy = false;
+    workers->busy--;
+    if (!workers->busy && workers->asleep & 1) gc__workers_wake(workers, 0); /* the run is over */
+    if (!thread->number) return;
+    uint64_t had = thread->objects - thread->taken_at;
+    for (unsigned i = 0; i < workers->count; i++) {
+        uint32_t poll = __atomic_load_n(&workers->threads[i].poll, __ATOMIC_RELAXED);
         poll = had < 8 * GC__POLL ? poll * 2 : poll / 2;
         poll = poll < GC__POLL ? GC__POLL : poll > GC__POLL_MAX ? GC__POLL_MAX : poll;
-        __atomic_store_n(&crew->members[i].poll, poll, __ATOMIC_RELAXED);
+        __atomic_store_n(&workers->threads[i].poll, poll, __ATOMIC_RELAXED);
     }
 }
 
 /* The rest is called without the lock. */
 
 /* Waits for work, and takes it. False: there is no more; for other workers than the first, in any collection. */
-GC__FN bool gc__crew_next(gc__member *member) {
-    gc__crew *crew = member->crew;
+GC__FN bool gc__workers_next(gc__worker_thread *thread) {
+    gc__workers *workers = thread->workers;
     bool found;
-    gc__crew_lock(crew);
-    gc__crew_idle(crew, member);
-    while (!(found = gc__crew_find(crew, &member->worker)) && (member->number ? !crew->ending : crew->busy != 0))
-        gc__crew_sleep(crew, member->number);
-    gc__crew_unlock(crew);
+    gc__workers_lock(workers);
+    gc__workers_go_idle(workers, thread);
+    while (!(found = gc__workers_find(workers, &thread->worker)) && (thread->number ? !workers->ending : workers->busy != 0))
+        gc__workers_sleep(workers, thread->number);
+    gc__workers_unlock(workers);
     return found;
 }
 
 /* Hands over objects whose trace functions this worker may not call. */
-GC__FN void gc__crew_give_host(gc__worker *worker) {
-    gc__crew *crew = worker->crew;
-    gc__member *member = &crew->members[worker->number];
-    if (!worker->number || !member->for_host_count) return;
-    gc__crew_lock(crew);
-    worker->alone = false;
-    for (; member->for_host_count; member->for_host_count--) {
-        const gc__for_host *item = &member->for_host[member->for_host_count - 1];
-        if (!gc__words_reserve(&crew->for_host, crew->for_host.count + 3)) {
+GC__FN void gc__workers_give_host(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    if (!worker->number || !thread->for_host_count) return;
+    gc__workers_lock(workers);
+    worker->exclusive = false;
+    for (; thread->for_host_count; thread->for_host_count--) {
+        const gc__for_host *item = &thread->for_host[thread->for_host_count - 1];
+        if (!gc__words_reserve(&workers->for_host, workers->for_host.count + 3)) {
             gc__trace_overflow(worker, item->object);
             continue;
         }
-        gc__words_push(&crew->for_host, item->object);
-        gc__words_push(&crew->for_host, item->from);
-        gc__words_push(&crew->for_host, item->to);
+        gc__words_push(&workers->for_host, item->object);
+        gc__words_push(&workers->for_host, item->from);
+        gc__words_push(&workers->for_host, item->to);
     }
-    if (crew->asleep & 1) gc__crew_wake(crew, 0);
-    gc__crew_unlock(crew);
+    if (workers->asleep & 1) gc__workers_wake(workers, 0);
+    gc__workers_unlock(workers);
 }
 
-GC__OUT_OF_LINE void gc__crew_hand_over(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__member *member = &worker->crew->members[worker->number];
+GC__OUT_OF_LINE void gc__workers_hand_over(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__worker_thread *thread = &worker->workers->threads[worker->number];
     const gc__for_host item = {object, from, to};
-    if (member->for_host_count == GC__FOR_HOST) gc__crew_give_host(worker);
-    member->for_host[member->for_host_count++] = item;
+    if (thread->for_host_count == GC__FOR_HOST) gc__workers_give_host(worker);
+    thread->for_host[thread->for_host_count++] = item;
 }
 
 /* Splits the rest of a long array between two entries. */
@@ -8633,7 +8384,7 @@ GC__FN bool gc__entry_halve(const uintptr_t *entry, uintptr_t *lower, uintptr_t 
 /* Moves every second entry of the older part of the stack into the piece, but not the newest; and of each long array the second
    half. What lies deeper in the stack mostly leads to more: so each has half of the large ones and half of the small. Were all
    of an array given away, who gives it would soon have nothing, and take it back. */
-GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
+GC__FN void gc__workers_fill(gc__worker *worker, gc__shared *piece) {
     size_t words = (size_t)(worker->top - worker->stack), seen = 0, kept = 0, given = 0;
     uintptr_t keeps[GC__SHARED_WORDS], *from = worker->stack;
     bool give = true;
@@ -8659,128 +8410,128 @@ GC__FN void gc__crew_fill(gc__worker *worker, gc__shared *piece) {
 
 /* A worker that has nothing to share is alone if no other one is busy and nothing is left to be found: what another one
    could find, this one must share first. */
-GC__FN void gc__crew_note_alone(gc__worker *worker) {
-    gc__crew *crew = worker->crew;
-    if (worker->alone) return;
-    gc__crew_lock(crew);
-    worker->alone = crew->busy == 1 && !gc__crew_units_left(crew) && !crew->shared_count && !crew->for_host.count;
-    gc__crew_unlock(crew);
+GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    if (worker->exclusive) return;
+    gc__workers_lock(workers);
+    worker->exclusive = workers->busy == 1 && !gc__workers_units_left(workers) && !workers->shared_count && !workers->for_host.count;
+    gc__workers_unlock(workers);
 }
 
 /* Shares work, if there is more than one entry, and calls a member for it. */
-GC__FN void gc__crew_share(gc__worker *worker) {
-    gc__crew *crew = worker->crew;
+GC__FN void gc__workers_share(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
     if (worker->top - worker->stack < 2) {
-        gc__crew_note_alone(worker);
+        gc__workers_look_exclusive(worker);
         return;
     }
-    gc__crew_lock(crew);
-    if (crew->shared_count < GC__SHARED_PIECES && __atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) {
-        gc__crew_fill(worker, &crew->shared[crew->shared_count]);
-        if (crew->shared[crew->shared_count].count) {
-            crew->shared_count++;
-            worker->alone = false;
-            crew->members[worker->number].shared++;
-            gc__crew_wake_one(crew);
-            gc__crew_note_hunger(crew);
+    gc__workers_lock(workers);
+    if (workers->shared_count < GC__SHARED_PACKETS && __atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) {
+        gc__workers_fill(worker, &workers->shared[workers->shared_count]);
+        if (workers->shared[workers->shared_count].count) {
+            workers->shared_count++;
+            worker->exclusive = false;
+            workers->threads[worker->number].shared++;
+            gc__workers_wake_one(workers);
+            gc__workers_count_idle(workers);
         }
     }
-    gc__crew_unlock(crew);
+    gc__workers_unlock(workers);
 }
 
 /* Where a seed decides: lets others work. */
-GC__FN void gc__crew_step(gc__worker *worker) {
-    gc__crew *crew = worker->crew;
-    if (!crew || !crew->seed || !crew->runs) return;
-    gc__crew_lock(crew);
-    gc__crew_pass_turn(crew, worker->number);
-    gc__crew_unlock(crew);
+GC__FN void gc__workers_step(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    if (!workers || !workers->seed || !workers->runs) return;
+    gc__workers_lock(workers);
+    gc__workers_pass_turn(workers, worker->number);
+    gc__workers_unlock(workers);
 }
 
 /* Called every so many objects. False: the worker must return, with what it holds. */
-GC__OUT_OF_LINE bool gc__crew_poll(gc__worker *worker) {
-    gc__crew *crew = worker->crew;
-    gc__member *member = &crew->members[worker->number];
-    member->objects += member->polled;
-    worker->until_poll = __atomic_load_n(&member->poll, __ATOMIC_RELAXED);
-    bool later = crew->seed && gc__crew_random(crew) % 2; /* others work before this one shares, or after that */
-    if (!later) gc__crew_step(worker);
-    if (crew->seed) worker->until_poll = 1 + gc__crew_random(crew) % 16;
-    member->polled = worker->until_poll;
-    if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) {
+GC__OUT_OF_LINE bool gc__workers_poll(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    gc__worker_thread *thread = &workers->threads[worker->number];
+    thread->objects += thread->polled;
+    worker->until_poll = __atomic_load_n(&thread->poll, __ATOMIC_RELAXED);
+    bool later = workers->seed && gc__workers_random(workers) % 2; /* others work before this one shares, or after that */
+    if (!later) gc__workers_step(worker);
+    if (workers->seed) worker->until_poll = 1 + gc__workers_random(workers) % 16;
+    thread->polled = worker->until_poll;
+    if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) {
         worker->until_poll = 1;
         return false;
     }
-    if (__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) gc__crew_share(worker);
-    if (later) gc__crew_step(worker);
+    if (__atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) gc__workers_share(worker);
+    if (later) gc__workers_step(worker);
     return true;
 }
 
 /* While many units are left: calls another member. */
-GC__FN void gc__crew_call(gc__crew *crew) {
-    if (!__atomic_load_n(&crew->hungry, __ATOMIC_RELAXED)) return;
-    size_t next = __atomic_load_n(&crew->next_unit, __ATOMIC_RELAXED);
-    if (next + GC__UNITS_PER_CALL > crew->units) return;
-    gc__crew_lock(crew);
-    gc__crew_wake_one(crew);
-    gc__crew_unlock(crew);
+GC__FN void gc__workers_call(gc__workers *workers) {
+    if (!__atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) return;
+    size_t next = __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED);
+    if (next + GC__UNITS_PER_CALL > workers->units) return;
+    gc__workers_lock(workers);
+    gc__workers_wake_one(workers);
+    gc__workers_unlock(workers);
 }
 
 /* Claims the next unit of roots and cards. False: all are claimed. */
-GC__FN bool gc__crew_claim_unit(gc__crew *crew, size_t *unit) {
-    if (!gc__crew_units_left(crew)) return false;
-    *unit = __atomic_fetch_add(&crew->next_unit, 1, __ATOMIC_RELAXED);
-    return *unit < crew->units;
+GC__FN bool gc__workers_claim_unit(gc__workers *workers, size_t *unit) {
+    if (!gc__workers_units_left(workers)) return false;
+    *unit = __atomic_fetch_add(&workers->next_unit, 1, __ATOMIC_RELAXED);
+    return *unit < workers->units;
 }
 
 /* A run begins, with the first worker busy. */
-GC__FN void gc__crew_begin(gc__crew *crew, size_t units) {
-    gc__crew_lock(crew);
-    crew->runs = true;
-    crew->asleep &= ~1u;
-    crew->busy = 1;
-    crew->members[0].busy = true;
-    crew->units = units;
-    crew->random = crew->seed;
-    __atomic_store_n(&crew->next_unit, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&crew->stop, 0u, __ATOMIC_RELAXED);
-    __atomic_store_n(&crew->turn, 0u, __ATOMIC_SEQ_CST);
-    for (unsigned i = 0; i < crew->count; i++) {
-        crew->members[i].polled = crew->members[i].worker.until_poll = crew->seed ? 1 : GC__POLL;
-        crew->members[i].worker.alone = false;
+GC__FN void gc__workers_begin(gc__workers *workers, size_t units) {
+    gc__workers_lock(workers);
+    workers->runs = true;
+    workers->asleep &= ~1u;
+    workers->busy = 1;
+    workers->threads[0].busy = true;
+    workers->units = units;
+    workers->random = workers->seed;
+    __atomic_store_n(&workers->next_unit, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&workers->stop, 0u, __ATOMIC_RELAXED);
+    __atomic_store_n(&workers->turn, 0u, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < workers->count; i++) {
+        workers->threads[i].polled = workers->threads[i].worker.until_poll = workers->seed ? 1 : GC__POLL;
+        workers->threads[i].worker.exclusive = false;
     }
-    __atomic_store_n(&crew->began_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
-    gc__crew_note_hunger(crew);
-    gc__crew_unlock(crew);
+    __atomic_store_n(&workers->began_ns, gc__os_now_ns(), __ATOMIC_RELAXED);
+    gc__workers_count_idle(workers);
+    gc__workers_unlock(workers);
 }
 
 /* It has ended: no worker is busy. */
-GC__FN void gc__crew_end_run(gc__crew *crew) {
-    gc__crew_lock(crew);
-    crew->runs = false;
-    gc__crew_unlock(crew);
+GC__FN void gc__workers_run_end(gc__workers *workers) {
+    gc__workers_lock(workers);
+    workers->runs = false;
+    gc__workers_unlock(workers);
 }
 
 /* Stops the run, and waits until no other worker is busy. Called within a trace function of the thread that collects. */
-GC__FN void gc__crew_stop(gc__crew *crew) {
-    gc__crew_lock(crew);
-    __atomic_store_n(&crew->stop, 1u, __ATOMIC_RELAXED);
-    while (crew->runs && crew->busy > 1) {
-        if (crew->seed) {
-            gc__crew_pass_turn(crew, 0);
+GC__FN void gc__workers_stop(gc__workers *workers) {
+    gc__workers_lock(workers);
+    __atomic_store_n(&workers->stop, 1u, __ATOMIC_RELAXED);
+    while (workers->runs && workers->busy > 1) {
+        if (workers->seed) {
+            gc__workers_pass_turn(workers, 0);
             continue;
         }
-        gc__crew_unlock(crew);
-        gc__os_wait_for(&crew->stop, 1, GC__NS_PER_MS / 10);
-        gc__crew_lock(crew);
+        gc__workers_unlock(workers);
+        gc__os_wait_for(&workers->stop, 1, GC__NS_PER_MS / 10);
+        gc__workers_lock(workers);
     }
-    gc__crew_unlock(crew);
+    gc__workers_unlock(workers);
 }
 /* Remembered slots: in a heap that keeps to a goal for pauses, the slots of old objects to which young references are stored
    one at a time. A dirty card has its collection read all of the card; a remembered slot, one word.
 
    It costs a call for each store into an old object, so it is done only while it pays. Then each region of generation 2 has
-   GC__AGE_REMEMBERS in its age, and the barrier calls gc__store_noted for each store there.
+   GC__AGE_REMEMBERS in its age, and the barrier calls gc__store_logged for each store there.
 
    Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in the list,
    even if its card is clean. The list may have a slot twice, or one that holds something else by now, or 0.
@@ -8790,12 +8541,12 @@ GC__FN void gc__crew_stop(gc__crew *crew) {
 
 
 #define GC__REMEMBERED_MOST ((size_t)1 << 16)
-#define GC__REMEMBERED_PIECE ((size_t)64) /* slots */
+#define GC__REMEMBERED_CHUNK ((size_t)64) /* slots */
 
 typedef struct gc__remembered {
     uintptr_t *slots; /* NULL until they are first remembered */
     size_t count;     /* of places that were taken, some of which may be 0; atomic */
-    uint64_t period;  /* a number that no list has had before; another one when pieces are not their threads' any more. The
+    uint64_t epoch;  /* a number that no list has had before; another one when pieces are not their threads' any more. The
                          marker's log has the same */
     bool notes;       /* stores to old objects are noted; under the arena's lock */
     size_t enough;    /* places from which a collection is due, since more slots would take longer than its goal */
@@ -8809,80 +8560,80 @@ typedef struct gc__remembered {
    might do so, such as what sanitizers put in. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
-static uint64_t gc__remembered_periods; /* the last of them; atomic */
+static uint64_t gc__remembered_epochs; /* the last of them; atomic */
 
-/* What the short way of GC__NOTE_STORE_CALL goes by: while one heap of the process has its stores noted, a thread that has
+/* What the short way of GC__LOG_STORE_CALL goes by: while one heap of the process has its stores noted, a thread that has
    pieces of this period need not ask of which heap a slot is. */
-typedef struct gc__noting {
-    uint64_t period;   /* of that heap; 0: there is no short way; atomic */
-    uintptr_t offset;  /* of a thread's gc__own_pieces from its thread pointer */
+typedef struct gc__store_logging {
+    uint64_t epoch;   /* of that heap; 0: there is no short way; atomic */
+    uintptr_t offset;  /* of a thread's gc__own_chunks from its thread pointer */
     uint8_t marks;     /* it is being marked; 2: and words may be tagged */
     uint8_t remembers; /* its slots are remembered */
     unsigned heaps;    /* whose stores are noted; under the arena's lock */
-} gc__noting;
+} gc__store_logging;
 
-static gc__noting gc__the_noting;
+static gc__store_logging gc__the_store_logging;
 
 /* From now on threads take new pieces. The world is stopped. */
 GC__FN void gc__remembered_renew(gc__remembered *remembered) {
-    if (remembered->notes) __atomic_store_n(&gc__the_noting.period, 0, __ATOMIC_RELAXED); /* until the collection ends */
-    remembered->period = __atomic_add_fetch(&gc__remembered_periods, 1, __ATOMIC_RELAXED);
+    if (remembered->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED); /* until the collection ends */
+    remembered->epoch = __atomic_add_fetch(&gc__remembered_epochs, 1, __ATOMIC_RELAXED);
 }
 
 /* Takes a piece, whose other places are 0. NULL: there is no room. Any thread. */
 GC__IN_BARRIER GC__FN uintptr_t *gc__remembered_take(gc__remembered *remembered) {
     if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return NULL;
-    size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_PIECE, __ATOMIC_RELAXED);
+    size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_CHUNK, __ATOMIC_RELAXED);
     if (place >= GC__REMEMBERED_MOST) return NULL;
-    for (size_t i = 0; i < GC__REMEMBERED_PIECE; i++)
+    for (size_t i = 0; i < GC__REMEMBERED_CHUNK; i++)
         __atomic_store_n(&remembered->slots[place + i], (uintptr_t)0, __ATOMIC_RELAXED);
     return &remembered->slots[place];
 }
 
 #if defined(__PIC__) && !defined(__PIE__)
-#define GC__PIECES_OWN 0 /* a function would be called to find what a thread has */
+#define GC__CHUNKS_OWN 0 /* a function would be called to find what a thread has */
 #else
-#define GC__PIECES_OWN 1
+#define GC__CHUNKS_OWN 1
 
-/* What a thread has to itself: of the list of slots, and of what the marker's log has room for. GC__NOTE_STORE_CALL knows it. */
-typedef struct gc__own_pieces {
-    uint64_t period;              /* of the heap's list */
+/* What a thread has to itself: of the list of slots, and of what the marker's log has room for. GC__LOG_STORE_CALL knows it. */
+typedef struct gc__own_chunks {
+    uint64_t epoch;              /* of the heap's list */
     uintptr_t *slot, *slot_end;   /* the rest of a piece of the list; both NULL: none */
     uintptr_t *word, *word_short; /* the rest of a piece of the log; up to where there is room for two more, or NULL: words are
                                      looked at first */
     uintptr_t *word_end;
-} gc__own_pieces;
+} gc__own_chunks;
 
-/* Of no heap at first; nor is 0 of any, which gc__noting may have. The second ones are those that a thread in several heaps had
+/* Of no heap at first; nor is 0 of any, which gc__store_logging may have. The second ones are those that a thread in several heaps had
    before: else it would take new ones at each store. */
-static __thread gc__own_pieces gc__my_pieces = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
-static __thread gc__own_pieces gc__my_former_pieces = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
+static __thread gc__own_chunks gc__my_chunks = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
+static __thread gc__own_chunks gc__my_former_chunks = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
 
-GC__IN_BARRIER GC__FN void gc__piece_swap(uintptr_t **one, uintptr_t **other) {
+GC__IN_BARRIER GC__FN void gc__chunk_swap(uintptr_t **one, uintptr_t **other) {
     uintptr_t *place = *one;
     *one = *other;
     *other = place;
 }
 
-GC__IN_BARRIER GC__OUT_OF_LINE void gc__pieces_change(uint64_t period) {
-    gc__own_pieces *mine = &gc__my_pieces, *former = &gc__my_former_pieces;
-    bool known = former->period == period;
-    former->period = mine->period;
-    mine->period = period;
-    gc__piece_swap(&mine->slot, &former->slot);
-    gc__piece_swap(&mine->slot_end, &former->slot_end);
-    gc__piece_swap(&mine->word, &former->word);
-    gc__piece_swap(&mine->word_short, &former->word_short);
-    gc__piece_swap(&mine->word_end, &former->word_end);
+GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunks_change(uint64_t period) {
+    gc__own_chunks *mine = &gc__my_chunks, *former = &gc__my_former_chunks;
+    bool known = former->epoch == period;
+    former->epoch = mine->epoch;
+    mine->epoch = period;
+    gc__chunk_swap(&mine->slot, &former->slot);
+    gc__chunk_swap(&mine->slot_end, &former->slot_end);
+    gc__chunk_swap(&mine->word, &former->word);
+    gc__chunk_swap(&mine->word_short, &former->word_short);
+    gc__chunk_swap(&mine->word_end, &former->word_end);
     if (known) return;
     mine->slot = mine->slot_end = NULL;
     mine->word = mine->word_short = mine->word_end = NULL;
 }
 
 /* The thread's pieces of that heap's lists. */
-GC__IN_BARRIER GC__FN gc__own_pieces *gc__pieces_of(const gc__remembered *remembered) {
-    if (gc__my_pieces.period != remembered->period) gc__pieces_change(remembered->period);
-    return &gc__my_pieces;
+GC__IN_BARRIER GC__FN gc__own_chunks *gc__chunks_of(const gc__remembered *remembered) {
+    if (gc__my_chunks.epoch != remembered->epoch) gc__chunks_change(remembered->epoch);
+    return &gc__my_chunks;
 }
 #endif
 
@@ -8890,13 +8641,13 @@ GC__IN_BARRIER GC__FN gc__own_pieces *gc__pieces_of(const gc__remembered *rememb
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     gc__remembered *remembered = heap->remembered;
-#if GC__PIECES_OWN
-    gc__own_pieces *mine = gc__pieces_of(remembered);
+#if GC__CHUNKS_OWN
+    gc__own_chunks *mine = gc__chunks_of(remembered);
     if (mine->slot == mine->slot_end) {
         uintptr_t *piece = gc__remembered_take(remembered);
         if (!piece) return false;
         mine->slot = piece;
-        mine->slot_end = piece + GC__REMEMBERED_PIECE;
+        mine->slot_end = piece + GC__REMEMBERED_CHUNK;
     }
     __atomic_store_n(mine->slot++, slot, __ATOMIC_RELAXED);
 #else
@@ -8909,18 +8660,18 @@ GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
 }
 
 /* A collection ends, or the heap does: says which way the next stores take. The world is stopped. */
-GC__FN void gc__noting_settle(gc_heap *heap, bool notes) {
-    gc__noting *noting = &gc__the_noting;
+GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
+    gc__store_logging *logging = &gc__the_store_logging;
     gc__lock_take(&gc__the_arena.lock);
-    noting->heaps += (unsigned)notes - (unsigned)heap->remembered->notes;
+    logging->heaps += (unsigned)notes - (unsigned)heap->remembered->notes;
     heap->remembered->notes = notes;
-    if (noting->heaps != 1) __atomic_store_n(&noting->period, 0, __ATOMIC_RELAXED);
-#if GC__PIECES_OWN
-    if (noting->heaps == 1 && notes) {
-        noting->marks = heap->marking ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
-        noting->remembers = heap->remembers_slots;
-        noting->offset = (uintptr_t)&gc__my_pieces - GC__THREAD_POINTER();
-        __atomic_store_n(&noting->period, heap->remembered->period, __ATOMIC_RELAXED);
+    if (logging->heaps != 1) __atomic_store_n(&logging->epoch, 0, __ATOMIC_RELAXED);
+#if GC__CHUNKS_OWN
+    if (logging->heaps == 1 && notes) {
+        logging->marks = heap->marking ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
+        logging->remembers = heap->remembers_slots;
+        logging->offset = (uintptr_t)&gc__my_chunks - GC__THREAD_POINTER();
+        __atomic_store_n(&logging->epoch, heap->remembered->epoch, __ATOMIC_RELAXED);
     }
 #endif
     gc__lock_release(&gc__the_arena.lock);
@@ -8987,7 +8738,7 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 }
 /* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
 
-   An object is *white* until its bit in gc__cycle_marks is set, then *grey* until its slots were read. Grey objects are in
+   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots were read. Grey objects are in
    one of four places: `grey`, the marker's stack; `log`, which barriers have found, and `seen`, which a collection has met or
    taken from there, where they may still be white; `waiting`, whose trace functions must not run beside mutators. An object for
    which there was no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or,
@@ -9000,15 +8751,15 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
    References from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
 
 
-#define GC__SHADE_LOG ((size_t)1 << 18) /* objects that barriers may note between two collections */
-#define GC__SHADE_BLIND_MOST (GC__SHADE_LOG / 4) /* so many of them may be marked already, or be no objects; */
-#define GC__SHADE_BLIND_LEAST (GC__SHADE_LOG / 16) /* in a heap whose limit is low, that is so many */
-#define GC__SHADE_PIECE 64              /* entries of the log, a power of two, which a thread fills in their order */
-#define GC__SHADE_PIECES (GC__SHADE_LOG / GC__SHADE_PIECE)
-#define GC__SHADE_BYTES ((GC__SHADE_LOG + GC__SHADE_PIECES) * sizeof(uintptr_t))
-#define GC__SHADE_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
+#define GC__MARK_BUFFER_WORDS ((size_t)1 << 18) /* objects that barriers may note between two collections */
+#define GC__MARK_BUFFER_BLIND_MOST (GC__MARK_BUFFER_WORDS / 4) /* so many of them may be marked already, or be no objects; */
+#define GC__MARK_BUFFER_BLIND_LEAST (GC__MARK_BUFFER_WORDS / 16) /* in a heap whose limit is low, that is so many */
+#define GC__MARK_BUFFER_CHUNK 64              /* entries of the log, a power of two, which a thread fills in their order */
+#define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
+#define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
+#define GC__MARK_BUFFER_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
 #define GC__NEXT 8                      /* a power of two */
-#define GC__TABLE_PIECE ((size_t)128)    /* bytes of a weak table */
+#define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 #define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
 #define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
 #define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
@@ -9028,9 +8779,9 @@ typedef struct gc__marker {
     char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
     size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
-    size_t open[GC__SHADE_OPEN];  /* the first entry of each of these that was not taken */
+    size_t open[GC__MARK_BUFFER_OPEN];  /* the first entry of each of these that was not taken */
     unsigned open_count, left_count;
-    size_t noted;                 /* words that were taken from the log since the last collection began */
+    size_t taken_words;                 /* words that were taken from the log since the last collection began */
     size_t *left;                 /* the same of pieces that are left to the next collection; behind the log */
     unsigned turns;               /* of the marker's; atomic */
     size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
@@ -9039,24 +8790,24 @@ typedef struct gc__marker {
     size_t began_growth, began_room;  /* how much it could grow when the cycle began, by that and by the limit */
     bool unscanned;               /* some region is; atomic */
     bool unasked;                 /* some region is */
-    struct gc__handle_segment *settling; /* of which handles are looked at, from that clump on; NULL: of none */
-    size_t settle_from, settle_passes; /* how many more such passes there may be */
+    struct gc__handle_segment *precleaning; /* of which handles are looked at, from that clump on; NULL: of none */
+    size_t preclean_from, preclean_passes; /* how many more such passes there may be */
     size_t stored, stored_before;      /* clumps that this pass, and the last one, has found stored to */
-    bool settle_again;            /* this one has shaded an object, so another one may find more */
+    bool preclean_again;            /* this one has shaded an object, so another one may find more */
     gc__words tables, pieces;     /* objects with weak entries; what is not settled of them: an object, and an address in it */
     size_t table_next, table_from; /* what is looked at next: an index there, and an offset in that object */
-    size_t piece_next, piece_kept; /* of those that are looked at again */
+    size_t slice_next, slice_kept; /* of those that are looked at again */
     unsigned table_passes;        /* how many more such passes there may be */
     bool table_again;             /* the last one has shaded an object */
     size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
     gc__words slots;              /* of old objects, that refer to leaving regions */
     size_t slots_most;            /* how many are noted at most */
-    gc__region *leaving_begin;    /* the first of the leaving regions, which follow one another in their list; NULL: none */
-    gc__region *leaving_behind;   /* what they follow; NULL: they were all that there was */
-    gc__words reprieved;          /* the same as `grey` of reprieved objects */
+    gc__region *candidates_begin;    /* the first of the leaving regions, which follow one another in their list; NULL: none */
+    gc__region *candidates_behind;   /* what they follow; NULL: they were all that there was */
+    gc__words finalizer_grey;          /* the same as `grey` of reprieved objects */
     gc__words held;               /* those that the last collection scans */
     bool holds;                   /* the object that is being scanned is one of these */
-    bool no_reprieves, reprieves; /* in this cycle nothing is reprieved any more; something is */
+    bool no_finalizer_marks, finalizer_marks; /* in this cycle nothing is reprieved any more; something is */
     uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
     uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
     unsigned fifo_next, next_next; /* count up */
@@ -9078,7 +8829,7 @@ typedef struct gc__marker {
     bool has_thread, is_ending;   /* the second is atomic */
     uint64_t cpu_ns;              /* of the thread; atomic */
     uint32_t awaited;             /* a mutator waits until the marking is done: atomic */
-    size_t part_bytes;            /* of a nursery, after which a mutator waits for the marker */
+    size_t quantum_bytes;            /* of a nursery, after which a mutator waits for the marker */
     size_t undivided_bytes;       /* what follows after the part that is being spent */
     uint32_t wanted;              /* a collection waits for the lock: atomic */
     uint32_t turn;                /* changes when there may be something to do; atomic */
@@ -9111,28 +8862,28 @@ GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
     if (!gc__shade_is_object(word)) return;
-    if (!(__atomic_fetch_or(&gc__cycle_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
+    if (!(__atomic_fetch_or(&gc__next_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
         gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
 }
 
 /* Appends the word to the log of that heap, of which it has the marker. Any thread. */
-GC__IN_BARRIER GC__FN bool gc__shade_log(gc__marker *marker, const gc__remembered *remembered, uintptr_t word, bool looked) {
-#if GC__PIECES_OWN
-    gc__own_pieces *mine = gc__pieces_of(remembered);
+GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word, bool looked) {
+#if GC__CHUNKS_OWN
+    gc__own_chunks *mine = gc__chunks_of(remembered);
     if (mine->word == mine->word_end) {
-        if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_LOG) return false;
-        size_t place = __atomic_fetch_add(&marker->logged, GC__SHADE_PIECE, __ATOMIC_RELAXED);
-        if (place >= GC__SHADE_LOG) return false;
+        if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__MARK_BUFFER_WORDS) return false;
+        size_t place = __atomic_fetch_add(&marker->logged, GC__MARK_BUFFER_CHUNK, __ATOMIC_RELAXED);
+        if (place >= GC__MARK_BUFFER_WORDS) return false;
         mine->word = &marker->log[place];
-        mine->word_end = mine->word + GC__SHADE_PIECE;
+        mine->word_end = mine->word + GC__MARK_BUFFER_CHUNK;
         mine->word_short = looked ? NULL : mine->word_end - 1;
     }
     __atomic_store_n(mine->word++, ~word, __ATOMIC_RELEASE);
 #else
     (void)remembered, (void)looked;
-    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__SHADE_LOG) return false;
+    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__MARK_BUFFER_WORDS) return false;
     size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place >= GC__SHADE_LOG) return false;
+    if (place >= GC__MARK_BUFFER_WORDS) return false;
     __atomic_store_n(&marker->log[place], ~word, __ATOMIC_RELEASE);
 #endif
     return true;
@@ -9148,8 +8899,8 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     gc__marker *marker = heap->marker;
     bool looks = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->blind ||
                  __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
-    if (looks && gc__shade_bit(gc__cycle_marks, word)) return;
-    if (!gc__shade_log(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
+    if (looks && gc__shade_bit(gc__next_marks, word)) return;
+    if (!gc__mark_buffer_append(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
 }
 
 /* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
@@ -9165,7 +8916,7 @@ GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
 
 static uintptr_t gc__stale_stored; /* stress: such a reference, which a store has come with; atomic */
 
-/* The barrier of a slot whose age has GC_AGE_NOTED. False: `ref` is stale, and reading it faults. */
+/* The barrier of a slot whose age has GC_AGE_LOGGED. False: `ref` is stale, and reading it faults. */
 GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
     const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
@@ -9176,8 +8927,8 @@ GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     }
     if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
     unsigned ranks = (age & GC_AGE_GENERATION) + youth;
-    bool leaving = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_LEAVING; /* the next collection notes the slot */
-    if ((ranks <= 2 && !leaving) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
+    bool candidate = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE; /* the next collection notes the slot */
+    if ((ranks <= 2 && !candidate) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
     if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return true;
@@ -9190,11 +8941,11 @@ GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     return true;
 }
 
-GC__IN_BARRIER GC__FN void gc__store_noted(const void *slot, const void *ref) {
+GC__IN_BARRIER GC__FN void gc__store_logged(const void *slot, const void *ref) {
     if (!gc__store_look(slot, ref)) (void)*(volatile const gc_word *)ref;
 }
 
-GC__NOTE_STORE_CALL(gc__store_noted_call, gc__store_look, gc__tables.age, gc__the_noting)
+GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__the_store_logging)
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
@@ -9209,16 +8960,16 @@ GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word)
    whose bit and bytes come later: so no bit is set here, unless there is no memory for its name, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    gc__words *seen = worker->number ? &worker->crew->members[worker->number].seen : &worker->heap->marker->seen;
+    gc__words *seen = worker->number ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
     if (gc__shade_push(worker->heap, seen, object)) return;
     __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__shade_word(object);
 }
 
 /* Several workers have stopped: what each of them has met. */
-GC__FN void gc__shade_met(gc__crew *crew, const gc__worker *first) {
-    for (unsigned i = 1; i < crew->count; i++) {
-        gc__words *seen = &crew->members[i].seen;
+GC__FN void gc__shade_met(gc__workers *workers, const gc__worker *first) {
+    for (unsigned i = 1; i < workers->count; i++) {
+        gc__words *seen = &workers->threads[i].seen;
         for (size_t k = 0; k < seen->count; k++) gc__shade(first, seen->words[k]);
         seen->count = 0;
     }
@@ -9254,7 +9005,7 @@ GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 }
 
 /* The same for a piece of a weak table whose entries lie in the object. The same piece comes for each of its entries. */
-GC__FN void gc__shade_piece(gc_heap *heap, uintptr_t table, uintptr_t from) {
+GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
     gc__words *pieces = &heap->marker->pieces;
     size_t count = pieces->count;
     if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
@@ -9269,14 +9020,14 @@ GC__FN void gc__shade_piece(gc_heap *heap, uintptr_t table, uintptr_t from) {
 /* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
 GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
     uintptr_t end = gc__min(to, gc__region_starts_end(region));
-    region->cycle_bytes += bytes;
+    region->next_live_bytes += bytes;
     if (from >= end) return;
     size_t first = gc__mark_index(from), last = gc__mark_index(end - 1);
     for (size_t word = first >> 6; word <= last >> 6; word++) {
         uint64_t bits = gc__the_arena.marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
-        if (bits) __atomic_fetch_or(&gc__cycle_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
+        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
     }
 }
 /* Packing: the last resort of a full heap whose holes are too small for what is wanted, and that has no free region to copy to.
@@ -9288,24 +9039,24 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
    are copied, too, but not marked; so their memory is a hole after this collection. */
 
 
-#define GC__PACK_BYTES ((size_t)16384) /* given back at a time */
-#define GC__PACK_WORTH 64              /* a heap is packed if at least this part of it is holes */
+#define GC__SLIDE_BYTES ((size_t)16384) /* given back at a time */
+#define GC__SLIDE_WORTH 64              /* a heap is packed if at least this part of it is holes */
 
 /* Where a region's objects go: to `next` and on, up to `end`. */
-typedef struct gc__packing {
+typedef struct gc__sliding {
     gc_heap *heap;
     gc__region *into;      /* NULL: none yet */
     gc__region *spare;     /* the region after that; NULL: not taken yet */
     uintptr_t next, end;
     gc__region *condemned; /* the regions that are filled, with those that were condemned before */
     bool refused;          /* the system keeps the memory that it is given back, or gives no more regions */
-} gc__packing;
+} gc__sliding;
 
 /* Where an object of a packed region is. */
-GC__FN uintptr_t gc__packed_place(const gc__region *region, uintptr_t object) {
+GC__FN uintptr_t gc__slid_address(const gc__region *region, uintptr_t object) {
     size_t index = gc__mark_index(object);
     uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
-    uintptr_t at = region->packed[(object - region->base) / 512];
+    uintptr_t at = region->offset_table[(object - region->base) / 512];
     for (; below; below &= below - 1) at += gc__object_bytes(at);
     return at;
 }
@@ -9313,29 +9064,29 @@ GC__FN uintptr_t gc__packed_place(const gc__region *region, uintptr_t object) {
 /* The memory of an object that the trace has not reached. */
 GC__FN uintptr_t gc__memory_of_dead(uintptr_t object) {
     const gc__region *region = gc__region_of(object);
-    return region->packed ? gc__packed_place(region, object) : object;
+    return region->offset_table ? gc__slid_address(region, object) : object;
 }
 
 /* The bytes of the objects that begin in these 512. */
-GC__FN size_t gc__pack_bytes(uintptr_t from, uint64_t bits) {
+GC__FN size_t gc__slide_bytes(uintptr_t from, uint64_t bits) {
     size_t bytes = 0;
     for (; bits; bits &= bits - 1) bytes += gc__object_bytes(from + 8 * (unsigned)__builtin_ctzll(bits));
     return bytes;
 }
 
-GC__FN void gc__pack_close(gc__packing *packing) {
+GC__FN void gc__slide_close(gc__sliding *packing) {
     if (packing->into && packing->into->dirty_end < packing->next) packing->into->dirty_end = packing->next;
 }
 
 /* Goes on in the next region. */
-GC__FN void gc__pack_open(gc__packing *packing) {
+GC__FN void gc__slide_open(gc__sliding *packing) {
     gc__region *region = packing->spare;
-    gc__pack_close(packing);
+    gc__slide_close(packing);
     packing->spare = NULL;
     packing->into = region;
     packing->next = region->base;
     packing->end = gc__region_end(region);
-    region->is_packed_into = true;
+    region->is_slid_into = true;
     region->target = (uint8_t)gc__oldest(packing->heap);
     region->condemned = packing->heap->collection.number;
     gc__region_set_verdict(region, GC__MARK, region->target);
@@ -9344,7 +9095,7 @@ GC__FN void gc__pack_open(gc__packing *packing) {
 }
 
 /* Copies the objects of 512 bytes; returns the end of the last one. */
-GC__FN uintptr_t gc__pack_copy(gc__packing *packing, uintptr_t from, uint64_t bits) {
+GC__FN uintptr_t gc__slide_copy(gc__sliding *packing, uintptr_t from, uint64_t bits) {
     uintptr_t end = from;
     for (; bits; bits &= bits - 1) {
         uintptr_t object = from + 8 * (unsigned)__builtin_ctzll(bits);
@@ -9357,16 +9108,16 @@ GC__FN uintptr_t gc__pack_copy(gc__packing *packing, uintptr_t from, uint64_t bi
 }
 
 /* Copies all objects of a region, for which there is room, and notes where they go. */
-GC__FN void gc__pack_region(gc__packing *packing, gc__region *region, uintptr_t *places) {
+GC__FN void gc__slide_region(gc__sliding *packing, gc__region *region, uintptr_t *places) {
     const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
-    size_t step = gc__max(GC__PACK_BYTES, gc__os_page_bytes());
+    size_t step = gc__max(GC__SLIDE_BYTES, gc__os_page_bytes());
     uintptr_t given = region->base, end = gc__region_end(region);
     for (uintptr_t at = region->base; at < end; at += 512, places++) {
         uint64_t bits = *marks++;
         if (!bits) continue;
-        if (gc__pack_bytes(at, bits) > packing->end - packing->next) gc__pack_open(packing);
+        if (gc__slide_bytes(at, bits) > packing->end - packing->next) gc__slide_open(packing);
         *places = packing->next;
-        uintptr_t until = gc__pack_copy(packing, at, bits) & ~(uintptr_t)(step - 1);
+        uintptr_t until = gc__slide_copy(packing, at, bits) & ~(uintptr_t)(step - 1);
         if (until <= given || packing->refused) continue;
         packing->refused = !gc__supply_discard((void *)given, until - given);
         given = until;
@@ -9378,7 +9129,7 @@ GC__FN void gc__pack_region(gc__packing *packing, gc__region *region, uintptr_t 
 }
 
 /* Whether there is a region to go on in when the one that is being filled is full: one suffices for all of another's objects. */
-GC__FN bool gc__pack_has_room(gc__packing *packing) {
+GC__FN bool gc__slide_has_room(gc__sliding *packing) {
     size_t clean;
     if (!packing->refused && !packing->spare)
         packing->spare = gc__heap_take_run(packing->heap, (int)gc__oldest(packing->heap), 1, &clean);
@@ -9388,25 +9139,25 @@ GC__FN bool gc__pack_has_room(gc__packing *packing) {
 
 /* Packs the condemned regions that are to be moved; or leaves them where they are, if the system refuses memory. Returns the list
    of condemned regions with those that have been filled. */
-GC__FN gc__region *gc__pack(gc_heap *heap, gc__region *condemned) {
-    gc__packing packing = {heap, NULL, NULL, 0, 0, condemned, false};
-    gc__words *places = &heap->cycle->places;
+GC__FN gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
+    gc__sliding packing = {heap, NULL, NULL, 0, 0, condemned, false};
+    gc__words *places = &heap->cycle->offsets;
     size_t count = 0, each = GC_REGION_BYTES / 512;
     for (const gc__region *region = condemned; region; region = region->next) count += region->verdict == GC__MOVE;
     packing.refused = !gc__words_reserve(places, count * each);
     count = 0;
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MOVE) continue;
-        if (!gc__pack_has_room(&packing)) {
+        if (!gc__slide_has_room(&packing)) {
             gc__region_set_verdict(region, GC__MARK, region->target);
             continue;
         }
-        if (!packing.into) gc__pack_open(&packing);
-        region->packed = &places->words[each * count++];
-        gc__pack_region(&packing, region, region->packed);
-        gc__region_set_packed(region);
+        if (!packing.into) gc__slide_open(&packing);
+        region->offset_table = &places->words[each * count++];
+        gc__slide_region(&packing, region, region->offset_table);
+        gc__region_set_slid(region);
     }
-    gc__pack_close(&packing);
+    gc__slide_close(&packing);
     if (packing.spare) {
         packing.spare->spare = packing.spare->dirty_end == packing.spare->base ? GC_REGION_BYTES : 0;
         gc__heap_give(heap, packing.spare);
@@ -9425,12 +9176,12 @@ GC__FN gc__region *gc__pack(gc_heap *heap, gc__region *condemned) {
    is the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
    that looks for objects in a card would take a copy that is then taken back for an object.
 
-   A worker that is alone (gc__crew_note_alone) claims without locked instructions. */
+   A worker that is alone (gc__workers_look_exclusive) claims without locked instructions. */
 
 
 /* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
-GC__OUT_OF_LINE void gc__suspect_reached(gc__worker *worker, uintptr_t object) {
-    uintptr_t *reached = gc__map_find(worker->suspects, object);
+GC__OUT_OF_LINE void gc__ambiguous_reached(gc__worker *worker, uintptr_t object) {
+    uintptr_t *reached = gc__map_find(worker->ambiguous, object);
     if (!reached || __atomic_exchange_n(reached, true, __ATOMIC_RELAXED)) return;
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
@@ -9448,7 +9199,7 @@ GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
     uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
     uint64_t bit = (uint64_t)1 << (index & 63), seen = __atomic_load_n(word, __ATOMIC_RELAXED), before = *own;
     if (seen & bit) return false;
-    if (GC_DEBUG >= 3) gc__crew_step(worker);
+    if (GC_DEBUG >= 3) gc__workers_step(worker);
     __atomic_store_n(word, seen | bit, __ATOMIC_RELAXED);
     *own = before | bit;
     return !(before & bit);
@@ -9456,34 +9207,34 @@ GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
 
 GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     if (GC__LIKELY(worker->own_marks != NULL)) return gc__claim_mark_twice(worker, object);
-    return worker->alone ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
+    return worker->exclusive ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
 }
 
 /* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. One that is
    reprieved was counted. */
-GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
-    bool reprieved = beside && gc__is_reprieved(object);
-    if (reprieved && worker->heap->reprieves) return false;
-    bool fresh = beside ? gc__bit_set_shared(gc__cycle_marks, object)
+GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
+    bool finalizer_marked = next_plane && gc__is_finalizer_marked(object);
+    if (finalizer_marked && worker->heap->finalizer_marks) return false;
+    bool fresh = next_plane ? gc__bit_set_shared(gc__next_marks, object)
                  : many ? gc__claim_mark_many(worker, object)
                         : gc__mark_set(object);
-    if (reprieved) return fresh;
+    if (finalizer_marked) return fresh;
     if (fresh && many)
-        worker->live[object >> GC__PIECE_SHIFT] += gc__object_bytes(object);
+        worker->live[object >> GC__STRIPE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
-        *(beside ? &gc__region_of(object)->cycle_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
+        *(next_plane ? &gc__region_of(object)->next_live_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
     return fresh;
 }
 GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {
     return gc__claim_mark_as(worker, object, many, false);
 }
 
-GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool beside) {
-    if (gc__claim_mark_as(worker, object, many, beside)) {
+GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
+    if (gc__claim_mark_as(worker, object, many, next_plane)) {
         if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
-    } else if (GC__UNLIKELY(worker->suspects != NULL)) {
-        gc__suspect_reached(worker, object);
+    } else if (GC__UNLIKELY(worker->ambiguous != NULL)) {
+        gc__ambiguous_reached(worker, object);
     }
 }
 GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
@@ -9491,11 +9242,11 @@ GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many
 }
 /* Marks the object where it is, in a region that has no mark bits of its own, or was packed. Returns its place. */
 GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
-    if (verdict != GC__VERDICT_PACKED) {
+    if (verdict != GC__VERDICT_SLID) {
         gc__mark_object_as(worker, object, many, true);
         return object;
     }
-    uintptr_t place = gc__packed_place(gc__region_of(object), object);
+    uintptr_t place = gc__slid_address(gc__region_of(object), object);
     if (!gc__claim_mark(worker, place, many)) return place;
     if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
     if (!gc__object_is_leaf(place)) gc__trace_push(worker, place);
@@ -9511,7 +9262,7 @@ GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t 
 /* The object is old and stays, in the last collection of a cycle. */
 GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    if (verdict & GC__VERDICT_BESIDE)
+    if (verdict & GC__VERDICT_NEXT_MARKS)
         gc__mark_elsewhere(worker, object, verdict);
     else
         gc__mark_object(worker, object, false);
@@ -9522,7 +9273,7 @@ GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
 GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t object, uintptr_t header, uintptr_t copy,
                                        bool many) {
     uintptr_t forward = copy | GC__FORWARD_TAG;
-    if (!many || worker->alone) {
+    if (!many || worker->exclusive) {
         gc__mark_set(copy);
         GC__WORD(object) = forward;
     } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,
@@ -9543,18 +9294,18 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
 
 /* The same of a region that has no mark bits of its own, or was packed. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (entry != GC__VERDICT_PACKED) {
-        if (gc__bit_get(gc__cycle_marks, object)) return object;
-        return gc__is_reprieved(object) && gc__region_of(object)->heap->reprieves ? object : 0;
+    if (entry != GC__VERDICT_SLID) {
+        if (gc__bit_get(gc__next_marks, object)) return object;
+        return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
     }
-    uintptr_t place = gc__packed_place(gc__region_of(object), object);
+    uintptr_t place = gc__slid_address(gc__region_of(object), object);
     return gc__mark_get(place) ? place : 0;
 }
 
 /* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
 GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     uint8_t verdict = entry & GC__VERDICT_MASK;
-    if (entry & GC__VERDICT_BESIDE) return gc__reached_elsewhere(object, entry);
+    if (entry & GC__VERDICT_NEXT_MARKS) return gc__reached_elsewhere(object, entry);
     if (verdict != GC__MOVE && gc__mark_get(object)) return object;
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
@@ -9564,8 +9315,8 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
 /* The same is about to be asked of the object, which marks tell if it is old. */
 GC__FN void gc__reached_await(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    bool beside = verdict & GC__VERDICT_BESIDE && gc__cycle_marks; /* not so where regions are packed */
-    const uint64_t *marks = beside ? gc__cycle_marks : gc__the_arena.marks;
+    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks; /* not so where regions are packed */
+    const uint64_t *marks = next_plane ? gc__next_marks : gc__the_arena.marks;
     if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
 }
 
@@ -9585,9 +9336,9 @@ GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
    own. */
 GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
-    if (worker->cycle->into_holes) return generation == gc__oldest(heap);
+    if (worker->cycle->plan->into_holes) return generation == gc__oldest(heap);
     bool young = heap->collection.generation < 2 || heap->marking;
-    return generation == 2 && heap->pace->fills_holes && young && !worker->crew;
+    return generation == 2 && heap->pace->fills_holes && young && !worker->workers;
 }
 
 /* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its holes must not be
@@ -9616,7 +9367,7 @@ GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__regi
 /* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
-    if (region->kind != GC__SMALL || region->linear || region->leaving) return false;
+    if (region->kind != GC__SMALL || region->linear || region->candidate) return false;
     if (region->fixed && worker->heap->options.stress)
         return false; /* the copy could not move any more, as it should */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
@@ -9642,7 +9393,7 @@ GC__FN bool gc__worker_list_more(gc__worker *worker) {
 /* Opens the window in the smallest listed hole that suffices. */
 GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size_t bytes) {
     uintptr_t hole;
-    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->leaving)
+    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->candidate)
         if (!hole && !gc__worker_list_more(worker)) return false;
     gc__worker_open_in(worker, generation, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     return true;
@@ -9671,13 +9422,13 @@ GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t
 GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
     for (bool next = !*own;; next = true) {
-        gc__lock_take(&worker->crew->space); /* others take regions now */
+        gc__lock_take(&worker->workers->space); /* others take regions now */
         bool leaves = gc__worker_leaves_holes(worker, generation);
         if (next && !leaves) {
             *own = *cursor;
             if (*cursor) *cursor = (*cursor)->next;
         }
-        gc__lock_release(&worker->crew->space);
+        gc__lock_release(&worker->workers->space);
         if (leaves || !*own) return false;
         if (gc__worker_open_hole_in(worker, generation, *own, bytes)) return true;
     }
@@ -9702,9 +9453,9 @@ GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, s
     gc__worker_close_window(worker, generation);
     if (many ? gc__worker_open_own_hole(worker, generation, bytes) : gc__worker_open_hole(worker, generation, bytes))
         return true;
-    if (many) gc__lock_take(&worker->crew->space);
+    if (many) gc__lock_take(&worker->workers->space);
     gc__region *region = gc__worker_take(worker, generation);
-    if (many) gc__lock_release(&worker->crew->space);
+    if (many) gc__lock_release(&worker->workers->space);
     if (!region) return false;
     if (!many) worker->cycle->cursors[generation] = region;
     gc__window_set(window, region, region->base, gc__region_end(region));
@@ -9780,7 +9531,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
         gc__copy_body(copy, object, header, bytes);
     else
         gc__copy_words(copy, object, 0, bytes);
-    if (GC_DEBUG >= 3 && many) gc__crew_step(worker);
+    if (GC_DEBUG >= 3 && many) gc__workers_step(worker);
     uintptr_t forward = gc__claim_copied(worker, object, header, copy, many);
     if (many && GC__UNLIKELY(forward != (copy | GC__FORWARD_TAG))) return gc__copy_lost(worker, window, bytes, forward);
     if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
@@ -9791,10 +9542,10 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
 /* The same for an object that is reached now, in a region that is evacuated or whose mark bits are the marker's. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
-        if (verdict & GC__VERDICT_BESIDE)
+        if (verdict & GC__VERDICT_NEXT_MARKS)
             return many ? gc__mark_elsewhere_many(worker, object, verdict) : gc__mark_elsewhere(worker, object, verdict);
         if (gc__mark_get(object)) {
-            if (GC__UNLIKELY(worker->suspects != NULL)) gc__suspect_reached(worker, object);
+            if (GC__UNLIKELY(worker->ambiguous != NULL)) gc__ambiguous_reached(worker, object);
             return object;
         }
     }
@@ -9802,12 +9553,10 @@ GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint
     if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
     return gc__evacuate(worker, object, header, verdict >> GC__VERDICT_BITS, many);
 }
-/* Scanning objects for slots. */
-
 /* Regions that are evacuated when the marking of generation 2 beside mutators ends.
 
    They are chosen when it begins, sparse ones, as many as can be copied within the goal for pauses. From then on they are
-   *leaving*: GC__AGE_LEAVING is in their ages, and nothing is promoted into them. The marker notes each slot that refers to
+   *leaving*: GC__AGE_CANDIDATE is in their ages, and nothing is promoted into them. The marker notes each slot that refers to
    one, and barriers have the cards of such stores looked at, so that collections note those. In the last collection leaving
    regions are condemned together with the young ones, and what the trace reaches there is copied: from roots, cards and
    young objects, from the noted slots, and from what the marker has left to scan.
@@ -9816,41 +9565,41 @@ GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint
    object is grey, or waits for its trace function to be called, or is in a leaving region itself; or the region stays. */
 
 
-#define GC__LEAVING_NS 5     /* for each byte that is copied, slots included */
-#define GC__LEAVING_HURRY 4  /* times the goal, where the next nursery may not find room */
-#define GC__LEAVING_DENSE 80 /* percent live from which evacuation frees too little */
-#define GC__LEAVING_SLOT 16  /* bytes that are copied in the time in which a noted slot is looked at */
-#define GC__LEAVING_NOTES 64 /* the part of the limit that the noted slots take at most */
+#define GC__CANDIDATES_NS 5     /* for each byte that is copied, slots included */
+#define GC__CANDIDATES_HURRY 4  /* times the goal, where the next nursery may not find room */
+#define GC__CANDIDATES_DENSE 80 /* percent live from which evacuation frees too little */
+#define GC__CANDIDATES_SLOT 16  /* bytes that are copied in the time in which a noted slot is looked at */
+#define GC__CANDIDATES_NOTES 64 /* the part of the limit that the noted slots take at most */
 
-GC__FN bool gc__is_leaving(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_LEAVING;
+GC__FN bool gc__is_candidate(uintptr_t object) {
+    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
 }
 
 /* The leaving region to an object of which the slot refers now, if that may leave; NULL otherwise. */
-GC__FN gc__region *gc__leaving_referent(const gc_word *slot) {
+GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
     uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
 #if GC_HAS_VALUES
-    if (!gc__is_leaving(word)) word = gc__slot_decode(word, true);
+    if (!gc__is_candidate(word)) word = gc__slot_decode(word, true);
 #endif
-    gc__region *region = gc__is_leaving(word) ? gc__region_of(word) : NULL;
-    return region && !region->stays ? region : NULL;
+    gc__region *region = gc__is_candidate(word) ? gc__region_of(word) : NULL;
+    return region && !region->retained ? region : NULL;
 }
 
 /* There are too many notes: the region to which most slots refer stays. Drops the notes of these slots, and of those that refer
    elsewhere by now: a barrier has seen to it that they are noted again if need be. */
-GC__FN void gc__leaving_keep(gc_heap *heap) {
+GC__FN void gc__candidates_keep(gc_heap *heap) {
     gc__words *slots = &heap->marker->slots;
     gc__region *most = NULL;
     size_t kept = 0;
     for (gc__region *region = heap->regions[2]; region; region = region->next)
-        if (region->leaving && !region->stays && (!most || region->notes > most->notes)) most = region;
-    if (most) most->stays = true;
-    for (gc__region *region = heap->regions[2]; region; region = region->next) region->notes = 0;
+        if (region->candidate && !region->retained && (!most || region->rset_slots > most->rset_slots)) most = region;
+    if (most) most->retained = true;
+    for (gc__region *region = heap->regions[2]; region; region = region->next) region->rset_slots = 0;
     for (size_t i = 0; i < slots->count; i++) {
         __builtin_prefetch((const void *)slots->words[gc__min(i + GC__FIFO, slots->count - 1)]);
-        gc__region *region = gc__leaving_referent((const gc_word *)slots->words[i]);
+        gc__region *region = gc__candidates_referent((const gc_word *)slots->words[i]);
         if (!region) continue;
-        region->notes++;
+        region->rset_slots++;
         slots->words[kept++] = slots->words[i];
     }
     slots->count = kept;
@@ -9858,45 +9607,45 @@ GC__FN void gc__leaving_keep(gc_heap *heap) {
 
 /* The slot, of an old object, refers to an object in a leaving region. The marker's lock is held. Any number of slots may refer
    to one object, so the notes have an end. A region stays of which one is missing. */
-GC__FN void gc__leaving_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
+GC__FN void gc__candidates_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
     gc__marker *marker = heap->marker;
     gc__region *region = gc__region_of(ref);
-    while (!region->stays && marker->slots.count >= marker->slots_most) {
-        if (!marker->slots.count) region->stays = true;
-        gc__leaving_keep(heap);
+    while (!region->retained && marker->slots.count >= marker->slots_most) {
+        if (!marker->slots.count) region->retained = true;
+        gc__candidates_keep(heap);
     }
-    if (region->stays) return;
+    if (region->retained) return;
     if (gc__shade_push(heap, &marker->slots, slot))
-        region->notes++;
+        region->rset_slots++;
     else
-        region->stays = true;
+        region->retained = true;
 }
 
 /* A collection has met the slot, whose referent is old; outside of the heap it is one of the object's that is traced. */
-GC__OUT_OF_LINE void gc__leaving_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
+GC__OUT_OF_LINE void gc__candidates_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
     uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the owner's trace function is called in the last pause */
-    if (!gc__is_leaving(ref) || !gc__is_marking(place)) return;
-    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (!gc__is_candidate(ref) || !gc__is_marking(place)) return;
+    if (worker->workers) gc__lock_take(&worker->workers->space);
     if (place == slot)
-        gc__leaving_note(worker->heap, slot, ref);
+        gc__candidates_note(worker->heap, slot, ref);
     else
         gc__shade_wait(worker->heap, place);
-    if (worker->crew) gc__lock_release(&worker->crew->space);
+    if (worker->workers) gc__lock_release(&worker->workers->space);
 }
 
 /* How much of a small region lives, in percent, if it may leave; otherwise 100. */
-GC__FN unsigned gc__leaving_percent(const gc__region *region) {
+GC__FN unsigned gc__candidates_percent(const gc__region *region) {
     bool may = gc__is_by_marks(region) && region->live_bytes;
     return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
 }
 
 /* Puts chosen regions behind the first one of the list that was not chosen, so that the last collection need not look for them:
    a list grows at its begin. Searches for holes go on behind them. */
-GC__FN void gc__leaving_move(gc_heap *heap, unsigned most, size_t budget) {
+GC__FN void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
     gc__region **link = &heap->regions[2], *chosen = NULL, *last = NULL, *before = NULL, *region;
     while ((region = *link) != NULL) {
-        unsigned percent = gc__leaving_percent(region);
-        if (percent > most || percent >= GC__LEAVING_DENSE || (percent == most && region->live_bytes > budget)) {
+        unsigned percent = gc__candidates_percent(region);
+        if (percent > most || percent >= GC__CANDIDATES_DENSE || (percent == most && region->live_bytes > budget)) {
             if (!before) before = region;
             link = &region->next;
             continue;
@@ -9908,13 +9657,13 @@ GC__FN void gc__leaving_move(gc_heap *heap, unsigned most, size_t budget) {
         region->next = chosen;
         chosen = region;
         if (!last) last = region;
-        region->leaving = true;
-        region->stays = false;
-        region->notes = 0;
+        region->candidate = true;
+        region->retained = false;
+        region->rset_slots = 0;
         gc__region_set_rank(region, gc__region_age(heap, region), true);
     }
-    heap->marker->leaving_begin = chosen;
-    heap->marker->leaving_behind = before;
+    heap->marker->candidates_begin = chosen;
+    heap->marker->candidates_behind = before;
     if (!chosen) return;
     link = before ? &before->next : &heap->regions[2];
     last->next = *link;
@@ -9922,27 +9671,27 @@ GC__FN void gc__leaving_move(gc_heap *heap, unsigned most, size_t budget) {
 }
 
 /* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
-GC__FN void gc__leaving_choose(gc_heap *heap, size_t budget) {
+GC__FN void gc__candidates_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
     unsigned most = 0;
-    heap->marker->slots_most = gc__min(budget / GC__LEAVING_SLOT, heap->limit_bytes / GC__LEAVING_NOTES / sizeof(uintptr_t));
+    heap->marker->slots_most = gc__min(budget / GC__CANDIDATES_SLOT, heap->limit_bytes / GC__CANDIDATES_NOTES / sizeof(uintptr_t));
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
-        bytes[gc__leaving_percent(region)] += region->live_bytes;
-    for (; most < GC__LEAVING_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];
-    gc__leaving_move(heap, most, budget);
+        bytes[gc__candidates_percent(region)] += region->live_bytes;
+    for (; most < GC__CANDIDATES_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];
+    gc__candidates_move(heap, most, budget);
 }
 
 /* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
    must not follow them there. */
-GC__FN gc__region *gc__leaving_condemn(gc_heap *heap, gc__region *condemned) {
-    gc__region *behind = heap->marker->leaving_behind, **link = behind ? &behind->next : &heap->regions[2], *region;
-    bool any = heap->marker->leaving_begin != NULL;
-    while (any && *link != heap->marker->leaving_begin) link = &(*link)->next; /* if all were chosen, and others have come */
-    while (any && (region = *link) != NULL && region->leaving) {
-        bool leaves = !region->stays && !region->pinned;
+GC__FN gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned) {
+    gc__region *behind = heap->marker->candidates_behind, **link = behind ? &behind->next : &heap->regions[2], *region;
+    bool any = heap->marker->candidates_begin != NULL;
+    while (any && *link != heap->marker->candidates_begin) link = &(*link)->next; /* if all were chosen, and others have come */
+    while (any && (region = *link) != NULL && region->candidate) {
+        bool leaves = !region->retained && !region->pinned;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
         if (!leaves) {
-            region->leaving = false;
+            region->candidate = false;
             link = &region->next;
             continue;
         }
@@ -9959,6 +9708,8 @@ GC__FN gc__region *gc__leaving_condemn(gc_heap *heap, gc__region *condemned) {
     heap->old_unlisted = NULL;
     return condemned;
 }
+/* Scanning objects for slots. */
+
 
 /* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
@@ -9975,9 +9726,9 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
    slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
    stacks, which are settled already. */
 GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
-    __atomic_store_n(&worker->crew->stop, 1u, __ATOMIC_RELAXED);
+    __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
-    if (gc__words_push(&worker->crew->members[worker->number].refused, entry)) return;
+    if (gc__words_push(&worker->workers->threads[worker->number].refused, entry)) return;
     worker->whole_stacks = true;
     gc__trace_overflow(worker, gc__traced);
 }
@@ -10019,10 +9770,10 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
 }
 
 /* What is done with a slot whose referent is not condemned, where that is anything. */
-GC__INLINED void gc__beyond(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
-    if (worker->beyond & GC__BEYOND_REMEMBER) gc__slot_remember(slot, ref);
-    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade(worker, ref);
-    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__leaving_meet(worker, (uintptr_t)slot, ref);
+GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
+    if (worker->edges & GC__EDGES_REMEMBER) gc__slot_remember(slot, ref);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade(worker, ref);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet(worker, (uintptr_t)slot, ref);
 }
 
 GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
@@ -10030,8 +9781,8 @@ GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool valu
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict)
         gc__prefetch(worker, slot, ref, verdict, value, many);
-    else if (worker->beyond)
-        gc__beyond(worker, slot, ref);
+    else if (worker->edges)
+        gc__edge(worker, slot, ref);
 }
 
 /* Takes note of a slot that may refer to a condemned object. */
@@ -10071,10 +9822,10 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
 GC__OUT_OF_LINE void gc__owner_waits(const gc__worker *worker) {
     uintptr_t owner = gc__traced;
     if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
-    if (!gc__is_marking(owner) || !gc__shade_bit(gc__cycle_marks, owner)) return;
-    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
+    if (worker->workers) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
-    if (worker->crew) gc__lock_release(&worker->crew->space);
+    if (worker->workers) gc__lock_release(&worker->workers->space);
 }
 
 /* Dirties the card of a slot of the object that is traced if that will be needed, before it is known where the referent will
@@ -10087,44 +9838,44 @@ GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
 
 GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word *slots, size_t count, bool value) {
     if (gc__in_arena((uintptr_t)slots)) return;
-    if (count && worker->beyond & GC__BEYOND_LEAVING) gc__owner_waits(worker);
+    if (count && worker->edges & GC__EDGES_CANDIDATE) gc__owner_waits(worker);
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
 /* A table that holds an object that leaves is needed once more, wherever its entries are: if they are in it, and its other pieces
    may be settled, only that piece is. */
-GC__OUT_OF_LINE void gc__leaving_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
+GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
     uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
     bool pairs = entries->kind != GC_WEAK_REFS;
-    if (!gc__is_leaving(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
-        !(pairs && gc__is_leaving(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
+    if (!gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_key(entries, i), true), value)) &&
+        !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
         return;
     if (!gc__is_marking(table)) return;
-    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (worker->workers) gc__lock_take(&worker->workers->space);
     if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
-        gc__shade_piece(worker->heap, table, table + (low - table) / GC__TABLE_PIECE * GC__TABLE_PIECE);
+        gc__shade_slice(worker->heap, table, table + (low - table) / GC__TABLE_SLICE * GC__TABLE_SLICE);
     else
         gc__shade_wait(worker->heap, table);
-    if (worker->crew) gc__lock_release(&worker->crew->space);
+    if (worker->workers) gc__lock_release(&worker->workers->space);
 }
 
-/* Takes a note of the entries of a weak table, for when the trace is done (gc__notes_clear), and enqueues their strong
+/* Takes a note of the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
    slots. Without memory for the note all slots are strong. */
 GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
     if (!entries->count) return;
     gc__traced_check(worker->heap, (void *)low, (last + gc__entry_high(entries) - low) / 8, entries->flags);
-    if (many) gc__lock_take(&worker->crew->space);
-    bool noted = gc__notes_push(&worker->cycle->entries, entries);
-    if (many) gc__lock_release(&worker->crew->space);
-    bool strong_keys = !noted || entries->kind == GC_WEAK_VALUES;
-    bool strong_values = pairs && (!noted || entries->kind == GC_WEAK_KEYS);
+    if (many) gc__lock_take(&worker->workers->space);
+    bool listed = gc__discovered_push(&worker->cycle->entries, entries);
+    if (many) gc__lock_release(&worker->workers->space);
+    bool strong_keys = !listed || entries->kind == GC_WEAK_VALUES;
+    bool strong_values = pairs && (!listed || entries->kind == GC_WEAK_KEYS);
     const uintptr_t bytes = gc__entry_bytes(entries), keys = (uintptr_t)entries->keys;
-    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING) && !gc__in_arena(low)) gc__owner_waits(worker);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE) && !gc__in_arena(low)) gc__owner_waits(worker);
     for (size_t i = 0; i < entries->count; i++) {
         gc_word *key = (gc_word *)(keys + i * bytes);
-        if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__leaving_meet_entry(worker, entries, i, value);
+        if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet_entry(worker, entries, i, value);
         if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
@@ -10148,12 +9899,12 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
     uintptr_t top = (uintptr_t)stack->top;
     gc__traced_check(worker->heap, stack->base, (top - (uintptr_t)stack->base) / 8, GC_SLOT_OWNED);
-    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_LEAVING)) gc__owner_waits(worker);
-    if (many) gc__lock_take(&worker->crew->space); /* two workers may have marked the same owner */
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__owner_waits(worker);
+    if (many) gc__lock_take(&worker->workers->space); /* two workers may have marked the same owner */
     uintptr_t from = gc__stack_begin(stack, worker->whole_stacks ? 2 : gc__roots_generation(worker->heap));
-    gc__stack_settle(stack, from, part->frame);
+    gc__stack_note_bounds(stack, from, part->frame);
     unsigned youth = gc__stack_youth(stack);
-    if (many) gc__lock_release(&worker->crew->space);
+    if (many) gc__lock_release(&worker->workers->space);
     if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + youth))
         gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
@@ -10342,13 +10093,13 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
    outside the heap is needed once more by the collection that ends the marking. If the marker may call it, that finds out whether
    there are any. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
-    if (!gc__is_marking(object) || worker->cycle->marking == GC__MARKING_FINISH) return;
-    if (worker->crew) gc__lock_take(&worker->crew->space);
+    if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
+    if (worker->workers) gc__lock_take(&worker->workers->space);
     if (gc__shade_may_trace(worker->heap, object))
         gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
     else
         gc__shade_wait(worker->heap, object);
-    if (worker->crew) gc__lock_release(&worker->crew->space);
+    if (worker->workers) gc__lock_release(&worker->workers->space);
 }
 
 /* Enqueues the slots that are not in the mask of references. */
@@ -10363,9 +10114,9 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
             many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
-    if (GC__UNLIKELY(worker->beyond & GC__BEYOND_SHADE)) gc__shade_waits(worker, object);
+    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
     if (many && gc__trace_is_for_host(worker))
-        gc__crew_hand_over(worker, object, 0, 0);
+        gc__workers_hand_over(worker, object, 0, 0);
     else
         gc__object_trace_all(worker, object);
 }
@@ -10390,7 +10141,7 @@ GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr
     gc__scan_masks_in(worker, object, from, to, many);
     if (!gc__object_type(object)->trace) return;
     if (many && gc__trace_is_for_host(worker))
-        gc__crew_hand_over(worker, object, from, to);
+        gc__workers_hand_over(worker, object, from, to);
     else
         gc__object_trace_part(worker, object, from, to);
 }
@@ -10434,7 +10185,7 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
 GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
-            if (!gc__crew_poll(worker)) return false;
+            if (!gc__workers_poll(worker)) return false;
             if (worker->top == worker->stack) break; /* all of it was shared */
         }
         uintptr_t object = *--worker->top;
@@ -10469,12 +10220,12 @@ GC__FN void gc__rescan_overflowed(gc__worker *worker) {
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap)) continue;
-        bool beside = worker->verdicts[region->base >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
-        if (!region->overflowed && !(beside && region->unscanned & GC__UNSEEN)) continue;
+        bool next_plane = worker->verdicts[region->base >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        if (!region->overflowed && !(next_plane && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
-        if (beside) region->unscanned &= (uint8_t)~GC__UNSEEN;
-        gc__rescan_marked(worker, region, beside ? gc__cycle_marks : gc__the_arena.marks);
-        if (worker->heap->reprieves && region->reprieves) gc__rescan_marked(worker, region, gc__reprieved);
+        if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
+        gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
+        if (worker->heap->finalizer_marks && region->finalizer_marks) gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
 }
 
@@ -10498,26 +10249,26 @@ GC__FN void gc__trace_drain(gc__worker *worker) {
 
 
 /* Sets the mark bits of the suspects. */
-GC__FN void gc__suspects_mark(gc__worker *worker) {
+GC__FN void gc__ambiguous_mark(gc__worker *worker) {
     gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
         if (!(pin & GC__PIN_CONSERVATIVE) || !worker->verdicts[object >> GC_REGION_SHIFT]) continue;
         if (!gc__claim_mark(worker, object, false)) continue; /* by another word */
-        gc__map_put(&cycle->suspects, object);
-        worker->suspects = &cycle->suspects;
+        gc__map_put(&cycle->ambiguous, object);
+        worker->ambiguous = &cycle->ambiguous;
     }
 }
 
 /* Marks pinned objects, before anything could copy them. */
 GC__FN void gc__trace_pins(gc__worker *worker) {
     const gc__cycle *cycle = worker->cycle;
-    gc__suspects_mark(worker);
+    gc__ambiguous_mark(worker);
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t object = cycle->pins.words[i];
         if (!(object & GC__PIN_CONSERVATIVE) && worker->verdicts[object >> GC_REGION_SHIFT])
             gc__mark_object(worker, object, false);
-        else if (worker->beyond & GC__BEYOND_SHADE)
+        else if (worker->edges & GC__EDGES_SHADE)
             gc__shade(worker, object & ~(uintptr_t)GC__PIN_CONSERVATIVE);
     }
 }
@@ -10565,16 +10316,16 @@ GC__FN size_t gc__worker_copied(const gc__worker *worker) {
 
 /* What all workers have copied to the generation; their windows are closed. */
 GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
-    size_t bytes = worker->crew ? 0 : worker->copied_bytes[generation];
-    for (unsigned i = 0; worker->crew && i < worker->crew->count; i++)
-        bytes += worker->crew->members[i].worker.copied_bytes[generation];
+    size_t bytes = worker->workers ? 0 : worker->copied_bytes[generation];
+    for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
+        bytes += worker->workers->threads[i].worker.copied_bytes[generation];
     return bytes;
 }
 
 GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
-    size_t bytes = worker->crew ? 0 : gc__worker_copied(worker);
-    for (unsigned i = 0; worker->crew && i < worker->crew->count; i++)
-        bytes += gc__worker_copied(&worker->crew->members[i].worker);
+    size_t bytes = worker->workers ? 0 : gc__worker_copied(worker);
+    for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
+        bytes += gc__worker_copied(&worker->workers->threads[i].worker);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += worker->cycle->marked_bytes[g];
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
@@ -10587,22 +10338,22 @@ GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *conde
    settle them, since one of these may look for a hole in a region in which another one looks for objects. So does one where some
    objects are marked by other bits. */
 GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
-    if (many || GC__UNLIKELY(region->reprieves)) gc__region_settle(region);
+    if (many || GC__UNLIKELY(region->finalizer_marks)) gc__region_flip(region);
     return gc__region_marks(region);
 }
 
 /* They are about to be asked for what lies at that address. */
 GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
-    const uint64_t *marks = worker->heap->old_unsettled ? gc__cycle_marks : gc__the_arena.marks;
+    const uint64_t *marks = worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
     __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
 }
 
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
     bool large = region->kind == GC__LARGE;
-    uint8_t beyond = worker->beyond;
+    uint8_t edges = worker->edges;
     uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, large ? region->base : from);
-    if (!(beyond & GC__BEYOND_SHADE_CARDS)) worker->beyond = gc__beyond_of_dead(beyond);
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
     if (!object) object = large ? to : gc__bit_next(gc__old_starts(region, many), from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
@@ -10613,7 +10364,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
             many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
         object = large ? to : gc__bit_next(gc__old_starts(region, many), object + GC_OBJECT_BYTES_MIN, to);
     }
-    worker->beyond = beyond;
+    worker->edges = edges;
 }
 
 /* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
@@ -10720,14 +10471,14 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
-    if (region->leaving && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
+    if (region->candidate && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
     uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
     if (!gc__object_type(object)->trace) {
-        uint8_t beyond = worker->beyond;
-        worker->beyond = gc__beyond_of_dead(beyond);
+        uint8_t edges = worker->edges;
+        worker->edges = gc__edges_of_dead(edges);
         gc__trace_word(worker, object, slot, many);
-        worker->beyond = beyond;
+        worker->edges = edges;
         return;
     }
     gc_barrier_dirty_card(&gc__tables, (const void *)slot);
@@ -10772,14 +10523,14 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
 }
 
 /* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
-GC__FN void gc__trace_leaving(gc__worker *worker) {
+GC__FN void gc__trace_candidates(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     bool *again = &worker->heap->remembered->again;
-    if (worker->cycle->marking != GC__MARKING_FINISH) return;
+    if (!gc__is_mark_end(worker->heap)) return;
     *again = false;
     gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
     gc__trace_drain(worker);
-    if (*again) gc__trace_cards(worker, gc__condemned_first(worker->heap), 0);
+    if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }
 
 /* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
@@ -10797,6 +10548,443 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     worker->remember_all = before;
     return some;
 }
+/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
+   for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
+   the crew shares.
+
+   No room for a copy: every worker stops where it is, and the thread that collects goes on alone, with each worker's
+   stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so nothing needs to be
+   known about how far a unit was. */
+
+
+#define GC__UNIT_ROOTS 64
+#define GC__UNIT_CARDS 32
+#define GC__UNIT_SLOTS 256
+#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
+
+#if !GC_HAS_MODEL
+/* The units of roots come first, then those of cards, then those of remembered slots. False: the worker must stop. */
+GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
+    const gc__workers *workers = worker->workers;
+    size_t slots = workers->root_units + workers->card_units;
+    if (unit < workers->root_units) {
+        const gc__words *roots = &worker->cycle->roots;
+        size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
+        for (size_t i = from; i < end; i++) {
+            gc__enqueue_many(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
+            if (!gc__stack_drain_many(worker)) return false;
+        }
+        return true;
+    }
+    gc__workers_remember(worker, true);
+    if (unit >= slots) {
+        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
+        size_t end = gc__min(first + GC__UNIT_SLOTS, count);
+        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end, true);
+    }
+    size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
+    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch_many(worker, i < end ? workers->cards.words[i] : 0)) return false;
+    return true;
+}
+
+/* Calls the trace function of an object that was handed over. */
+GC__FN void gc__work_for_host_once(gc__worker *worker) {
+    gc__worker_thread *thread = &worker->workers->threads[worker->number];
+    const gc__for_host item = thread->for_host[--thread->for_host_count];
+    if (item.to)
+        gc__object_trace_part(worker, item.object, item.from, item.to);
+    else
+        gc__object_trace_all(worker, item.object);
+}
+
+/* Calls the trace functions of objects that others have handed over. */
+GC__FN bool gc__work_for_host(gc__worker *worker) {
+    gc__worker_thread *thread = &worker->workers->threads[worker->number];
+    while (!worker->number && thread->for_host_count) {
+        if (worker->workers->cards.count || worker->workers->slot_units) gc__workers_remember(worker, true);
+        gc__work_for_host_once(worker);
+        if (!gc__stack_drain_many(worker)) return false;
+    }
+    return true;
+}
+
+/* Works until nothing is left of what the worker can find or holds. False: it must stop. */
+GC__FN bool gc__work_some(gc__worker *worker) {
+    size_t unit;
+    if (!gc__work_for_host(worker)) return false;
+    const gc__workers *workers = worker->workers;
+    while (gc__workers_claim_unit(worker->workers, &unit)) {
+        gc__workers_call(worker->workers);
+        if (GC__UNLIKELY(workers->job != NULL)) {
+            workers->job(workers->job_context, unit);
+            gc__workers_step(worker);
+        } else if (!gc__work_unit(worker, unit)) {
+            return false;
+        }
+    }
+    do {
+        if (!gc__stack_drain_many(worker)) return false;
+        gc__fifo_drain(worker, true);
+    } while (worker->top != worker->stack);
+    return true;
+}
+
+#define GC__STRIPE_WORDS ((size_t)1 << (GC__STRIPE_SHIFT - 9)) /* of marks */
+
+GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) {
+    size_t first = (piece - (gc__the_arena.base >> GC__STRIPE_SHIFT)) * GC__STRIPE_WORDS;
+    memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
+}
+
+/* The worker's marks in the piece are not needed any more. */
+GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
+    thread->own_stripes++;
+    if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
+}
+
+/* Called by a worker before it marks: its own marks of earlier runs are in its processor's cache. */
+GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
+    while (thread->stale.count) gc__own_marks_clear_stripe(thread, thread->stale.words[--thread->stale.count]);
+}
+
+/* Works until nobody has any work. */
+GC__FN void gc__work(gc__worker *worker) {
+    do {
+        gc__own_marks_clear(&worker->workers->threads[worker->number]);
+        gc__work_some(worker);
+        gc__workers_give_host(worker);
+    } while (gc__workers_next(&worker->workers->threads[worker->number]));
+}
+
+/* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
+GC__FN bool gc__workers_marks_little(const gc_heap *heap) {
+    return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || gc__is_mark_end(heap));
+}
+
+/* Gives each worker marks of its own, if there are few workers, and memory for that. */
+GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
+    size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
+    unsigned count = (unsigned)gc__min(workers->count, workers->most);
+    bool all = count <= GC__OWN_MARKS_MAX && !(workers->seed & GC__SEED_LOCKED) && !gc__workers_marks_little(heap);
+    for (unsigned i = 0; i < count && all; i++) {
+        gc__words *marks = &workers->threads[i].own_marks;
+        if (marks->capacity >= words) continue;
+        gc__own_marks_free(&workers->threads[i]);
+        all = gc__words_reserve(marks, words);
+        if (all && words * sizeof(uint64_t) > GC__SIDE_BYTES_SMALL)
+            gc__os_prefer_huge_pages(marks->words, words * sizeof(uint64_t));
+    }
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        thread->worker.own_marks = all && i < count ? (uint64_t *)((uintptr_t)thread->own_marks.words - base) : NULL;
+    }
+}
+
+/* Makes the members ready for the collection. False: no memory. */
+GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        if (!gc__words_reserve(&thread->live, gc__regions_used() << (GC_REGION_SHIFT - GC__STRIPE_SHIFT)) ||
+            !gc__words_reserve(&thread->refused, GC__REFUSED_RESERVE))
+            return false;
+    }
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        gc__worker *worker = &thread->worker;
+        if (i) *worker = *first;
+        if (i) worker->memory = &thread->stack;
+        worker->workers = workers;
+        worker->number = i;
+        worker->live = (size_t *)((uintptr_t)thread->live.words - (gc__the_arena.base >> GC__STRIPE_SHIFT) * sizeof(size_t));
+        thread->poll = GC__POLL;
+    }
+    gc__workers_open_marks(workers, first->heap);
+    __atomic_store_n(&workers->rests, false, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Adds the own marks of two workers, or more, to a word of the arena's. An object that two have marked was counted by both. */
+GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
+    uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
+    for (unsigned i = 1; i < count; i++) {
+        for (uint64_t twice = own[i][index] & seen; twice; twice &= twice - 1)
+            region->live_bytes -= gc__object_bytes((index * 64 + (size_t)__builtin_ctzll(twice)) * 8);
+        seen |= own[i][index];
+    }
+    if (seen & ~*word) *word |= seen;
+}
+
+/* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
+GC__FN void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
+    gc__worker_thread *marked[GC__WORKERS_MAX];
+    uint64_t *own[GC__WORKERS_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        if (!thread->worker.live[piece]) continue;
+        region->live_bytes += thread->worker.live[piece];
+        thread->worker.live[piece] = 0;
+        own[count] = thread->worker.own_marks;
+        marked[count++] = thread;
+    }
+    if (!count || !own[0]) return;
+    for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__STRIPE_WORDS + i);
+    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
+}
+
+/* The same for a condemned region. */
+GC__FN void gc__workers_merge_marks(gc__region *region) {
+    size_t words = gc__mark_words(region), piece = region->base >> GC__STRIPE_SHIFT;
+    if (region->verdict == GC__MOVE) return;
+    for (size_t i = 0; i < words; i += GC__STRIPE_WORDS)
+        gc__workers_merge_stripe(region->heap->collector->workers, region, piece++, gc__min(words - i, GC__STRIPE_WORDS));
+}
+
+/* The same for all old regions, in the last collection of a cycle. */
+GC__FN void gc__workers_merge_old(const gc_heap *heap) {
+    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
+        region->live_bytes = region->next_live_bytes;
+        gc__workers_merge_marks(region);
+    }
+}
+
+/* Traces from what a stopped worker holds. */
+GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
+    gc__words *refused = &worker->workers->threads[left->number].refused;
+    for (int i = 0; i < GC__FIFO; i++) {
+        if (left->fifo[i]) gc__process(worker, left->fifo[i], false);
+        left->fifo[i] = 0;
+    }
+    for (size_t i = 0; i < refused->count; i++) gc__process(worker, refused->words[i], false);
+    refused->count = 0;
+    while (left != worker && left->top != left->stack) {
+        uintptr_t entry = *--left->top;
+        if (entry & GC__CONTINUED) {
+            left->top -= 2;
+            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2, left->top[0] >> 2);
+        } else {
+            gc__scan(worker, entry);
+        }
+        gc__stack_drain(worker);
+    }
+    memset(left->cards, 0, sizeof left->cards);
+}
+
+/* Goes on alone after the run was stopped. */
+GC__FN void gc__trace_with_one(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    gc__worker_thread *self = &workers->threads[0];
+    bool remembers = gc__worker_remembers(worker);
+    gc__workers_lock(workers); /* others may be on their way to sleep */
+    while (gc__workers_take_packet(workers, worker)) continue;
+    gc__workers_unlock(workers);
+    gc__workers_remember(worker, remembers); /* whoever shared the last piece may not have had to */
+    for (unsigned i = 0; i < workers->count; i++) gc__trace_left_by(worker, &workers->threads[i].worker);
+    gc__trace_drain(worker);
+    while (self->for_host_count || gc__workers_take_for_host(workers, worker)) {
+        gc__work_for_host_once(worker);
+        gc__trace_drain(worker);
+    }
+    if (!workers->units) return;
+    gc__trace_slots(worker, 0, worker->cycle->roots.count);
+    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
+        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
+    const gc_heap *heap = worker->heap;
+    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap), false);
+    gc__trace_drain(worker);
+}
+
+GC__FN void gc__workers_set_visit(gc__workers *workers, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.visitor.visit = visit;
+}
+
+/* Between runs no window is open: in a run each worker has regions to itself, which it takes from the same lists as the
+   first one does between runs. */
+GC__FN void gc__workers_close_windows(gc__workers *workers) {
+    for (unsigned i = 0; i < workers->count; i++)
+        for (unsigned g = 0; g < GC_GENERATIONS; g++) {
+            gc__worker_close_window(&workers->threads[i].worker, g);
+            workers->threads[i].worker.searched[g] = NULL;
+        }
+}
+
+/* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
+GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
+    gc__workers *workers = worker->workers;
+    bool overflowed = worker->overflowed;
+    workers->remember_all = worker->remember_all;
+    gc__workers_close_windows(workers);
+    gc__workers_set_visit(workers, gc__trace_visit_many);
+    for (unsigned i = 1; i < workers->count; i++) {
+        gc__worker *other = &workers->threads[i].worker;
+        gc__workers_remember(other, false);
+        other->ambiguous = worker->ambiguous;
+        other->edges |= worker->edges & (GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS | GC__EDGES_CANDIDATE);
+    }
+    gc__workers_remember(worker, gc__worker_remembers(worker));
+    workers->traces++;
+    gc__workers_begin(workers, units);
+    gc__work(worker);
+    gc__workers_run_end(workers);
+    gc__workers_close_windows(workers);
+    gc__workers_set_visit(workers, gc__trace_visit);
+    gc__shade_met(workers, worker);
+    for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
+    if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);
+    for (unsigned i = 0; i < workers->count; i++) {
+        overflowed |= workers->threads[i].worker.overflowed;
+        workers->threads[i].worker.overflowed = false;
+        worker->whole_stacks |= workers->threads[i].worker.whole_stacks;
+    }
+    if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true); /* what is left may have come from them */
+    if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) gc__trace_with_one(worker);
+    worker->overflowed |= overflowed;
+    gc__trace_drain(worker);
+    gc__barrier_tell_untold();
+}
+#endif
+
+/* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
+GC__FN void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+#if !GC_HAS_MODEL
+    gc__workers *workers = worker->workers;
+    if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
+        workers->job = job;
+        workers->job_context = context;
+        gc__workers_begin(workers, units);
+        gc__work(worker);
+        gc__workers_run_end(workers);
+        workers->job = NULL;
+        return;
+    }
+#endif
+    (void)worker;
+    for (size_t i = 0; i < units; i++) job(context, i);
+}
+
+/* The same outside of a collection's trace. Heap lock held. */
+GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
+    gc__workers *workers = heap->collector->workers;
+    gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
+    memset(&alone, 0, sizeof alone);
+    struct gc__workers *before = worker->workers;
+    worker->workers = workers && !workers->runs && gc__min(workers->count, workers->most) > 1 ? workers : NULL;
+    gc__workers_each(worker, units, job, context);
+    worker->workers = before;
+}
+
+#define GC__UNIT_REGIONS 64
+
+typedef struct gc__condemned_job {
+    const gc_heap *heap;
+    void (*f)(gc__region *region);
+} gc__condemned_job;
+
+GC__FN void gc__condemned_unit(void *context, size_t unit) {
+    const gc__condemned_job *job = (const gc__condemned_job *)context;
+    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
+    for (size_t i = from; i < end; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, job->heap) && region->verdict) job->f(region);
+    }
+}
+
+/* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
+GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
+    if (worker->workers && worker->heap->cycle->plan->condemned == 2) {
+        gc__condemned_job job = {worker->heap, f};
+        size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
+        gc__workers_each(worker, units, gc__condemned_unit, &job);
+        return;
+    }
+    for (; condemned; condemned = condemned->next) f(condemned);
+}
+
+/* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
+GC__FN void gc__region_clear(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (gc__flip_is_due(region)) gc__marks_take(region, false);
+    region->flip = 0;
+    if (region->verdict != GC__MOVE) gc__marks_clear(region);
+}
+
+/* Keeps all objects of a young region: its mark bits become their starts. */
+GC__FN void gc__region_promote_whole(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    region->live_bytes = gc__region_index_all(region);
+}
+
+/* Traces from what the worker holds. */
+GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
+#if !GC_HAS_MODEL
+    if (worker->workers) {
+        gc__workers_run(worker, 0, condemned);
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_drain(worker);
+}
+
+/* Traces from roots, dirty cards and remembered slots. */
+GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
+    int above = worker->heap->cycle->plan->condemned;
+    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
+    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
+    worker->heap->remembered->again = false;
+#if !GC_HAS_MODEL
+    gc__workers *workers = worker->workers;
+    if (workers) {
+        gc__trace_pins(worker);
+        workers->cards.count = 0;
+        if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &workers->cards));
+        gc__trace_interior(worker);
+        workers->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        workers->card_units = (workers->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
+        workers->slot_units = (slots + GC__UNIT_SLOTS - 1) / GC__UNIT_SLOTS;
+        worker->heap->pause.dirty_cards = workers->cards.count;
+        gc__workers_run(worker, workers->root_units + workers->card_units + workers->slot_units, condemned);
+        gc__worker_remember(worker, false);
+        worker->remember_all |= above < 2;
+        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+        workers->slot_units = 0;
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_roots(worker);
+    if (above == 2) return;
+    gc__phase_begin(worker->heap, GC_PHASE_CARDS);
+    gc__trace_cards(worker, above, slots);
+    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+}
+
+/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
+   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
+GC__FN void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    gc__map *ambiguous = &worker->cycle->ambiguous;
+    size_t objects = 0, bytes = 0;
+    if (worker->ambiguous) {
+        gc__phase_begin(heap, GC_PHASE_AMBIGUOUS);
+        size_t before = gc__traced_bytes(worker, condemned);
+        for (size_t i = 0; i < ambiguous->capacity; i++) {
+            uintptr_t object = ambiguous->keys[i];
+            if (!object || ambiguous->values[i]) continue;
+            ambiguous->values[i] = true;
+            objects++;
+            bytes += gc__object_bytes(object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+        }
+        gc__trace_held(worker, condemned);
+        bytes += gc__traced_bytes(worker, condemned) - before;
+    }
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
+    heap->stats.conservative_objects = objects;
+    heap->stats.conservative_total_bytes += bytes;
+}
 /* The marking of generation 2 beside mutators: what the marker does, and what collections do for it.
 
    A *cycle* begins in a collection of generation 1, which notes every object of generation 2 that roots and survivors refer
@@ -10808,13 +10996,13 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
 
 #define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
-#define GC__LOG_CHUNK ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
+#define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
 
 /* What it takes of memory outside the regions. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
            gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->reprieved) + gc__words_bytes(&marker->held);
+           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
 }
 
 /* Whether mutators have had another barrier meanwhile, which did not log. */
@@ -10828,33 +11016,33 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 
 /* The word refers to generation 2: makes its object grey if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (gc__shade_bit(gc__cycle_marks, word) || !gc__shade_is_object(word)) return;
-    if (gc__bit_set_shared(gc__cycle_marks, word)) gc__marker_push(heap, word);
+    if (gc__shade_bit(gc__next_marks, word) || !gc__shade_is_object(word)) return;
+    if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
 }
 
 #if !GC_HAS_MODEL
 /* The bytes were found alive. The marker's lock is held. */
 GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    gc__region_of(object)->cycle_bytes += bytes;
+    gc__region_of(object)->next_live_bytes += bytes;
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
 }
 
 /* The same of a marked object; what is reprieved was counted by that already. */
 GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
-    if (!GC__UNLIKELY(gc__is_reprieved(object))) gc__marker_add(heap, object);
+    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(heap, object);
 }
 
 /* The object's bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (gc__bit_set_shared(gc__cycle_marks, object)) gc__marker_push(heap, object);
+    if (gc__bit_set_shared(gc__next_marks, object)) gc__marker_push(heap, object);
 }
 
 /* Bits wait in a FIFO for their words of memory, and grey objects, once they are taken from the stack, in another: from the
    stack an object may come a long time after it was found. */
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
-    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
     uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
     *place = object;
     if (oldest) gc__marker_reach(heap, oldest);
@@ -10873,7 +11061,7 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
     if (!(age & GC__AGE_MARKING)) return;
-    if (GC__UNLIKELY(age & GC__AGE_LEAVING)) gc__leaving_note((gc_heap *)heap, (uintptr_t)slot, object);
+    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE)) gc__candidates_note((gc_heap *)heap, (uintptr_t)slot, object);
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
@@ -10891,34 +11079,34 @@ typedef struct gc__marker_visitor {
 GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
     uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
-    bool close = gc__entry_high(entries) - low <= GC__TABLE_PIECE;
+    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
     return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
 }
 
 GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__marker_visitor *beside = (gc__marker_visitor *)visitor;
+    gc__marker_visitor *concurrent = (gc__marker_visitor *)visitor;
     uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
     if (flags & GC__SLOT_ENTRIES) {
         const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-        if (entries->count) *(gc__entries_are_own(entries) ? &beside->has_entries : &beside->waits) = true;
+        if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
         return;
     }
     if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
-        beside->waits |= count != 0;
+        concurrent->waits |= count != 0;
         return;
     }
-    for (size_t i = 0; i < count; i++) beside->slot(beside->heap, (gc_word *)slot + i, value);
+    for (size_t i = 0; i < count; i++) concurrent->slot(concurrent->heap, (gc_word *)slot + i, value);
 }
 
 /* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
 GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     bool may = gc__shade_may_trace(heap, object);
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
-    if (may) gc__object_trace(object, &beside.visitor);
-    if (beside.waits)
+    gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
+    if (may) gc__object_trace(object, &concurrent.visitor);
+    if (concurrent.waits)
         gc__shade_wait(heap, object);
-    else if (beside.has_entries)
+    else if (concurrent.has_entries)
         gc__shade_ask(heap, &heap->marker->tables, object, 0);
     return may;
 }
@@ -10971,8 +11159,8 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
         if (!(was & left)) continue;
-        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__cycle_marks, base, end);
-        for (; at < end; at = gc__bit_next(gc__cycle_marks, at + GC_OBJECT_BYTES_MIN, end))
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__next_marks, base, end);
+        for (; at < end; at = gc__bit_next(gc__next_marks, at + GC_OBJECT_BYTES_MIN, end))
             was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
@@ -10983,7 +11171,7 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
 
 GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
@@ -10997,31 +11185,31 @@ GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
     uintptr_t entry = __atomic_load_n(&marker->log[at], __ATOMIC_ACQUIRE);
     if (!entry) return 0;
     __atomic_store_n(&marker->log[at], (uintptr_t)0, __ATOMIC_RELAXED);
-    marker->noted++;
+    marker->taken_words++;
     return entry;
 }
 
 /* Takes what was written of one piece of the log, from that entry on. Returns the first that was not. */
-GC__FN size_t gc__marker_take_piece(gc_heap *heap, size_t from, size_t end) {
+GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     for (; from < end; from++) {
         uintptr_t entry = gc__marker_take_entry(marker, from), ahead = 0;
         if (!entry) break;
-        if (from + GC__FIFO < GC__SHADE_LOG) ahead = __atomic_load_n(&marker->log[from + GC__FIFO], __ATOMIC_RELAXED);
+        if (from + GC__FIFO < GC__MARK_BUFFER_WORDS) ahead = __atomic_load_n(&marker->log[from + GC__FIFO], __ATOMIC_RELAXED);
         if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
         if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
     }
     return from;
 }
 
-GC__FN size_t gc__marker_piece_end(size_t entry) { return (entry | (GC__SHADE_PIECE - 1)) + 1; }
+GC__FN size_t gc__marker_chunk_end(size_t entry) { return (entry | (GC__MARK_BUFFER_CHUNK - 1)) + 1; }
 
 /* The marker will come again to the rest of a piece. If there are many, those whose threads have not filled them for longest are
    left to the next collection: else threads that do nothing would keep it from what others note. */
-GC__FN void gc__marker_open_piece(gc__marker *marker, size_t from) {
-    if (marker->open_count == GC__SHADE_OPEN) {
+GC__FN void gc__marker_open_chunk(gc__marker *marker, size_t from) {
+    if (marker->open_count == GC__MARK_BUFFER_OPEN) {
         unsigned first = 0;
-        for (unsigned i = 1; i < GC__SHADE_OPEN; i++)
+        for (unsigned i = 1; i < GC__MARK_BUFFER_OPEN; i++)
             if (marker->open[i] < marker->open[first]) first = i;
         marker->left[marker->left_count++] = marker->open[first];
         marker->open[first] = marker->open[--marker->open_count];
@@ -11031,26 +11219,26 @@ GC__FN void gc__marker_open_piece(gc__marker *marker, size_t from) {
 
 /* Takes what barriers have noted, about so many words at most, until a collection waits. Whether more is left of what was noted
    before. */
-GC__FN bool gc__marker_take_log(gc_heap *heap, size_t most) {
+GC__FN bool gc__marker_take_buffer(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
-    size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__SHADE_LOG);
+    size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__MARK_BUFFER_WORDS);
     for (unsigned i = marker->open_count; i-- > 0;) {
-        size_t from = marker->open[i], end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
+        size_t from = marker->open[i], end = gc__marker_chunk_end(from), to = gc__marker_take_chunk(heap, from, end);
         marker->open[i] = to < end ? to : marker->open[--marker->open_count];
     }
     size_t last = gc__min(logged, marker->taken + most);
     while (marker->taken < last && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED)) {
-        size_t from = marker->taken, end = gc__marker_piece_end(from), to = gc__marker_take_piece(heap, from, end);
-        if (to < end) gc__marker_open_piece(marker, to);
+        size_t from = marker->taken, end = gc__marker_chunk_end(from), to = gc__marker_take_chunk(heap, from, end);
+        if (to < end) gc__marker_open_chunk(marker, to);
         marker->taken = end;
     }
     return marker->taken < logged;
 }
 
 /* The log, all entries of which are empty, is as new. The world is stopped. */
-GC__FN void gc__marker_renew_log(gc_heap *heap) {
+GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__SHADE_LOG));
+    marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__MARK_BUFFER_WORDS));
     marker->logged = marker->taken = 0;
     marker->open_count = marker->left_count = 0;
     gc__remembered_renew(heap->remembered);
@@ -11071,17 +11259,17 @@ GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
 }
 
 /* Takes what barriers have noted, so that the log is empty. The world is stopped, and the marker is left to look at it. */
-GC__FN void gc__marker_empty_log(gc_heap *heap) {
+GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t end = gc__min(marker->logged, GC__SHADE_LOG);
+    size_t end = gc__min(marker->logged, GC__MARK_BUFFER_WORDS);
     for (unsigned i = 0; i < marker->open_count; i++)
-        gc__marker_move(heap, marker->open[i], gc__marker_piece_end(marker->open[i]));
+        gc__marker_move(heap, marker->open[i], gc__marker_chunk_end(marker->open[i]));
     for (unsigned i = 0; i < marker->left_count; i++)
-        gc__marker_move(heap, marker->left[i], gc__marker_piece_end(marker->left[i]));
-    if (marker->taken < end) gc__marker_move(heap, marker->taken, gc__marker_piece_end(end - 1));
-    heap->pause.stored_objects += marker->noted;
-    marker->noted = 0;
-    if (end) gc__marker_renew_log(heap);
+        gc__marker_move(heap, marker->left[i], gc__marker_chunk_end(marker->left[i]));
+    if (marker->taken < end) gc__marker_move(heap, marker->taken, gc__marker_chunk_end(end - 1));
+    heap->pause.stored_objects += marker->taken_words;
+    marker->taken_words = 0;
+    if (end) gc__marker_renew_buffer(heap);
 }
 
 /* Takes some of what collections have met, and barriers before. */
@@ -11121,7 +11309,7 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker_reach_all(heap);
     gc__marker_scan_waiting(heap);
     if (marker->grey.count) return true;
-    bool more = gc__marker_take_log(heap, GC__SHADE_PIECE);
+    bool more = gc__marker_take_buffer(heap, GC__MARK_BUFFER_CHUNK);
     return more || marker->grey.count || gc__marker_rescan(heap);
 }
 
@@ -11149,11 +11337,11 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
 
 /* Has memory for the cycle, whose tables are the same for all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
-    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__SHADE_BYTES);
-    marker->left = marker->log + GC__SHADE_LOG;
+    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__MARK_BUFFER_BYTES);
+    marker->left = marker->log + GC__MARK_BUFFER_WORDS;
     gc__lock_take(&gc__the_arena.lock);
-    if (!gc__cycle_marks) __atomic_store_n(&gc__cycle_marks, gc__side_reserve_bits(GC__SIDE_CYCLE_MARKS), __ATOMIC_RELEASE);
-    bool opened = marker->log && gc__cycle_marks;
+    if (!gc__next_marks) __atomic_store_n(&gc__next_marks, gc__side_reserve_bits(GC__SIDE_NEXT_MARKS), __ATOMIC_RELEASE);
+    bool opened = marker->log && gc__next_marks;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
 }
@@ -11170,7 +11358,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     }
     heap->marking = true;
     size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
-    marker->blind = gc__min(gc__max(entries, GC__SHADE_BLIND_LEAST), GC__SHADE_BLIND_MOST);
+    marker->blind = gc__min(gc__max(entries, GC__MARK_BUFFER_BLIND_LEAST), GC__MARK_BUFFER_BLIND_MOST);
     gc__remembered_renew(heap->remembered);
     heap->stats.concurrent_cycles++;
     marker->began = heap->collection.number;
@@ -11180,13 +11368,13 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->began_ns = gc__os_now_ns();
     marker->waited_ns = 0;
     marker->starved = 0;
-    marker->leaving_begin = NULL;
-    marker->no_reprieves = marker->reprieves = false;
+    marker->candidates_begin = NULL;
+    marker->no_finalizer_marks = marker->finalizer_marks = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unsettled; region; region = region->next) gc__region_settle_whole(region);
-    heap->old_unsettled = NULL;
+    for (gc__region *region = heap->old_unflipped; region; region = region->next) gc__region_flip_whole(region);
+    heap->old_unflipped = NULL;
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!gc__is_beside(region) && !region->unscanned && !region->reprieves,
+        GC_ASSERT(!gc__flip_is_due(region) && !region->unscanned && !region->finalizer_marks,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
     gc__old_rank(heap, GC__IGNORE);
 }
@@ -11196,10 +11384,10 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->waiting.count = 0;
     marker->tables.count = marker->pieces.count = 0;
-    marker->table_next = marker->table_from = marker->piece_next = marker->piece_kept = 0;
+    marker->table_next = marker->table_from = marker->slice_next = marker->slice_kept = 0;
     memset(marker->fifo, 0, sizeof marker->fifo);
     memset(marker->next, 0, sizeof marker->next);
-    gc__marker_empty_log(heap);
+    gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
     marker->slots.count = 0;
     marker->unscanned = marker->unasked = false;
@@ -11214,14 +11402,14 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__marks_take(region, false);
-        gc__reprieves_clear(region);
-        region->cycle_bytes = 0;
+        gc__finalizer_marks_clear(region);
+        region->next_live_bytes = 0;
         region->unscanned = 0;
-        region->leaving = false;
+        region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    heap->marker->reprieved.count = heap->marker->held.count = 0;
-    heap->marker->reprieves = false;
+    heap->marker->finalizer_grey.count = heap->marker->held.count = 0;
+    heap->marker->finalizer_marks = false;
     gc__marker_forget(heap);
 }
 
@@ -11232,7 +11420,7 @@ GC__FN void gc__marker_sift_seen(gc_heap *heap) {
     for (size_t i = 0; i < seen->count; i++) {
         if (i + GC__FIFO < seen->count) gc__marker_await(seen->words[i + GC__FIFO]);
         uintptr_t word = seen->words[i];
-        if (!gc__shade_bit(gc__cycle_marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
+        if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
     }
     seen->count = kept;
 }
@@ -11263,7 +11451,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
     marker->grown_bytes = gc__marker_growth(marker, old - gc__min(old, marker->began_old_bytes));
-    gc__marker_empty_log(heap);
+    gc__marker_empty_buffer(heap);
     gc__marker_sift_seen(heap);
     gc__marker_sift_waiting(heap);
     heap->stats.concurrent_finished++;
@@ -11274,7 +11462,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
     heap->pause.left_objects = marker->grey.count + marker->seen.count;
-    heap->pause.concurrent_lost = !marker->done;
+    if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
 }
 
@@ -11283,12 +11471,12 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
 GC__FN void gc__marker_drop_bits(gc__region *region) {
     if (region->generation < 2) return;
     gc__marks_take(region, false);
-    region->cycle_bytes = 0;
+    region->next_live_bytes = 0;
     region->unscanned = 0;
 }
 
 /* In the last collection the regions of generation 2 that do not leave are condemned with what was marked in them: the marker's
-   bits are their mark bits, and `cycle_bytes` counts them. Their descriptors are as they were until the sweep. */
+   bits are their mark bits, and `next_live_bytes` counts them. Their descriptors are as they were until the sweep. */
 GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->cycle->condemned_old = heap->regions[2];
     heap->cycle->condemns_old = true;
@@ -11297,14 +11485,14 @@ GC__FN void gc__marker_condemn_old(gc_heap *heap) {
 }
 
 /* Whether what lives of the object's region is copied, and scanned then. */
-GC__FN bool gc__marker_leaves(uintptr_t object) { return gc__region_of(object)->leaving; }
+GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
 /* An entry of the stack. What was not begun was not counted either. */
 GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
     gc__region *region = gc__region_of(object);
-    if (region->leaving) return;
-    if (entry == object && !gc__is_reprieved(object)) region->cycle_bytes += gc__object_bytes(object);
+    if (region->candidate) return;
+    if (entry == object && !gc__is_finalizer_marked(object)) region->next_live_bytes += gc__object_bytes(object);
     gc__trace_push(worker, object);
 }
 
@@ -11312,9 +11500,9 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
 GC__FN void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i] && !gc__marker_leaves(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
+        if (marker->fifo[i] && !gc__marker_evacuates(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
-        if (!gc__marker_leaves(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
+        if (!gc__marker_evacuates(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
     for (unsigned i = 0; i < GC__NEXT; i++)
         if (marker->next[i]) gc__marker_hand_grey_over(worker, marker->next[i]);
     for (size_t i = marker->grey.count; i > 0; i--) {
@@ -11323,7 +11511,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
         gc__marker_hand_grey_over(worker, entry);
     }
     for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
-        if (!gc__marker_leaves(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
+        if (!gc__marker_evacuates(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
@@ -11332,7 +11520,7 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
 /* Objects that live on only since dead ones with finalizers refer to them, or are these: they are *reprieved*.
 
    When the marker has reached all that it can, what is white and has a finalizer will most likely become due. So it goes on
-   from there, and sets bits in gc__reprieved, not among its marks: whether such an object is dead the last collection of the
+   from there, and sets bits in gc__finalizer_marks, not among its marks: whether such an object is dead the last collection of the
    cycle finds out, after which references to it from weak handles are gone. From when finalizers have their turn there, those
    bits count as marks, and what they show need not be traced.
 
@@ -11344,568 +11532,131 @@ GC__FN void gc__marker_hand_over(gc__worker *worker) {
 
 #if !GC_HAS_MODEL
 /* Has the bits. False: nothing can be reprieved in this cycle. The marker's lock is held. */
-GC__FN bool gc__reprieves_open(gc__marker *marker) {
-    if (marker->no_reprieves) return false;
+GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
+    if (marker->no_finalizer_marks) return false;
     gc__lock_take(&gc__the_arena.lock);
-    if (!gc__reprieved) gc__reprieved = gc__side_reserve_bits(GC__SIDE_REPRIEVED);
+    if (!gc__finalizer_marks) gc__finalizer_marks = gc__side_reserve_bits(GC__SIDE_FINALIZER_MARKS);
     gc__lock_release(&gc__the_arena.lock);
-    marker->no_reprieves = !gc__reprieved;
-    return gc__reprieved != NULL;
+    marker->no_finalizer_marks = !gc__finalizer_marks;
+    return gc__finalizer_marks != NULL;
 }
 
 /* Reprieves an object of generation 2 that stays, unless it is marked. */
-GC__FN void gc__reprieve(gc_heap *heap, uintptr_t object) {
+GC__FN void gc__finalizer_mark(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     gc__region *region = gc__region_of(object);
-    if (gc__bit_get(gc__cycle_marks, object) || gc__is_reprieved(object)) return;
-    region->reprieves = marker->reprieves = true;
-    gc__reprieved[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
+    if (gc__bit_get(gc__next_marks, object) || gc__is_finalizer_marked(object)) return;
+    region->finalizer_marks = marker->finalizer_marks = true;
+    gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
     __builtin_prefetch((const void *)object);
-    if (!gc__shade_push(heap, &marker->reprieved, object)) marker->no_reprieves = true;
+    if (!gc__shade_push(heap, &marker->finalizer_grey, object)) marker->no_finalizer_marks = true;
 }
 
-GC__INLINED void gc__reprieve_slot(void *heap, gc_word *slot, bool value) {
+GC__INLINED void gc__finalizer_mark_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     if (!gc__is_marking(object)) return;
-    if (gc__is_leaving(object))
+    if (gc__is_candidate(object))
         ((gc_heap *)heap)->marker->holds = true;
     else
-        gc__reprieve((gc_heap *)heap, object);
+        gc__finalizer_mark((gc_heap *)heap, object);
 }
 
-GC__FN void gc__reprieve_elements(gc_heap *heap, uintptr_t array, size_t index) {
-    gc__marker_elements_to(heap, &heap->marker->reprieved, gc__reprieve_slot, array, index);
+GC__FN void gc__finalizer_mark_elements(gc_heap *heap, uintptr_t array, size_t index) {
+    gc__marker_elements_to(heap, &heap->marker->finalizer_grey, gc__finalizer_mark_slot, array, index);
 }
 
 /* What the object reports or, if the marker must not ask it, whether all is left to the last collection. */
-GC__FN bool gc__reprieve_trace(gc_heap *heap, uintptr_t object) {
-    gc__marker_visitor beside = {{gc__marker_visit}, heap, gc__reprieve_slot, false, false};
+GC__FN bool gc__finalizer_mark_trace(gc_heap *heap, uintptr_t object) {
+    gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__finalizer_mark_slot, false, false};
     if (!gc__shade_may_trace(heap, object)) return false;
-    gc__object_trace(object, &beside.visitor);
-    heap->marker->holds |= beside.waits || beside.has_entries;
+    gc__object_trace(object, &concurrent.visitor);
+    heap->marker->holds |= concurrent.waits || concurrent.has_entries;
     return true;
 }
 
 /* The object, or a part of it, was scanned. */
-GC__FN void gc__reprieve_hold(gc_heap *heap, uintptr_t object) {
+GC__FN void gc__finalizer_mark_hold(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
-    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_reprieves = true;
+    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_finalizer_marks = true;
     marker->holds = false;
 }
 
-GC__FN void gc__reprieve_scan(gc_heap *heap, uintptr_t object) {
+GC__FN void gc__finalizer_mark_scan(gc_heap *heap, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    if (!type->trace || gc__reprieve_trace(heap, object)) {
-        gc__slots_of_mask(object, type->refs, false, gc__reprieve_slot, heap);
-        gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__reprieve_slot, heap);
-        if (gc__type_has_slots_in_elements(type)) gc__reprieve_elements(heap, object, 0);
+    if (!type->trace || gc__finalizer_mark_trace(heap, object)) {
+        gc__slots_of_mask(object, type->refs, false, gc__finalizer_mark_slot, heap);
+        gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__finalizer_mark_slot, heap);
+        if (gc__type_has_slots_in_elements(type)) gc__finalizer_mark_elements(heap, object, 0);
     } else {
         heap->marker->holds = true;
     }
-    gc__reprieve_hold(heap, object);
+    gc__finalizer_mark_hold(heap, object);
 }
 
 /* Counts the object, which is scanned unless it was marked since. */
-GC__FN void gc__reprieve_look(gc_heap *heap, uintptr_t object) {
+GC__FN void gc__finalizer_mark_look(gc_heap *heap, uintptr_t object) {
     gc__marker_add(heap, object);
-    if (!gc__bit_get(gc__cycle_marks, object)) gc__reprieve_scan(heap, object);
+    if (!gc__bit_get(gc__next_marks, object)) gc__finalizer_mark_scan(heap, object);
 }
 
 /* Scans some of what is reprieved, until a collection waits. The marker's lock is held. Returns whether more is left. */
-GC__FN bool gc__reprieves_work(gc_heap *heap, size_t steps) {
+GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
-    gc__words *grey = &marker->reprieved;
+    gc__words *grey = &marker->finalizer_grey;
     for (; steps && grey->count && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED); steps--) {
         uintptr_t object = grey->words[--grey->count];
         if (!(object & GC__CONTINUED)) {
-            gc__reprieve_look(heap, object);
+            gc__finalizer_mark_look(heap, object);
             continue;
         }
         object -= GC__CONTINUED;
-        gc__reprieve_elements(heap, object, grey->words[--grey->count]);
-        gc__reprieve_hold(heap, object);
+        gc__finalizer_mark_elements(heap, object, grey->words[--grey->count]);
+        gc__finalizer_mark_hold(heap, object);
     }
     return grey->count != 0;
 }
 
 /* There is no memory: what is not marked is left to the last collection. The marker's lock is held, or the world is stopped. */
-GC__FN void gc__reprieves_drop(gc_heap *heap) {
+GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->reprieved.count = marker->held.count = 0;
-    marker->reprieves = false;
+    marker->finalizer_grey.count = marker->held.count = 0;
+    marker->finalizer_marks = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, heap) || !region->reprieves) continue;
-        gc__reprieves_clear(region);
+        if (!gc__region_is_of(region, heap) || !region->finalizer_marks) continue;
+        gc__finalizer_marks_clear(region);
         __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     }
 }
 
 /* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
-GC__FN void gc__reprieves_end(const gc_heap *heap) {
+GC__FN void gc__finalizer_marks_end(const gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next)
-        if (region->reprieves) gc__region_settle_whole(region);
+        if (region->finalizer_marks) gc__region_flip_whole(region);
 }
 
 /* In the last collection of a cycle: from now on what is reprieved counts as reached, and the trace goes on with what the marker
    has not scanned of it. */
-GC__FN void gc__reprieves_count(gc__worker *worker) {
+GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     gc__marker *marker = heap->marker;
-    gc__words *grey = &marker->reprieved;
-    heap->reprieves = marker->reprieves;
+    gc__words *grey = &marker->finalizer_grey;
+    heap->finalizer_marks = marker->finalizer_marks;
     while (grey->count) {
         uintptr_t entry = grey->words[--grey->count], object = entry & ~(uintptr_t)GC__CONTINUED;
         if (entry != object)
             grey->count--;
         else
-            gc__region_of(object)->cycle_bytes += gc__object_bytes(object);
+            gc__region_of(object)->next_live_bytes += gc__object_bytes(object);
         gc__trace_push(worker, object);
     }
     for (size_t i = 0; i < marker->held.count; i++) gc__trace_push(worker, marker->held.words[i]);
     marker->held.count = 0;
 }
 #else
-GC__FN void gc__reprieves_end(const gc_heap *heap) { (void)heap; }
-GC__FN void gc__reprieves_count(gc__worker *worker) { (void)worker; }
+GC__FN void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
+GC__FN void gc__finalizer_marks_count(gc__worker *worker) { (void)worker; }
 #endif
-/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
-   for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
-   the crew shares.
-
-   No room for a copy: every worker stops where it is, and the thread that collects goes on alone, with each worker's
-   stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so nothing needs to be
-   known about how far a unit was. */
-
-
-#define GC__UNIT_ROOTS 64
-#define GC__UNIT_CARDS 32
-#define GC__UNIT_SLOTS 256
-#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
-
-#if !GC_HAS_MODEL
-/* The units of roots come first, then those of cards, then those of remembered slots. False: the worker must stop. */
-GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
-    const gc__crew *crew = worker->crew;
-    size_t slots = crew->root_units + crew->card_units;
-    if (unit < crew->root_units) {
-        const gc__words *roots = &worker->cycle->roots;
-        size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
-        for (size_t i = from; i < end; i++) {
-            gc__enqueue_many(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
-            if (!gc__stack_drain_many(worker)) return false;
-        }
-        return true;
-    }
-    gc__crew_remember(worker, true);
-    if (unit >= slots) {
-        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
-        size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end, true);
-    }
-    size_t from = (unit - crew->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, crew->cards.count);
-    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
-        if (!gc__card_prefetch_many(worker, i < end ? crew->cards.words[i] : 0)) return false;
-    return true;
-}
-
-/* Calls the trace function of an object that was handed over. */
-GC__FN void gc__work_for_host_once(gc__worker *worker) {
-    gc__member *member = &worker->crew->members[worker->number];
-    const gc__for_host item = member->for_host[--member->for_host_count];
-    if (item.to)
-        gc__object_trace_part(worker, item.object, item.from, item.to);
-    else
-        gc__object_trace_all(worker, item.object);
-}
-
-/* Calls the trace functions of objects that others have handed over. */
-GC__FN bool gc__work_for_host(gc__worker *worker) {
-    gc__member *member = &worker->crew->members[worker->number];
-    while (!worker->number && member->for_host_count) {
-        if (worker->crew->cards.count || worker->crew->slot_units) gc__crew_remember(worker, true);
-        gc__work_for_host_once(worker);
-        if (!gc__stack_drain_many(worker)) return false;
-    }
-    return true;
-}
-
-/* Works until nothing is left of what the worker can find or holds. False: it must stop. */
-GC__FN bool gc__work_some(gc__worker *worker) {
-    size_t unit;
-    if (!gc__work_for_host(worker)) return false;
-    const gc__crew *crew = worker->crew;
-    while (gc__crew_claim_unit(worker->crew, &unit)) {
-        gc__crew_call(worker->crew);
-        if (GC__UNLIKELY(crew->job != NULL)) {
-            crew->job(crew->job_context, unit);
-            gc__crew_step(worker);
-        } else if (!gc__work_unit(worker, unit)) {
-            return false;
-        }
-    }
-    do {
-        if (!gc__stack_drain_many(worker)) return false;
-        gc__fifo_drain(worker, true);
-    } while (worker->top != worker->stack);
-    return true;
-}
-
-#define GC__PIECE_WORDS ((size_t)1 << (GC__PIECE_SHIFT - 9)) /* of marks */
-
-GC__FN void gc__own_marks_clear_piece(gc__member *member, size_t piece) {
-    size_t first = (piece - (gc__the_arena.base >> GC__PIECE_SHIFT)) * GC__PIECE_WORDS;
-    memset(&member->own_marks.words[first], 0, GC__PIECE_WORDS * sizeof(uint64_t));
-}
-
-/* The worker's marks in the piece are not needed any more. */
-GC__FN void gc__own_marks_drop(gc__member *member, size_t piece) {
-    member->own_pieces++;
-    if (!gc__words_push(&member->stale, piece)) gc__own_marks_clear_piece(member, piece);
-}
-
-/* Called by a worker before it marks: its own marks of earlier runs are in its processor's cache. */
-GC__FN void gc__own_marks_clear(gc__member *member) {
-    while (member->stale.count) gc__own_marks_clear_piece(member, member->stale.words[--member->stale.count]);
-}
-
-/* Works until nobody has any work. */
-GC__FN void gc__work(gc__worker *worker) {
-    do {
-        gc__own_marks_clear(&worker->crew->members[worker->number]);
-        gc__work_some(worker);
-        gc__crew_give_host(worker);
-    } while (gc__crew_next(&worker->crew->members[worker->number]));
-}
-
-/* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
-GC__FN bool gc__crew_marks_little(const gc_heap *heap) {
-    return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || heap->cycle->marking == GC__MARKING_FINISH);
-}
-
-/* Gives each worker marks of its own, if there are few workers, and memory for that. */
-GC__FN void gc__crew_open_marks(gc__crew *crew, const gc_heap *heap) {
-    size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
-    unsigned count = (unsigned)gc__min(crew->count, crew->most);
-    bool all = count <= GC__OWN_MARKS_MAX && !(crew->seed & GC__SEED_LOCKED) && !gc__crew_marks_little(heap);
-    for (unsigned i = 0; i < count && all; i++) {
-        gc__words *marks = &crew->members[i].own_marks;
-        if (marks->capacity >= words) continue;
-        gc__own_marks_free(&crew->members[i]);
-        all = gc__words_reserve(marks, words);
-        if (all && words * sizeof(uint64_t) > GC__SIDE_BYTES_SMALL)
-            gc__os_prefer_huge_pages(marks->words, words * sizeof(uint64_t));
-    }
-    for (unsigned i = 0; i < crew->count; i++) {
-        gc__member *member = &crew->members[i];
-        member->worker.own_marks = all && i < count ? (uint64_t *)((uintptr_t)member->own_marks.words - base) : NULL;
-    }
-}
-
-/* Makes the members ready for the collection. False: no memory. */
-GC__FN bool gc__crew_open(gc__crew *crew, const gc__worker *first) {
-    for (unsigned i = 0; i < crew->count; i++) {
-        gc__member *member = &crew->members[i];
-        if (!gc__words_reserve(&member->live, gc__regions_used() << (GC_REGION_SHIFT - GC__PIECE_SHIFT)) ||
-            !gc__words_reserve(&member->refused, GC__REFUSED_RESERVE))
-            return false;
-    }
-    for (unsigned i = 0; i < crew->count; i++) {
-        gc__member *member = &crew->members[i];
-        gc__worker *worker = &member->worker;
-        if (i) *worker = *first;
-        if (i) worker->memory = &member->stack;
-        worker->crew = crew;
-        worker->number = i;
-        worker->live = (size_t *)((uintptr_t)member->live.words - (gc__the_arena.base >> GC__PIECE_SHIFT) * sizeof(size_t));
-        member->poll = GC__POLL;
-    }
-    gc__crew_open_marks(crew, first->heap);
-    __atomic_store_n(&crew->rests, false, __ATOMIC_RELAXED);
-    return true;
-}
-
-/* Adds the own marks of two workers, or more, to a word of the arena's. An object that two have marked was counted by both. */
-GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
-    uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
-    for (unsigned i = 1; i < count; i++) {
-        for (uint64_t twice = own[i][index] & seen; twice; twice &= twice - 1)
-            region->live_bytes -= gc__object_bytes((index * 64 + (size_t)__builtin_ctzll(twice)) * 8);
-        seen |= own[i][index];
-    }
-    if (seen & ~*word) *word |= seen;
-}
-
-/* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
-GC__FN void gc__crew_settle_piece(gc__crew *crew, gc__region *region, size_t piece, size_t words) {
-    gc__member *marked[GC__CREW_MAX];
-    uint64_t *own[GC__CREW_MAX];
-    unsigned count = 0;
-    for (unsigned i = 0; i < crew->count; i++) {
-        gc__member *member = &crew->members[i];
-        if (!member->worker.live[piece]) continue;
-        region->live_bytes += member->worker.live[piece];
-        member->worker.live[piece] = 0;
-        own[count] = member->worker.own_marks;
-        marked[count++] = member;
-    }
-    if (!count || !own[0]) return;
-    for (size_t i = 0; count > 1 && i < words; i++) gc__own_marks_add(own, count, region, piece * GC__PIECE_WORDS + i);
-    for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
-}
-
-/* The same for a condemned region. */
-GC__FN void gc__crew_settle(gc__region *region) {
-    size_t words = gc__mark_words(region), piece = region->base >> GC__PIECE_SHIFT;
-    if (region->verdict == GC__MOVE) return;
-    for (size_t i = 0; i < words; i += GC__PIECE_WORDS)
-        gc__crew_settle_piece(region->heap->collector->crew, region, piece++, gc__min(words - i, GC__PIECE_WORDS));
-}
-
-/* The same for all old regions, in the last collection of a cycle. */
-GC__FN void gc__crew_settle_old(const gc_heap *heap) {
-    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->cycle_bytes = region->live_bytes) {
-        region->live_bytes = region->cycle_bytes;
-        gc__crew_settle(region);
-    }
-}
-
-/* Traces from what a stopped worker holds. */
-GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
-    gc__words *refused = &worker->crew->members[left->number].refused;
-    for (int i = 0; i < GC__FIFO; i++) {
-        if (left->fifo[i]) gc__process(worker, left->fifo[i], false);
-        left->fifo[i] = 0;
-    }
-    for (size_t i = 0; i < refused->count; i++) gc__process(worker, refused->words[i], false);
-    refused->count = 0;
-    while (left != worker && left->top != left->stack) {
-        uintptr_t entry = *--left->top;
-        if (entry & GC__CONTINUED) {
-            left->top -= 2;
-            gc__scan_chunk(worker, entry - GC__CONTINUED, left->top[1] >> 2, left->top[0] >> 2);
-        } else {
-            gc__scan(worker, entry);
-        }
-        gc__stack_drain(worker);
-    }
-    memset(left->cards, 0, sizeof left->cards);
-}
-
-/* Goes on alone after the run was stopped. */
-GC__FN void gc__trace_alone(gc__worker *worker) {
-    gc__crew *crew = worker->crew;
-    gc__member *self = &crew->members[0];
-    bool remembers = gc__worker_remembers(worker);
-    gc__crew_lock(crew); /* others may be on their way to sleep */
-    while (gc__crew_take_piece(crew, worker)) continue;
-    gc__crew_unlock(crew);
-    gc__crew_remember(worker, remembers); /* whoever shared the last piece may not have had to */
-    for (unsigned i = 0; i < crew->count; i++) gc__trace_left_by(worker, &crew->members[i].worker);
-    gc__trace_drain(worker);
-    while (self->for_host_count || gc__crew_take_for_host(crew, worker)) {
-        gc__work_for_host_once(worker);
-        gc__trace_drain(worker);
-    }
-    if (!crew->units) return;
-    gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    for (size_t i = 0; i < crew->cards.count + GC__CARD_FIFO; i++)
-        gc__card_prefetch(worker, i < crew->cards.count ? crew->cards.words[i] : 0);
-    const gc_heap *heap = worker->heap;
-    if (crew->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap), false);
-    gc__trace_drain(worker);
-}
-
-GC__FN void gc__crew_set_visit(gc__crew *crew, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
-    for (unsigned i = 0; i < crew->count; i++) crew->members[i].worker.visitor.visit = visit;
-}
-
-/* Between runs no window is open: in a run each worker has regions to itself, which it takes from the same lists as the
-   first one does between runs. */
-GC__FN void gc__crew_close_windows(gc__crew *crew) {
-    for (unsigned i = 0; i < crew->count; i++)
-        for (unsigned g = 0; g < GC_GENERATIONS; g++) {
-            gc__worker_close_window(&crew->members[i].worker, g);
-            crew->members[i].worker.searched[g] = NULL;
-        }
-}
-
-/* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
-GC__FN void gc__crew_run(gc__worker *worker, size_t units, gc__region *condemned) {
-    gc__crew *crew = worker->crew;
-    bool overflowed = worker->overflowed;
-    crew->remember_all = worker->remember_all;
-    gc__crew_close_windows(crew);
-    gc__crew_set_visit(crew, gc__trace_visit_many);
-    for (unsigned i = 1; i < crew->count; i++) {
-        gc__worker *other = &crew->members[i].worker;
-        gc__crew_remember(other, false);
-        other->suspects = worker->suspects;
-        other->beyond |= worker->beyond & (GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS | GC__BEYOND_LEAVING);
-    }
-    gc__crew_remember(worker, gc__worker_remembers(worker));
-    crew->traces++;
-    gc__crew_begin(crew, units);
-    gc__work(worker);
-    gc__crew_end_run(crew);
-    gc__crew_close_windows(crew);
-    gc__crew_set_visit(crew, gc__trace_visit);
-    gc__shade_met(crew, worker);
-    for (gc__region *region = condemned; region; region = region->next) gc__crew_settle(region);
-    if (worker->cycle->condemns_old) gc__crew_settle_old(worker->heap);
-    for (unsigned i = 0; i < crew->count; i++) {
-        overflowed |= crew->members[i].worker.overflowed;
-        crew->members[i].worker.overflowed = false;
-        worker->whole_stacks |= crew->members[i].worker.whole_stacks;
-    }
-    if (crew->cards.count || crew->slot_units) gc__crew_remember(worker, true); /* what is left may have come from them */
-    if (__atomic_load_n(&crew->stop, __ATOMIC_RELAXED)) gc__trace_alone(worker);
-    worker->overflowed |= overflowed;
-    gc__trace_drain(worker);
-    gc__barrier_tell_untold();
-}
-#endif
-
-/* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
-GC__FN void gc__crew_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
-#if !GC_HAS_MODEL
-    gc__crew *crew = worker->crew;
-    if (crew && !crew->forked && (units >= GC__UNITS_PER_CALL || crew->seed)) {
-        crew->job = job;
-        crew->job_context = context;
-        gc__crew_begin(crew, units);
-        gc__work(worker);
-        gc__crew_end_run(crew);
-        crew->job = NULL;
-        return;
-    }
-#endif
-    (void)worker;
-    for (size_t i = 0; i < units; i++) job(context, i);
-}
-
-/* The same outside of a collection's trace. Heap lock held. */
-GC__FN void gc__crew_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
-    gc__crew *crew = heap->collector->crew;
-    gc__worker alone, *worker = crew ? &crew->members[0].worker : &alone;
-    memset(&alone, 0, sizeof alone);
-    struct gc__crew *before = worker->crew;
-    worker->crew = crew && !crew->runs && gc__min(crew->count, crew->most) > 1 ? crew : NULL;
-    gc__crew_each(worker, units, job, context);
-    worker->crew = before;
-}
-
-#define GC__UNIT_REGIONS 64
-
-typedef struct gc__condemned_job {
-    const gc_heap *heap;
-    void (*f)(gc__region *region);
-} gc__condemned_job;
-
-GC__FN void gc__condemned_unit(void *context, size_t unit) {
-    const gc__condemned_job *job = (const gc__condemned_job *)context;
-    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
-    for (size_t i = from; i < end; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, job->heap) && region->verdict) job->f(region);
-    }
-}
-
-/* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
-GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
-    if (worker->crew && gc__condemned_first(worker->heap) == 2) {
-        gc__condemned_job job = {worker->heap, f};
-        size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
-        gc__crew_each(worker, units, gc__condemned_unit, &job);
-        return;
-    }
-    for (; condemned; condemned = condemned->next) f(condemned);
-}
-
-/* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
-GC__FN void gc__region_clear(gc__region *region) {
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    if (gc__is_beside(region)) gc__marks_take(region, false);
-    region->beside = 0;
-    if (region->verdict != GC__MOVE) gc__marks_clear(region);
-}
-
-/* Keeps all objects of a young region: its mark bits become their starts. */
-GC__FN void gc__region_keep(gc__region *region) {
-    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    region->live_bytes = gc__region_index_all(region);
-}
-
-/* Traces from what the worker holds. */
-GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
-#if !GC_HAS_MODEL
-    if (worker->crew) {
-        gc__crew_run(worker, 0, condemned);
-        return;
-    }
-#endif
-    (void)condemned;
-    gc__trace_drain(worker);
-}
-
-/* Traces from roots, dirty cards and remembered slots. */
-GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
-    int above = gc__condemned_first(worker->heap);
-    bool keeps = worker->cycle->keeps_all && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
-    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
-    worker->heap->remembered->again = false;
-#if !GC_HAS_MODEL
-    gc__crew *crew = worker->crew;
-    if (crew) {
-        gc__trace_pins(worker);
-        crew->cards.count = 0;
-        if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &crew->cards));
-        gc__trace_interior(worker);
-        crew->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
-        crew->card_units = (crew->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
-        crew->slot_units = (slots + GC__UNIT_SLOTS - 1) / GC__UNIT_SLOTS;
-        worker->heap->pause.dirty_cards = crew->cards.count;
-        gc__crew_run(worker, crew->root_units + crew->card_units + crew->slot_units, condemned);
-        gc__worker_remember(worker, false);
-        worker->remember_all |= above < 2;
-        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
-        crew->slot_units = 0;
-        return;
-    }
-#endif
-    (void)condemned;
-    gc__trace_roots(worker);
-    if (above == 2) return;
-    gc__phase_note(worker->heap, GC_PHASE_CARDS);
-    gc__trace_cards(worker, above, slots);
-    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
-}
-
-/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
-   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
-GC__FN void gc__trace_suspects(gc__worker *worker, gc__region *condemned) {
-    gc_heap *heap = worker->heap;
-    gc__map *suspects = &worker->cycle->suspects;
-    size_t objects = 0, bytes = 0;
-    if (worker->suspects) {
-        gc__phase_note(heap, GC_PHASE_SUSPECTS);
-        size_t before = gc__traced_bytes(worker, condemned);
-        for (size_t i = 0; i < suspects->capacity; i++) {
-            uintptr_t object = suspects->keys[i];
-            if (!object || suspects->values[i]) continue;
-            suspects->values[i] = true;
-            objects++;
-            bytes += gc__object_bytes(object);
-            if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
-        }
-        gc__trace_held(worker, condemned);
-        bytes += gc__traced_bytes(worker, condemned) - before;
-    }
-    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
-    heap->stats.conservative_objects = objects;
-    heap->stats.conservative_total_bytes += bytes;
-}
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 
 
@@ -11930,13 +11681,14 @@ GC__FN bool gc__is_tight(const gc_heap *heap) {
 /* Expects as much of each generation to survive as did lately. A full collection knows no difference between generations 1 and 2.
    It also expects, of the objects that the last one left, no more to be dead than was allocated and kept since: so right after a
    full collection densities are exact. */
-GC__FN void gc__predict_survival(gc_heap *heap, int generation) {
+GC__FN void gc__predict_survival(gc_heap *heap, gc__plan *plan) {
+    int generation = plan->condemned;
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
     size_t since = old + gc__counted(&heap->generation_bytes[0]);
     unsigned least = heap->full_bytes < since ? (unsigned)(heap->full_bytes / (since / 100 + 1)) : 100;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
-        heap->cycle->predicted[g] = heap->pace->survival[g && generation == 2 ? 2 : g];
-        if (g && generation == 2 && heap->cycle->predicted[g] < least) heap->cycle->predicted[g] = least;
+        plan->predicted[g] = heap->pace->survival[g && generation == 2 ? 2 : g];
+        if (g && generation == 2 && plan->predicted[g] < least) plan->predicted[g] = least;
     }
 }
 
@@ -11955,20 +11707,21 @@ GC__FN size_t gc__survivor_bytes(const gc_heap *heap, const gc__region *region) 
 /* How many of the region's bytes are expected to survive. */
 GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
     size_t survivors = gc__survivor_bytes(heap, region);
-    return survivors / 100 * heap->cycle->predicted[2] +
-           (gc__used_bytes(region) - survivors) / 100 * heap->cycle->predicted[region->generation];
+    return survivors / 100 * heap->cycle->plan->predicted[2] +
+           (gc__used_bytes(region) - survivors) / 100 * heap->cycle->plan->predicted[region->generation];
 }
 
 /* The same, but rather too many than too few. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
     size_t used = gc__used_bytes(region), survivors = gc__survivor_bytes(heap, region);
-    return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->predicted[0]) : used;
+    return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->plan->predicted[0]) : used;
 }
 
 /* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+    const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
-    if (young && !heap->cycle->evacuate_tightly && !heap->cycle->keeps_full) return heap->cycle->predicted[0];
+    if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
@@ -12004,18 +11757,18 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 }
 
 /* Whether packing regions makes room for `bytes`, and not too little for its time. */
-GC__FN bool gc__is_worth_packing(const gc_heap *heap, size_t bytes) {
+GC__FN bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
     bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;
-    return moves && gives && holes >= gc__max(bytes, used / GC__PACK_WORTH);
+    return moves && gives && holes >= gc__max(bytes, used / GC__SLIDE_WORTH);
 }
 
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
    that makes it grow brings the next ones nearer to a free region, if it has not made one. */
-GC__FN size_t gc__packed_bytes(const gc_heap *heap) {
+GC__FN size_t gc__clustered_bytes(const gc_heap *heap) {
     size_t packed = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
@@ -12024,19 +11777,20 @@ GC__FN size_t gc__packed_bytes(const gc_heap *heap) {
     return packed;
 }
 
-/* Whether the region's object is so large that to scan it once more would be a long pause. */
-GC__FN bool gc__is_tenured(const gc_heap *heap, const gc__region *region) {
-    return gc__is_huge(region) && gc__has_pause_goal(heap) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted because
+   it is full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
+GC__FN void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
+    bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
+    bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
+    bool all = for_limit || at_once || plan->ages_all || plan->purpose == GC__YOUNG_WHOLESALE;
+    bool ages = !heap->options.non_generational;
+    for (int g = 0; g < GC_GENERATIONS; g++) plan->promote_to[g] = (uint8_t)(!ages ? 0 : all || g == 2 ? 2 : g + 1);
+    plan->promotes_huge = ages && heap->collection.generation > 0 && gc__has_pause_goal(heap);
 }
 
-/* The generation that survivors of the region will be in: one older; the oldest, if the heap is compacted because it is
-   full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
-GC__FN uint8_t gc__target_generation(const gc_heap *heap, const gc__region *region) {
-    if (heap->options.non_generational) return 0;
-    if (heap->cycle->into_holes || (heap->collection.reason == GC_REASON_LIMIT && heap->collection.compacting)) return 2;
-    if (heap->cycle->ages_at_once || heap->cycle->keeps_all) return 2;
-    if (heap->collection.generation > 0 && (heap->pace->tenures_at_once || gc__is_tenured(heap, region))) return 2;
-    return region->generation < 2 ? (uint8_t)(region->generation + 1) : 2;
+GC__FN uint8_t gc__target_generation(const gc__plan *plan, const gc__region *region) {
+    bool huge = plan->promotes_huge && gc__is_huge(region) && GC__WORD(region->base) && !gc__object_is_leaf(region->base);
+    return huge ? 2 : plan->promote_to[region->generation];
 }
 
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
@@ -12052,9 +11806,9 @@ typedef struct gc__space {
 
 /* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
    mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
-GC__FN bool gc__is_studded(const gc_heap *heap, int generation, bool compacting) {
+GC__FN bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     size_t pinned = 0, regions = 0;
-    if (!heap->cycle->pins.count || generation < 2 || compacting) return false;
+    if (!heap->cycle->pins.count || plan->condemned < 2 || plan->request.compacting) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             if (region->kind != GC__SMALL) continue;
@@ -12066,13 +11820,13 @@ GC__FN bool gc__is_studded(const gc_heap *heap, int generation, bool compacting)
 
 /* Whether the region stays because of that. */
 GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
-    return heap->cycle->studded && region->pinned && (!region->linear || region->formatted);
+    return heap->cycle->plan->pin_fragmented && region->pinned && (!region->linear || region->formatted);
 }
 
 /* Surveys the generations that will be condemned. */
-GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generation) {
+GC__FN void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
     memset(space, 0, sizeof *space);
-    for (int g = 0; g <= generation; g++)
+    for (int g = 0; g <= plan->condemned; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
             if (region->kind != GC__SMALL || region->fixed) continue;
             size_t bytes = gc__most_bytes(heap, region);
@@ -12086,8 +11840,8 @@ GC__FN void gc__space_survey(const gc_heap *heap, gc__space *space, int generati
             space->live[percent] += bytes;
             space->likely[percent] += gc__predicted_bytes(heap, region);
             space->regions[percent]++;
-            if (percent <= heap->cycle->evacuate_old || percent <= heap->cycle->evacuate_young) space->wanted += bytes;
-            if (g == 0 && gc__target_generation(heap, region) == 1) space->young += bytes;
+            if (percent <= plan->evacuate_old || percent <= plan->evacuate_young) space->wanted += bytes;
+            if (g == 0 && plan->promote_to[0] == 1) space->young += bytes;
         }
 }
 
@@ -12115,14 +11869,14 @@ GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
 }
 
 /* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
-GC__FN size_t gc__plan_holes(gc_heap *heap, gc__space *space) {
+GC__FN size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t least = GC__HOLE_BYTES_LISTED, room = 0;
-    if (heap->cycle->large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
-    heap->cycle->into_holes = least;
-    heap->cycle->into_holes_mean = gc__max(least, gc__mean_bytes(heap));
+    if (plan->request.large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
+    plan->into_holes = least;
+    plan->into_holes_mean = gc__max(least, gc__mean_bytes(heap));
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
-            size_t bytes = gc__hole_room(region, heap->cycle->into_holes_mean);
+            size_t bytes = gc__hole_room(region, plan->into_holes_mean);
             if (!bytes) continue;
             room += bytes;
             space->rooms[gc__predicted_percent(heap, region)] += bytes;
@@ -12135,13 +11889,12 @@ GC__FN size_t gc__plan_holes(gc_heap *heap, gc__space *space) {
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
    few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
    too. */
-GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) {
+GC__FN void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
-    bool moves = !heap->options.stress && !heap->options.non_moving;
-    if (generation < 2) {
-        left += gc__holes_for_copies(heap, generation);
-    } else if (heap->collection.compacting && moves && space->wanted + unused > left) {
-        left += gc__plan_holes(heap, space);
+    if (plan->condemned < 2) {
+        left += gc__holes_for_copies(heap, plan->condemned);
+    } else if (plan->request.compacting && plan->moves && !plan->moves_all && space->wanted + unused > left) {
+        left += gc__plan_holes(heap, plan, space);
         unused = 0;
     }
     left -= gc__min(left, unused);
@@ -12156,31 +11909,31 @@ GC__FN void gc__fit_evacuation(gc_heap *heap, gc__space *space, int generation) 
     size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
     if (percent <= 100 && space->likely[percent] > goal)
         bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
-    heap->cycle->evacuate_partly = percent;
-    heap->cycle->evacuate_partly_bytes = bytes;
-    heap->cycle->evacuate_old_partly = percent <= heap->cycle->evacuate_old;
-    heap->cycle->evacuate_young_partly = percent <= heap->cycle->evacuate_young;
-    if (heap->cycle->evacuate_old >= percent) heap->cycle->evacuate_old = percent - 1;
-    if (heap->cycle->evacuate_young >= percent) heap->cycle->evacuate_young = percent - 1;
+    plan->evacuate_partly = percent;
+    plan->evacuate_partly_bytes = bytes;
+    plan->evacuate_old_partly = percent <= plan->evacuate_old;
+    plan->evacuate_young_partly = percent <= plan->evacuate_young;
+    if (plan->evacuate_old >= percent) plan->evacuate_old = percent - 1;
+    if (plan->evacuate_young >= percent) plan->evacuate_young = percent - 1;
 }
 
 /* Whether this full collection is the last one that stops the program, for want of room, before marking beside it is tried
    again. */
-GC__FN bool gc__plan_returns(const gc_heap *heap) {
-    return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->stops == 1;
+GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
+    return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->degenerated == 1;
 }
 
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
    for pauses keeps them for promotion: young collections would have to look at them all. */
-GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
-    if (heap->cycle->room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_returns(heap)) return;
+GC__FN void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+    if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
-    if (heap->cycle->studded) freed = gc__min(freed, gc__bytes_to_goal(heap));
+    if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= heap->cycle->evacuate_old;
+        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
         copied += evacuated ? space->live[percent] : 0;
         freed += evacuated ? free : 0;
@@ -12189,7 +11942,7 @@ GC__FN void gc__plan_recycling(gc_heap *heap, const gc__space *space) {
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
-    if (holes && often * (double)(freed + holes) > seldom * (double)freed) heap->cycle->recycle_below = 100;
+    if (holes && often * (double)(freed + holes) > seldom * (double)freed) plan->recycle_below = 100;
 }
 
 /* Whether more than a fifth of what small old objects take is holes. */
@@ -12225,114 +11978,156 @@ GC__FN bool gc__is_limited(const gc_heap *heap) {
 
 /* Whether nearly all young objects are likely to survive, and to become old at once. Then regions that are full of them are
    promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
-GC__FN bool gc__plan_keeps_full(const gc_heap *heap, int generation) {
+GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    return generation == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
-           !heap->collection.compacting;
+    return plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
+           !plan->request.compacting;
 }
 
-#define GC__KEEP_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
-#define GC__KEEP_BYTES ((size_t)256 << 10) /* of a region at most while objects are being marked: the marker reads it at once */
+#define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
+#define GC__WHOLESALE_BYTES ((size_t)256 << 10) /* of a region at most while objects are being marked: the marker reads it at once */
 
 /* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
    it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
    it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
    young: old, it would be a hole until the next full collection, and another one would follow. */
-GC__FN bool gc__plan_keeps_all(const gc_heap *heap) {
+GC__FN bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    const gc_collection *collection = &heap->collection;
-    bool spent = collection->reason == GC_REASON_NURSERY && collection->generation == 1;
-    bool beside = heap->cycle->marking != GC__MARKING_NONE || (heap->marking && GC_REGION_BYTES > GC__KEEP_BYTES);
-    bool may = spent && !beside && !heap->options.stress;
-    if (!may || heap->options.test_keeping) return may && collection->number % 2;
-    if (pace->kept >= pace->keeps || pace->has_huge || !gc__plan_keeps_full(heap, 1)) return false;
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
+    bool large = heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    bool may = spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
+    if (!may || heap->options.test_wholesale) return may && heap->collection.number % 2;
+    if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
         if (region->fixed && region->live_bytes < GC_REGION_BYTES / 100 * GC__DENSITY_RECYCLE) return false;
         held += region->kind == GC__SMALL ? GC_REGION_BYTES : region->top - region->base;
     }
-    return held <= used + used / GC__KEEP_WASTE;
+    return held <= used + used / GC__WHOLESALE_WASTE;
 }
 
 /* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
    its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
    keep to a goal from then on, and could not condemn all that lives. */
-GC__FN bool gc__plan_ages_at_once(const gc_heap *heap, int generation) {
+GC__FN bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
     const gc_options *options = &heap->options;
-    if (generation == 2 && gc__plan_returns(heap)) return true;
+    if (plan->condemned < 2 || gc__plan_resumes_cycles(heap)) return plan->condemned == 2;
     bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
-    return generation == 2 && stays && heap->collection.reason == GC_REASON_GROWTH && !options->non_moving &&
-           !options->non_generational && options->concurrent != GC_CONCURRENT_ON;
+    return stays && plan->request.reason == GC_REASON_GROWTH && plan->moves && !options->non_generational &&
+           options->concurrent != GC_CONCURRENT_ON;
 }
 
-/* Decides up to which predicted percentage of survival regions are evacuated: old ones, and young ones. */
-GC__FN void gc__plan_evacuation(gc_heap *heap, int generation, bool compacting) {
-    gc__predict_survival(heap, generation);
-    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && generation == 1;
-    heap->cycle->keeps_full = gc__plan_keeps_full(heap, generation);
-    if (heap->cycle->keeps_full) heap->cycle->predicted[0] = heap->pace->tenured_percent;
-    heap->cycle->evacuate_young = heap->cycle->keeps_full ? GC__DENSITY_TIGHT : compacting || fills ? 100 : GC__SURVIVAL_HIGH;
-    heap->cycle->evacuate_partly_bytes = 0;
-    heap->cycle->into_holes = 0;
-    heap->cycle->recycle_below = 0;
-    heap->cycle->recycle_young = heap->options.non_moving && !heap->options.stress && gc__is_spread(heap);
-    heap->cycle->evacuate_tightly = gc__is_tight(heap);
-    heap->cycle->studded = gc__is_studded(heap, generation, compacting);
-    if (heap->cycle->packs) return;
-    if (generation == 2 && !compacting && !heap->cycle->all_holes && gc__is_one_region(heap)) {
-        heap->cycle->evacuate_old = heap->cycle->evacuate_partly = -1;
-        return;
-    }
-    if (generation < 2 && !heap->cycle->evacuate_tightly)
-        return; /* looking at the regions would cost more as the heap grows */
-    bool more = heap->cycle->evacuate_tightly || gc__is_fragmented(heap);
-    heap->cycle->evacuate_old = compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
-    if (heap->cycle->all_holes) {
-        heap->cycle->evacuate_old = heap->cycle->evacuate_young = heap->cycle->evacuate_partly = -1;
-        heap->cycle->recycle_below = 100;
-        return;
-    }
+/* Young regions are evacuated unless most of what they hold is likely to survive. To look at them one by one costs more as the
+   heap grows, so that is done only where room is short. */
+GC__FN void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__space space;
-    gc__space_survey(heap, &space, generation);
-    gc__fit_evacuation(heap, &space, generation);
-    if (generation == 2 && !heap->cycle->into_holes && (gc__is_limited(heap) || heap->cycle->studded))
-        gc__plan_recycling(heap, &space);
+    if (!plan->tight) return;
+    plan->evacuate_old = plan->request.compacting ? 100 : GC__DENSITY_TIGHT;
+    gc__space_survey(heap, plan, &space);
+    gc__fit_evacuation(heap, plan, &space);
+}
+
+/* Of old regions sparse ones are evacuated, and more of them where room is short or much of it is in holes. */
+GC__FN void gc__plan_full(gc_heap *heap, gc__plan *plan) {
+    gc__space space;
+    if (!plan->request.compacting && gc__is_one_region(heap)) return;
+    bool more = plan->tight || gc__is_fragmented(heap);
+    plan->evacuate_old = plan->request.compacting ? 100 : more ? GC__DENSITY_TIGHT : GC__DENSITY_SPARSE;
+    gc__space_survey(heap, plan, &space);
+    gc__fit_evacuation(heap, plan, &space);
+    if (!plan->into_holes && (gc__is_limited(heap) || plan->pin_fragmented)) gc__plan_recycling(heap, plan, &space);
+}
+
+/* Up to which predicted percentage of survival young regions are evacuated. */
+GC__FN int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
+    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
+    if (plan->promotes_in_place) return GC__DENSITY_TIGHT;
+    return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
+}
+
+/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection, before roots
+   are gathered, since that needs all of them. */
+GC__FN void gc__policy_open(gc_heap *heap, const gc__request *request) {
+    gc__plan *plan = &heap->cycle->planned;
+    memset(plan, 0, sizeof *plan);
+    plan->request = *request;
+    plan->purpose = request->purpose;
+    if (heap->options.non_generational) {
+        plan->request.generation = 2;
+        if (plan->purpose == GC__YOUNG) plan->purpose = request->compacting ? GC__COMPACT : GC__FULL;
+    }
+    if (plan->purpose == GC__MARK_END && gc__marker_is_spoilt(heap)) plan->purpose = GC__FULL;
+    plan->condemned = plan->purpose == GC__MARK_END ? 1 : plan->request.generation;
+}
+
+/* Plans the collection. Its pins are known, and windows are closed. */
+GC__FN void gc__policy_plan(gc_heap *heap) {
+    gc__plan *plan = &heap->cycle->planned;
+    plan->moves = !heap->options.non_moving;
+    plan->moves_all = heap->options.stress != GC_STRESS_OFF;
+    plan->ages_all = gc__plan_ages_all(heap, plan);
+    if (gc__plan_wholesale(heap, plan)) plan->purpose = GC__YOUNG_WHOLESALE;
+    gc__predict_survival(heap, plan);
+    plan->promotes_in_place = gc__plan_in_place(heap, plan);
+    if (plan->promotes_in_place) plan->predicted[0] = heap->pace->tenured_percent;
+    plan->evacuate_young = gc__plan_young_percent(heap, plan);
+    plan->evacuate_old = plan->evacuate_partly = -1;
+    plan->recycles_young = !plan->moves && !plan->moves_all && gc__is_spread(heap);
+    plan->tight = gc__is_tight(heap);
+    plan->pin_fragmented = gc__is_pin_fragmented(heap, plan);
+    gc__plan_tenuring(heap, plan);
+    if (plan->purpose == GC__FULL_REUSE) {
+        plan->evacuate_young = -1;
+        plan->recycle_below = 100;
+    } else if (plan->condemned < 2) {
+        gc__plan_young(heap, plan);
+    } else if (plan->purpose != GC__SLIDE) {
+        gc__plan_full(heap, plan);
+        gc__plan_tenuring(heap, plan);
+    }
 }
 
 /* Regions with pins stay, and those that are full already. */
-GC__FN uint8_t gc__verdict_for_packing(gc__region *region) {
-    bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__PACK_WORTH;
-    if (region->pinned || region->leaving || full || !gc__is_by_marks(region)) return GC__MARK;
-    gc__region_settle(region);
+GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
+    bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__SLIDE_WORTH;
+    if (region->pinned || region->candidate || full || !gc__is_by_marks(region)) return GC__MARK;
+    gc__region_flip(region);
     return GC__MOVE;
 }
 
-GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
-    if (region->kind == GC__LARGE || region->fixed || heap->options.non_moving || heap->cycle->keeps_all) return GC__MARK;
-    uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
-    if (heap->options.stress) return move;
-    if (heap->cycle->packs) return gc__verdict_for_packing(region);
-    if (gc__is_staying(heap, region)) return GC__MARK;
+/* By how much of the region is predicted to live. Of the regions at the last percentage only as many as fit are evacuated. */
+GC__FN uint8_t gc__verdict_by_density(gc_heap *heap, gc__region *region, uint8_t move) {
+    const gc__plan *plan = heap->cycle->plan;
     int percent = (int)gc__predicted_percent(heap, region);
     bool old = gc__is_survivor(heap, region);
-    if (percent <= (old ? heap->cycle->evacuate_old : heap->cycle->evacuate_young)) return move;
-    if (!(old ? heap->cycle->evacuate_old_partly : heap->cycle->evacuate_young_partly)) return GC__MARK;
-    size_t bytes = gc__most_bytes(heap, region);
-    if (percent == heap->cycle->evacuate_partly && heap->cycle->into_holes)
-        bytes += gc__hole_room(region, heap->cycle->into_holes_mean);
-    bool worthwhile = percent <= GC__DENSITY_TIGHT || heap->collection.compacting;
-    if (percent != heap->cycle->evacuate_partly || !worthwhile || bytes > heap->cycle->evacuate_partly_bytes)
-        return GC__MARK;
-    heap->cycle->evacuate_partly_bytes -= bytes;
+    if (percent <= (old ? plan->evacuate_old : plan->evacuate_young)) return move;
+    bool partly = old ? plan->evacuate_old_partly : plan->evacuate_young_partly;
+    if (!partly || percent != plan->evacuate_partly) return GC__MARK;
+    size_t bytes = gc__most_bytes(heap, region), *left = &heap->cycle->evacuate_left_bytes;
+    if (plan->into_holes) bytes += gc__hole_room(region, plan->into_holes_mean);
+    bool worthwhile = percent <= GC__DENSITY_TIGHT || plan->request.compacting;
+    if (!worthwhile || bytes > *left) return GC__MARK;
+    *left -= bytes;
     return move;
+}
+
+GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
+    const gc__plan *plan = heap->cycle->plan;
+    bool stays = region->kind == GC__LARGE || region->fixed || !plan->moves;
+    uint8_t move = (uint8_t)(region->pinned ? GC__MOVE_MARKED : GC__MOVE);
+    if (stays || plan->purpose == GC__YOUNG_WHOLESALE) return GC__MARK;
+    if (plan->moves_all) return move;
+    if (plan->purpose == GC__SLIDE) return gc__verdict_for_sliding(region);
+    if (gc__is_staying(heap, region)) return GC__MARK;
+    return gc__verdict_by_density(heap, region, move);
 }
 
 /* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a
    nursery, but few regions that each young collection has to look at. Under stress such objects grow old by turns, even where
    they are few: a store to a young object needs no barrier, so that one that was forgotten would not show. */
 GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
-    if (heap->options.stress && heap->collection.number / GC_GENERATIONS % 2) return false;
+    if (heap->cycle->plan->moves_all && heap->collection.number / GC_GENERATIONS % 2) return false;
     unsigned percent = gc__predicted_percent(heap, region);
     size_t enough = gc__max(heap->pace->nursery_bytes, 2 * GC_REGION_BYTES);
     if (percent >= GC__DENSITY_RECYCLE || heap->cycle->fixed_holes_bytes >= enough) return false;
@@ -12344,20 +12139,21 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
    the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
    any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
-    if (region->kind != GC__SMALL || heap->cycle->keeps_all) return false;
+    const gc__plan *plan = heap->cycle->plan;
+    if (region->kind != GC__SMALL || plan->purpose == GC__YOUNG_WHOLESALE) return false;
     if (region->fixed) return gc__is_fixed_recycled(heap, region);
-    if (!heap->options.non_moving) {
-        if (verdict == GC__MOVE_MARKED) return region->generation == 0 || heap->cycle->evacuate_tightly;
-        return (int)gc__predicted_percent(heap, region) < heap->cycle->recycle_below;
+    if (plan->moves) {
+        if (verdict == GC__MOVE_MARKED) return region->generation == 0 || plan->tight;
+        return (int)gc__predicted_percent(heap, region) < plan->recycle_below;
     }
-    if (heap->collection.reason == GC_REASON_LIMIT) return true;
-    return (region->generation == 2 || heap->cycle->recycle_young) &&
+    if (plan->request.reason == GC_REASON_LIMIT) return true;
+    return (region->generation == 2 || plan->recycles_young) &&
            gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
 GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
-    uint8_t older = gc__target_generation(heap, region);
+    uint8_t older = gc__target_generation(heap->cycle->plan, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
@@ -12375,19 +12171,18 @@ GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
         region->hole = region->base;
-        gc__region_list_holes(heap, region, heap->cycle->into_holes);
+        gc__region_list_holes(heap, region, heap->cycle->plan->into_holes);
     }
 }
 
 /* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
    the collection: ranks are those of the time after it. */
-GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
+GC__FN gc__region *gc__condemn(gc_heap *heap) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
-    int generation = gc__condemned_first(heap);
-    heap->cycle->ages_at_once = gc__plan_ages_at_once(heap, generation);
-    heap->cycle->keeps_all = gc__plan_keeps_all(heap);
-    gc__plan_evacuation(heap, generation, compacting);
+    gc__policy_plan(heap);
+    int generation = heap->cycle->plan->condemned;
+    heap->cycle->evacuate_left_bytes = heap->cycle->plan->evacuate_partly_bytes;
     heap->cycle->recycles = false;
     heap->cycle->fixed_holes_bytes = 0;
     for (int g = 0; g <= generation; g++) {
@@ -12403,15 +12198,15 @@ GC__FN gc__region *gc__condemn(gc_heap *heap, bool compacting) {
             region = next;
         }
     }
-    if (heap->cycle->marking == GC__MARKING_FINISH) condemned = gc__leaving_condemn(heap, condemned);
+    if (gc__is_mark_end(heap)) condemned = gc__candidates_condemn(heap, condemned);
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = false;
     heap->recycled = heap->fixed_search = NULL;
     gc__window_set(&heap->fixed, NULL, 0, 0);
     gc__holes_forget(&heap->holes);
-    heap->chain = 0;
+    heap->small_spans = 0;
     if (generation == 2) gc__old_holes_forget(heap);
-    if (heap->cycle->into_holes) gc__list_into_holes(heap, condemned);
-    if (generation == 2) heap->old_unsettled = NULL;
+    if (heap->cycle->plan->into_holes) gc__list_into_holes(heap, condemned);
+    if (generation == 2) heap->old_unflipped = NULL;
     return condemned;
 }
 /* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
@@ -12461,7 +12256,7 @@ GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
 }
 
 /* After a collection. */
-GC__FN void gc__external_settle(gc_heap *heap) {
+GC__FN void gc__external_count_left(gc_heap *heap) {
     __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
 }
 
@@ -12478,142 +12273,6 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     *held -= bytes;
     gc__external_own(heap, 0 - bytes);
     return GC_OK;
-}
-/* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
-
-
-/* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
-#define GC__QUARANTINE_REGIONS \
-    ((GC_REGION_SHIFT < 26 ? (size_t)256 << 20 : (size_t)4 << GC_REGION_SHIFT) >> GC_REGION_SHIFT)
-
-GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
-    gc__region_set_rank(region, 0, false);
-    gc__region_set_verdict(region, GC__IGNORE, 0);
-    heap->held_regions--;
-    region->kind = GC__QUARANTINED;
-    region->next = NULL;
-    if (heap->quarantine_last)
-        heap->quarantine_last->next = region;
-    else
-        heap->quarantine = region;
-    heap->quarantine_last = region;
-    /* Where the system refuses, no misuse is seen there. Other barriers, and code of the host's, would take the ranks for
-       those of a slot that needs a card, which slots outside the heap do not have. */
-    bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
-    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
-    if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
-}
-
-/* The region stays, in the generation that it is for. */
-GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
-    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
-        gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
-        if (heap->cycle->keeps_all) gc__shade_left(region, GC__UNREAD);
-    }
-    region->generation = region->target;
-    gc__region_set_verdict(region, GC__IGNORE, 0);
-    gc__heap_push(heap, region);
-    if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
-}
-
-GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
-    if (gc__mark_get(region->base)) {
-        if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
-        gc__sweep_keep(heap, region);
-        if (!heap->options.keep_memory) gc__large_trim(heap, region);
-    } else {
-        heap->large_bytes -= gc__object_bytes(region->base);
-        gc__heap_give(heap, region);
-    }
-}
-
-GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
-    if (region->verdict == GC__MOVE && heap->options.stress) {
-        gc__quarantine_push(heap, region);
-    } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
-        GC_ASSERT(GC_DEBUG < 3 || !region->beside ||
-                      gc__bit_next(gc__cycle_marks, region->base, gc__region_end(region)) == gc__region_end(region),
-                  "gc.h: an object was marked in the region at %p, which has no live ones", (void *)region->base);
-        region->beside = 0;
-        gc__heap_give(heap, region);
-    } else {
-        region->linear = region->formatted = false;
-        region->hole = region->indexed_end = region->base;
-        gc__sweep_keep(heap, region);
-    }
-}
-
-/* Of a region in which the marker has marked: its bits are the region's mark bits where they are, and moved beside mutators
-   later. To do that for all of a large heap would be a long pause. */
-GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
-    bool counted = !(region->unscanned & GC__UNCOUNTED);
-    region->live_bytes = region->cycle_bytes;
-    region->cycle_bytes = 0;
-    region->unscanned = 0;
-    region->target = 2;
-    region->condemned = heap->collection.number;
-    if (region->kind == GC__LARGE) {
-        gc__region_set_verdict(region, GC__MARK, 2);
-        gc__marks_take(region, true);
-    } else {
-        __atomic_store_n(&region->beside, GC__BESIDE, __ATOMIC_RELEASE);
-    }
-    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
-    heap->cycle->marked_bytes[2] += region->live_bytes;
-    heap->cycle->staying_kept_bytes += region->live_bytes;
-    if (region->kind == GC__LARGE)
-        gc__sweep_large(heap, region);
-    else
-        gc__sweep_small(heap, region);
-}
-
-GC__FN void gc__sweep_old(gc_heap *heap) {
-    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
-    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
-    heap->cycle->condemned_old = NULL;
-    heap->cycle->condemns_old = false;
-}
-
-GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
-    gc__small_regions *old = &heap->cycle->old_small;
-    old->used_bytes = old->live_bytes = 0;
-    if (heap->collection.generation == 2) /* what is listed has just been copied there */
-        for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(old, region);
-    for (; condemned; heap->pause.regions++) {
-        gc__region *next = condemned->next;
-        size_t *bytes = condemned->is_packed_into ? heap->cycle->copied_bytes : heap->cycle->marked_bytes;
-        bytes[condemned->target] += condemned->live_bytes;
-        condemned->is_packed_into = false;
-        condemned->packed = NULL;
-        if (condemned->generation == 2 && condemned->verdict == GC__MARK)
-            heap->cycle->staying_kept_bytes += condemned->live_bytes;
-        if (condemned->generation == 0 && condemned->verdict == GC__MARK)
-            heap->cycle->young_kept_bytes += condemned->live_bytes;
-        condemned->leaving = false;
-        if (condemned->kind == GC__LARGE)
-            gc__sweep_large(heap, condemned);
-        else
-            gc__sweep_small(heap, condemned);
-        condemned = next;
-    }
-    if (heap->cycle->condemns_old) gc__sweep_old(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
-    if (heap->cycle->marking == GC__MARKING_FINISH) heap->old_unsettled = heap->regions[2];
-    heap->recycled = heap->fixed_search = heap->regions[0];
-}
-
-/* Tells barriers where young regions are now, and counts those of generation 1. */
-GC__FN void gc__sweep_bounds(gc_heap *heap) {
-    uintptr_t low = UINTPTR_MAX, high = 0;
-    heap->pace->young_regions = 0;
-    for (int g = 0; g < 2; g++)
-        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
-            uintptr_t end = gc__region_end(region);
-            if (region->base < low) low = region->base;
-            if (end > high) high = end;
-            heap->pace->young_regions += g == 1 ? region->span : 0;
-        }
-    gc__bounds_tighten(&heap->observer, low, high);
 }
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 
@@ -12651,7 +12310,7 @@ GC__FN size_t gc__nursery_most(const gc_heap *heap) {
 }
 
 /* The same, of a heap that is marked beside mutators: half of what is left to the limit is for what they allocate meanwhile. */
-GC__FN size_t gc__growth_beside(const gc_heap *heap, size_t live_bytes) {
+GC__FN size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
     return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
 }
@@ -12664,7 +12323,7 @@ GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
-    heap->pace->full_threshold = live_bytes + gc__growth_beside(heap, live_bytes);
+    heap->pace->full_threshold = live_bytes + gc__growth_concurrent(heap, live_bytes);
     size_t goal = live_bytes + growth + nursery, soft = heap->options.heap_bytes_soft;
     if (gc__has_pause_goal(heap)) goal = gc__min(goal, heap->limit_bytes);
     if (soft && goal > soft) goal = gc__max(soft, live_bytes + live_bytes / GC__SOFT_PART);
@@ -12801,12 +12460,12 @@ GC__FN size_t gc__condemned_small(const gc_heap *heap) {
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
 
-#define GC__KEEPS_MOST 7
-#define GC__KEEPS_PART 8 /* what they keep is no more than such a part of the growth */
+#define GC__WHOLESALE_MOST 7
+#define GC__WHOLESALE_PART 8 /* what they keep is no more than such a part of the growth */
 
 /* How many collections may keep all that was allocated before one looks again for what lives. */
-GC__FN unsigned gc__pace_keeps_most(const gc_heap *heap) {
-    return (unsigned)gc__min(gc__growth_due(heap) / GC__KEEPS_PART / gc__max(heap->pace->nursery_bytes, 1), GC__KEEPS_MOST);
+GC__FN unsigned gc__pace_wholesale_most(const gc_heap *heap) {
+    return (unsigned)gc__min(gc__growth_due(heap) / GC__WHOLESALE_PART / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
 }
 
 /* The survivors of all that a young collection has condemned. */
@@ -12816,8 +12475,8 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
-    heap->pace->keeps = percent >= GC__SURVIVAL_FULL ? gc__min(2 * heap->pace->keeps + 1, gc__pace_keeps_most(heap)) : 0;
-    heap->pace->kept = 0;
+    heap->pace->wholesale_most = percent >= GC__SURVIVAL_FULL ? gc__min(2 * heap->pace->wholesale_most + 1, gc__pace_wholesale_most(heap)) : 0;
+    heap->pace->wholesale_count = 0;
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
@@ -12858,8 +12517,8 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
         pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
-    if (heap->cycle->marking == GC__MARKING_NONE) gc__pace_costs(heap, pause_ns);
-    if (condemned >= GC__NURSERY_LEAST && heap->cycle->marking == GC__MARKING_NONE) {
+    if (!gc__is_of_cycle(heap->cycle->plan)) gc__pace_costs(heap, pause_ns);
+    if (condemned >= GC__NURSERY_LEAST && !gc__is_of_cycle(heap->cycle->plan)) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
         if (pace->fills_holes && !heap->marking) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
@@ -12873,7 +12532,7 @@ GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     const gc__cycle *cycle = heap->cycle;
     gc__pace *pace = heap->pace;
     size_t young = cycle->condemned_bytes[1], old = cycle->condemned_bytes[2];
-    if (cycle->marking != GC__MARKING_NONE || heap->collection.compacting || cycle->staying_bytes < old / 8) return;
+    if (gc__is_of_cycle(cycle->plan) || heap->collection.compacting || cycle->staying_bytes < old / 8) return;
     pace->old_survival = (unsigned)gc__min(100, cycle->staying_kept_bytes / (cycle->staying_bytes / 100 + 1) + 1);
     size_t of_old = old / 100 * pace->old_survival;
     if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
@@ -12888,7 +12547,7 @@ GC__FN size_t gc__young_percent(const gc_heap *heap) {
 GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
-    if (heap->cycle->ages_at_once) {
+    if (heap->cycle->plan->ages_all) {
         survivors[0] = heap->cycle->condemned_bytes[0] / 100 * gc__young_percent(heap);
         survivors[2] -= gc__min(survivors[2], survivors[0]);
     }
@@ -12937,15 +12596,15 @@ GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
    last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
     uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = now - stopped;
-    uint64_t crew_ns = gc__crew_cpu_ns(heap->collector->crew),
-             beside = crew_ns - gc__min(crew_ns, heap->pace->crew_cpu_ns);
+    uint64_t workers_ns = gc__workers_cpu_ns(heap->collector->workers),
+             helped_ns = workers_ns - gc__min(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
-    heap->pace->crew_cpu_ns = crew_ns;
-    if (heap->cycle->keeps_all) {
+    heap->pace->workers_cpu_ns = workers_ns;
+    if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) {
         heap->pace->resumed_by = NULL;
         return;
     }
-    if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + beside);
+    if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + helped_ns);
     if (heap->options.nursery_bytes) return;
     if (heap->options.non_generational) {
         heap->pace->nursery_bytes = gc__nursery_non_generational(heap);
@@ -12957,7 +12616,7 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
     }
     uint64_t since = now - heap->pace->resumed_cpu_ns;
     bool known = heap->pace->resumed_by == gc__os_self();
-    uint64_t share = known ? (pause + beside) * 100 / (since + beside + 1) : GC__GC_SHARE_HIGH;
+    uint64_t share = known ? (pause + helped_ns) * 100 / (since + helped_ns + 1) : GC__GC_SHARE_HIGH;
     heap->pace->resumed_cpu_ns = now;
     heap->pace->resumed_by = gc__os_self();
     if (heap->collection.generation == 2) return;
@@ -12990,7 +12649,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
     nursery = gc__min(nursery, gc__max(gc__max(left, gc__nursery_near_goal(heap)), GC__NURSERY_LEAST));
-    return gc__has_pause_goal(heap) && !heap->pace->keeps ? nursery : (nursery + step - 1) & ~(step - 1);
+    return gc__has_pause_goal(heap) && !heap->pace->wholesale_most ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
@@ -13001,7 +12660,7 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
         (heap->cycle->copied_bytes[1] + heap->cycle->marked_bytes[1]) / (heap->cycle->condemned_bytes[0] / 100 + 1);
-    if (heap->cycle->ages_at_once) percent = gc__young_percent(heap);
+    if (heap->cycle->plan->ages_all) percent = gc__young_percent(heap);
     bool grows = percent >= GC__SURVIVAL_HIGH;
     if (generation == 2) grows = heap->pace->nursery_grows && percent >= GC__SURVIVAL_HIGH / 2;
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
@@ -13013,31 +12672,31 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
    mutators return what is still free, or the thread that marks when it rests. */
 GC__FN void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
-    size_t soon = heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES +
+    size_t soon = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
-    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__TRIM_REGIONS_MIN * GC_REGION_BYTES));
-    bool beside = heap->cycle->marking == GC__MARKING_FINISH && heap->marker->has_thread;
-    size_t most = beside ? 0 : heap->collection.reason == GC_REASON_INDUCED ? SIZE_MAX : GC__TRIM_REGIONS_MAX;
-    heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
-    for (size_t i = 0; heap->trim_bytes && heap->free && i < most; i++) {
+    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES));
+    bool concurrent = gc__is_mark_end(heap) && heap->marker->has_thread;
+    size_t most = concurrent ? 0 : heap->collection.reason == GC_REASON_INDUCED ? SIZE_MAX : GC__UNCOMMIT_REGIONS_MAX;
+    heap->uncommit_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
+    for (size_t i = 0; heap->uncommit_bytes && heap->free && i < most; i++) {
         gc__heap_release_free(heap);
-        heap->trim_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
+        heap->uncommit_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
     }
-    heap->trim_waits = beside;
-    if (!beside) return;
+    heap->uncommit_waits = concurrent;
+    if (!concurrent) return;
     heap->free_least_bytes = gc__free_bytes(heap);
-    heap->trimmed_ns = gc__os_now_ns();
-    __atomic_store_n(&heap->marker->gives_back, heap->trim_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
+    heap->uncommitted_ns = gc__os_now_ns();
+    __atomic_store_n(&heap->marker->gives_back, heap->uncommit_bytes >= GC_REGION_BYTES, __ATOMIC_RELAXED);
 }
 
-#define GC__STOPS_FIRST 4
-#define GC__STOPS_MOST 64
-#define GC__STOPS_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
+#define GC__DEGENERATED_FIRST 4
+#define GC__DEGENERATED_MOST 64
+#define GC__DEGENERATED_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
 
 /* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. */
 GC__FN bool gc__pace_is_cramped(const gc_heap *heap) {
-    size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
-    return lives > heap->limit_bytes - heap->limit_bytes / GC__STOPS_ROOM;
+    size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
+    return lives > heap->limit_bytes - heap->limit_bytes / GC__DEGENERATED_ROOM;
 }
 
 /* The program is stopped for the last time: what it has left is generation 2, and nurseries keep to the goal again. */
@@ -13053,16 +12712,16 @@ GC__FN void gc__pace_return(gc_heap *heap) {
    that has ended early does not tell. */
 GC__FN void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
-    bool cramped = gc__pace_is_cramped(heap), ends = heap->cycle->marking == GC__MARKING_FINISH;
+    bool cramped = gc__pace_is_cramped(heap), ends = gc__is_mark_end(heap);
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
-    if (pace->stops) {
-        pace->stops--;
-        if (!pace->stops) gc__pace_return(heap);
+    if (pace->degenerated) {
+        pace->degenerated--;
+        if (!pace->degenerated) gc__pace_return(heap);
     } else if (heap->collection.reason == GC_REASON_LIMIT && cramped && !ends) {
-        pace->stops = pace->stops_next > GC__STOPS_FIRST ? pace->stops_next : GC__STOPS_FIRST;
-        pace->stops_next = pace->stops < GC__STOPS_MOST ? 2 * pace->stops : GC__STOPS_MOST;
+        pace->degenerated = pace->degenerated_next > GC__DEGENERATED_FIRST ? pace->degenerated_next : GC__DEGENERATED_FIRST;
+        pace->degenerated_next = pace->degenerated < GC__DEGENERATED_MOST ? 2 * pace->degenerated : GC__DEGENERATED_MOST;
     } else if (ends && !cramped) {
-        pace->stops_next /= 2;
+        pace->degenerated_next /= 2;
     }
 }
 
@@ -13078,10 +12737,11 @@ GC__FN void gc__pace_fill(gc_heap *heap) {
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
-GC__FN void gc__pace_after(gc_heap *heap, int generation) {
+GC__FN void gc__policy_learn(gc_heap *heap) {
+    int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    bool traced = !heap->cycle->keeps_all; /* otherwise nothing is known of survival, or of what it costs */
-    heap->pace->kept += !traced;
+    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE; /* otherwise nothing is known of survival, or of what it costs */
+    heap->pace->wholesale_count += !traced;
     if (traced) gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;
     for (int g = 0; g < GC_GENERATIONS; g++) {
@@ -13110,8 +12770,227 @@ GC__FN void gc__pace_after(gc_heap *heap, int generation) {
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
-    gc__external_settle(heap);
+    gc__external_count_left(heap);
     gc__pace_release(heap, generation);
+}
+/* Concurrent cycles: which heaps can have them, when one begins and ends, and whether the marker is on time. */
+
+
+#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
+#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
+
+/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
+GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
+    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
+    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
+           (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
+}
+
+/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
+GC__FN const char *gc__marking_obstacle(const gc_options *options) {
+    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
+    if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
+    if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
+    if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
+    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
+           "stored";
+}
+
+/* The barrier may have been switched since the heap was created. */
+GC__FN bool gc__marking_is_on(const gc_heap *heap) {
+    if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
+    return !gc__marking_obstacle(&heap->options);
+}
+
+/* Whether each store into an old object can come to gc__store_logged: other barriers than rank_sum, and code that the host has
+   had emitted, dirty the card instead. */
+GC__FN bool gc__stores_are_logged(const gc_heap *heap) {
+    return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
+}
+
+/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
+GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
+    size_t goal = gc__pace_goal_ns(heap) / GC__CANDIDATES_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
+    if (heap->options.test_candidates) return SIZE_MAX;
+    if (!heap->pace->fills_holes) return 0;
+    return gc__regions_left(heap) < scarce ? GC__CANDIDATES_HURRY * goal : goal;
+}
+
+/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+GC__FN size_t gc__marking_growth(const gc_heap *heap) {
+    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
+}
+
+/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
+   some of which are too small. */
+GC__FN size_t gc__marking_room(const gc_heap *heap) {
+    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
+    reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
+    size_t holes = gc__counted(&heap->old_holes.bytes) / 4 * 3 + gc__counted(&heap->unlisted_bytes) / 2;
+    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
+}
+
+/* How much it may grow meanwhile. */
+GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
+    size_t growth = gc__growth_due(heap);
+    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
+}
+
+/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
+   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
+GC__FN bool gc__marking_is_short(const gc_heap *heap) {
+    size_t growth = gc__marking_growth(heap);
+    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
+}
+
+/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
+   that was too fast. */
+GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
+}
+
+/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
+GC__FN unsigned gc__marking_left(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
+    size_t room = gc__marking_room(heap) / gc__max(marker->began_room / 64, GC__WINDOW_BYTES);
+    return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
+}
+
+/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
+   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
+   it may have more to mark than was likely. */
+GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
+    unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);
+    unsigned left = gc__marking_left(heap), spent = 64 - left;
+    if (left < 64 / 8) return 8;
+    return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
+}
+
+/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
+   program for as long as it takes. */
+GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
+    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+}
+/* When to collect, and for what. The chain of a cycle that cannot go on is here, too: concurrent, degenerated, full. */
+
+
+/* What has happened that may call for a collection. */
+typedef enum gc__event {
+    GC__NURSERY_SPENT,     /* a mutator has spent its budget */
+    GC__REGION_MISSED,     /* an allocation finds no region */
+    GC__YOUNG_FREED_NONE,  /* and not after a young collection either */
+    GC__LIMIT_MET,         /* nor after waiting for the marker */
+    GC__MARKER_DONE,       /* the marker has nothing left but what waits for the final mark */
+    GC__STRESS_POINT       /* the host wants collections as often as that */
+} gc__event;
+
+GC__FN gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
+    const gc__request request = {purpose, generation, reason, GC_DEGENERATED_NOT, purpose == GC__COMPACT || purpose == GC__SLIDE,
+                                 false, 0};
+    return request;
+}
+
+/* One that stops the program for generations up to this one. */
+GC__FN gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
+    gc__purpose full = compacting ? GC__COMPACT : GC__FULL;
+    gc__request request = gc__request_of(generation == 2 ? full : GC__YOUNG, generation, reason);
+    request.compacting = compacting;
+    return request;
+}
+
+GC__FN gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
+
+/* Why the cycle that runs cannot go on until all is marked; GC_DEGENERATED_NOT: it can. */
+GC__FN gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    if (gc__marker_is_spoilt(heap)) return GC_DEGENERATED_BARRIER;
+    if (!marker->has_thread && !heap->options.test_marker_steps) return GC_DEGENERATED_THREAD;
+    return gc__marking_is_lost(heap) ? GC_DEGENERATED_GROWTH : GC_DEGENERATED_NOT;
+}
+
+/* The end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the cycle degenerates. */
+GC__FN gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
+    gc__request request = gc__request_of(GC__MARK_END, 2, reason);
+    if (!__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) request.degenerated = point;
+    return request;
+}
+
+/* Whether a cycle is due. `full`: without one, a full collection would be. */
+GC__FN bool gc__cycle_is_due(const gc_heap *heap, bool full) {
+    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
+    if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test_marker_steps)) return false;
+    bool grown = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
+    return full || (grown && gc__marking_is_short(heap)) || old + gc__marking_reserve(heap) >= heap->pace->full_threshold;
+}
+
+/* A nursery has been spent. False: it grows instead. */
+GC__FN bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
+    int generation = gc__pace_generation(heap);
+    gc_degenerated point = heap->marking ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
+    if (heap->marking && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
+        *request = gc__request_mark_end(heap, GC_REASON_GROWTH, point);
+        return true;
+    }
+    if (heap->marking) {
+        if (generation == 2) generation = gc__pace_young(heap);
+    } else if (gc__cycle_is_due(heap, generation == 2)) {
+        bool no_use = gc__marking_is_no_use(heap);
+        *request = no_use ? gc__request_stopped(2, GC_REASON_GROWTH, false) : gc__request_mark_begin(GC_REASON_GROWTH);
+        if (no_use) request->degenerated = GC_DEGENERATED_HOLES;
+        return true;
+    }
+    if (gc__pace_waits(heap, generation)) {
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+        return false;
+    }
+    *request = gc__request_stopped(generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+    return true;
+}
+
+/* Whether a mutator that finds no region ends its nursery early, where pauses have a goal: the survivors may find room in holes,
+   and then the regions that they were in are free. A nursery that is hardly begun would gain too little. */
+GC__FN bool gc__next_ends_nursery(const gc_heap *heap) {
+    return gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
+}
+
+/* Whether a mutator that finds no region begins a cycle rather than stop the program: nothing is being marked, and enough has
+   become old for a cycle to free some of it. */
+GC__FN bool gc__next_begins_cycle(const gc_heap *heap) {
+    size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
+    bool worth = old >= enough && old >= GC__MARKING_WORTH && !heap->options.stress && !heap->options.test_marker_steps;
+    return worth && !heap->marking && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
+}
+
+/* Each generation in turn; where the old one can be marked concurrently, a cycle begins and ends instead of every other full
+   collection. */
+GC__FN gc__request gc__next_under_stress(const gc_heap *heap) {
+    uint64_t number = heap->collection.number;
+    bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
+    if (full && heap->marking && !gc__marker_is_spoilt(heap))
+        return gc__request_mark_end(heap, GC_REASON_STRESS, GC_DEGENERATED_REQUEST);
+    if (full && concurrent) return gc__request_mark_begin(GC_REASON_STRESS);
+    return gc__request_stopped((int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
+}
+
+/* Requests the collection that the event calls for. False: none. The heap's lock is held. */
+GC__FN bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+    switch (event) {
+    case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
+    case GC__REGION_MISSED: return gc__next_ends_nursery(heap) && gc__next_for_nursery(heap, request);
+    case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
+    case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
+    case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
+    case GC__LIMIT_MET:
+        *request = heap->marking ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)
+                                 : gc__request_stopped(2, GC_REASON_LIMIT, false);
+        break;
+    }
+    return true;
 }
 #endif
 
@@ -13144,11 +13023,11 @@ GC__FN void gc__check_true(const gc__checker *checker, bool holds, const void *w
               (unsigned long long)checker->heap->collection.number, what, where);
 }
 
-GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t noted, const char *what) {
-    if (counted == noted) return;
+GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t recorded, const char *what) {
+    if (counted == recorded) return;
     gc__fatal(&checker->heap->options,
               "check (%s of collection %llu): %s: %zu were counted, %zu are noted: " GC__CHECK_REMEDY, checker->when,
-              (unsigned long long)checker->heap->collection.number, what, counted, noted);
+              (unsigned long long)checker->heap->collection.number, what, counted, recorded);
 }
 
 /* Regions. */
@@ -13162,7 +13041,7 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        gc__check_true(checker, (gc__tables.age[entry] & ~GC__AGE_LEAVING) == gc__age_of(checker->heap, region->generation), part,
+        gc__check_true(checker, (gc__tables.age[entry] & ~GC__AGE_CANDIDATE) == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
                        "a region's youth is not its generation's");
@@ -13466,7 +13345,7 @@ typedef struct gc__verifier {
 } gc__verifier;
 
 /* Whether a fault is only noted. */
-GC__FN bool gc__verify_notes(const gc__verifier *verifier) {
+GC__FN bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
     return verifier->unsound != NULL;
 }
@@ -13648,14 +13527,14 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
-    if (fault && gc__verify_notes(verifier)) return;
+    if (fault && gc__verify_discovered(verifier)) return;
     if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
         owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__is_remembered(verifier->heap, place) || gc__verify_notes(verifier)) return;
+    if (gc__is_remembered(verifier->heap, place) || gc__verify_discovered(verifier)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -13695,7 +13574,7 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     const gc_type **sound = &verifier->sound_types[((uintptr_t)type >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
     if (type == *sound) return true;
     const char *fault = gc__os_is_mapped(type, sizeof *type) ? gc_type_check(type) : "it points to nothing";
-    if (fault && gc__verify_notes(verifier)) return false;
+    if (fault && gc__verify_discovered(verifier)) return false;
     if (fault)
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the object %p has a bad type: %s. Its header was overwritten, by a "
@@ -13728,7 +13607,7 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     bool young = region->generation < 2;
     if (region->base < gc__barrier_bound(&tables->lowest) || end > gc__barrier_bound(&tables->highest) ||
         (young && (region->base < gc__barrier_bound(&tables->low) || end > gc__barrier_bound(&tables->high)))) {
-        if (gc__verify_notes(verifier)) return;
+        if (gc__verify_discovered(verifier)) return;
         gc__fatal(&verifier->heap->options,
                   "verify (%s collection %llu): the region at %p (generation %d) lies outside the bounds of barriers: "
                   "a fault of the collector, please report it",
@@ -13776,13 +13655,13 @@ GC__FN bool gc__verify_shared(gc__verifier *verifier) {
     gc__verify_job job;
     memset(&job, 0, sizeof job);
     job.verifier = verifier;
-    bool sound = heap->collector->crew != NULL;
+    bool sound = heap->collector->workers != NULL;
     for (int g = 0; sound && g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; sound && region; region = region->next)
             sound = gc__words_push(&job.regions, (uintptr_t)region);
     for (int pass = 0; pass < 2 && sound; pass++) {
         job.slots = pass;
-        gc__crew_each_of(heap, job.regions.count, gc__verify_unit, &job);
+        gc__workers_each_of(heap, job.regions.count, gc__verify_unit, &job);
         sound = !job.unsound;
     }
     gc__words_free(&job.regions);
@@ -13864,7 +13743,7 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
-            gc__region_settle(region);
+            gc__region_flip(region);
             count += gc__marks_count(region);
         }
     return count;
@@ -13906,7 +13785,7 @@ GC__FN void gc__checkmark(gc_heap *heap, bool exact) {
             gc__object_visit_entries(verifier.holder, &verifier.visitor);
         }
     } while (gc__handles_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached) ||
-             gc__notes_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
+             gc__discovered_checkmark(heap, &verifier.visitor, gc__checkmark_has_reached));
     size_t survivors = gc__count_marks(heap);
     if (exact && survivors != verifier.reached_count)
         gc__fatal(&heap->options,
@@ -13996,7 +13875,7 @@ GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sy
 
 /* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
    at. */
-#define GC__STRESS_SETTLED 10000
+#define GC__STRESS_WARM 10000
 #define GC__STRESS_SKIPPED 16
 
 /* Whether the key, which is not 0, comes for the first time. */
@@ -14011,7 +13890,7 @@ GC__FN bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
 
 GC__FN bool gc__stack_is_new(gc_heap *heap) {
     size_t allocations = __atomic_add_fetch(&heap->stress->allocations, 1, __ATOMIC_RELAXED);
-    if (allocations > GC__STRESS_SETTLED && allocations % GC__STRESS_SKIPPED) return false;
+    if (allocations > GC__STRESS_WARM && allocations % GC__STRESS_SKIPPED) return false;
     bool is_new = gc__stress_is_new(heap, (uintptr_t)gc__os_stack_hash() | 1);
     if (is_new) __atomic_store_n(&heap->stress->allocations, 0, __ATOMIC_RELAXED);
     return is_new;
@@ -14288,7 +14167,6 @@ typedef struct gc__pauses {
     uint64_t began_ns;   /* the pause that runs */
     uint64_t stopped_ns; /* when all threads had stopped */
     uint64_t help_ns;    /* of the next pause */
-    bool no_use;         /* of the next pause: gc_pause.concurrent_no_use */
     unsigned count;
     gc_pause longest[GC_PAUSES_KEPT]; /* the longest first */
     gc__paused recent;                /* all within a 64th of the shortest window, or one; the windows do not have them yet */
@@ -14328,7 +14206,7 @@ GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
 }
 
 /* Has the windows know of all pauses. */
-GC__FN void gc__pauses_settle(gc__pauses *pauses) {
+GC__FN void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
     memset(&pauses->recent, 0, sizeof pauses->recent);
@@ -14342,7 +14220,7 @@ GC__FN void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) 
         recent->ns += ended - began;
         return;
     }
-    gc__pauses_settle(pauses);
+    gc__pauses_close_windows(pauses);
     recent->began = began;
     recent->first_ended = recent->ended = ended;
     recent->ns = ended - began;
@@ -14361,7 +14239,6 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
     uint64_t now = gc__os_now_ns(), asked = threads->stop_started_ns ? threads->stop_started_ns : now;
     memset(pause, 0, sizeof *pause);
     pause->help_ns = pauses->help_ns;
-    pause->concurrent_no_use = pauses->no_use;
     pause->stop_ns = now - asked;
     if (pause->stop_ns) pause->slowest_ns = threads->slowest_ns;
     pauses->began_ns = asked - pause->help_ns;
@@ -14369,7 +14246,6 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
     pause->held_bytes = gc__bytes_in_use(heap);
     pause->goal_bytes = heap->goal_bytes;
     pauses->help_ns = threads->stop_started_ns = 0;
-    pauses->no_use = false;
 }
 
 GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
@@ -14383,20 +14259,22 @@ GC__FN void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
     const gc__cycle *cycle = heap->cycle;
+    const gc__plan *plan = cycle->plan;
     const gc_thread *slowest = pause->stop_ns ? heap->threads->slowest : NULL;
     if (slowest) snprintf(pause->slowest, sizeof pause->slowest, "%s", gc__thread_name(slowest));
     pause->number = collection->number;
     pause->generation = collection->generation;
     pause->reason = collection->reason;
     pause->compacting = collection->compacting;
-    pause->concurrent = cycle->marking == GC__MARKING_FINISH;
-    pause->concurrent_begun = cycle->marking == GC__MARKING_BEGIN;
+    pause->concurrent = plan->purpose == GC__MARK_END;
+    pause->concurrent_begun = plan->purpose == GC__MARK_BEGIN;
+    if (plan->purpose == GC__FULL) pause->degenerated = plan->request.degenerated;
     pause->roots = cycle->roots.count + cycle->interior.count / 3;
     pause->pins = cycle->pins.count;
     pause->condemned_bytes = heap->stats.condemned_bytes;
     pause->survived_bytes = heap->stats.survived_bytes;
     pause->moved_bytes = collection->moved_bytes;
-    pause->suspects = heap->stats.conservative_objects;
+    pause->ambiguous = heap->stats.conservative_objects;
 }
 
 /* Keeps the pause among the longest ones, of which it is one. */
@@ -14434,7 +14312,7 @@ GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
 
 /* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
 GC__FN void gc__pauses_forget(gc__pauses *pauses) {
-    gc__pauses_settle(pauses);
+    gc__pauses_close_windows(pauses);
     pauses->count = 0;
     for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
 }
@@ -14456,8 +14334,8 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
-        const gc__chain *chain = &gc__record(thread)->chain;
-        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + chain->bytes + chain->left_bytes;
+        const gc__local_spans *spans = &gc__record(thread)->local_spans;
+        open_bytes += gc__window_room(&thread->window) + gc__window_room(&thread->raw) + spans->bytes + spans->left_bytes;
     }
     *stats = heap->stats;
     stats->allocated_bytes -= open_bytes;
@@ -14482,10 +14360,10 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     stats->committed_bytes = gc__held_bytes(heap);
     stats->committed_bytes_peak = heap->held_peak_bytes;
     stats->table_bytes = gc__table_bytes(heap->held_regions, heap->large_regions);
-    stats->beside_bytes = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+    stats->metadata_bytes = __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
     stats->heap_bytes_max = gc__limit_told(heap);
     stats->concurrent_cpu_ns = gc__marker_cpu_ns(heap);
-    gc__pauses_settle(heap->pauses);
+    gc__pauses_close_windows(heap->pauses);
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
@@ -14542,28 +14420,28 @@ GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
 }
 
 /* What each collector thread has done: a line for each. */
-GC__FN void gc__print_crew(gc_heap *heap, FILE *file) {
+GC__FN void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
-    gc__crew *crew = heap->collector->crew;
-    if (crew) gc__lock_take(&crew->lock);
-    if (crew)
-        fprintf(file, "collectors   %u threads, in %llu of the traces\n", crew->count,
-                (unsigned long long)crew->traces);
-    for (unsigned i = 0; crew && i < crew->count; i++) {
-        const gc__member *member = &crew->members[i];
+    gc__workers *workers = heap->collector->workers;
+    if (workers) gc__lock_take(&workers->lock);
+    if (workers)
+        fprintf(file, "collectors   %u threads, in %llu of the traces\n", workers->count,
+                (unsigned long long)workers->traces);
+    for (unsigned i = 0; workers && i < workers->count; i++) {
+        const gc__worker_thread *thread = &workers->threads[i];
         fprintf(
             file,
             "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms, "
             "CPU %.3f ms\n",
-            i, (unsigned long long)member->objects, (double)member->bytes / 1048576.0,
-            (unsigned long long)member->shared, (unsigned long long)member->steals, (unsigned long long)member->lost,
-            (double)member->asleep_ns / (double)GC__NS_PER_MS,
-            (double)__atomic_load_n(&member->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
-        if (crew->seed)
-            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)member->steps_asleep,
-                    (unsigned long long)crew->steps);
+            i, (unsigned long long)thread->objects, (double)thread->bytes / 1048576.0,
+            (unsigned long long)thread->shared, (unsigned long long)thread->steals, (unsigned long long)thread->lost,
+            (double)thread->asleep_ns / (double)GC__NS_PER_MS,
+            (double)__atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
+        if (workers->seed)
+            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)thread->steps_asleep,
+                    (unsigned long long)workers->steps);
     }
-    if (crew) gc__lock_release(&crew->lock);
+    if (workers) gc__lock_release(&workers->lock);
     gc__heap_unlock(heap);
 }
 
@@ -14612,7 +14490,7 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
             "all collections\n",
             s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
     fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
-    gc__print_crew(heap, file);
+    gc__print_workers(heap, file);
 }
 /* Why a pause was long, in words; and the report of pauses. */
 
@@ -14666,21 +14544,27 @@ GC__COLD const char *gc__pause_part_name(int part) {
     return part < GC_PHASE_COUNT ? gc__phase_text((gc_phase)part) : names[part - GC_PHASE_COUNT];
 }
 
+static const char *const gc__degenerated_texts[] = {
+#define GC__DEGENERATED_TEXT(name, text) text,
+    GC_DEGENERATIONS(GC__DEGENERATED_TEXT)
+#undef GC__DEGENERATED_TEXT
+};
+
 /* What kind of collection it was, where that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
-    if (pause->concurrent_no_use)
-        gc__text_add(text, ", compaction: the heap held %.1f times its goal, most of the excess in holes", held);
+    if (pause->degenerated == GC_DEGENERATED_HOLES)
+        gc__text_add(text, ", full collection: the heap held %.1f times its goal, most of the excess in holes", held);
+    else if (pause->degenerated)
+        gc__text_add(text, ", degenerated cycle: %s", gc__degenerated_texts[pause->degenerated]);
     else if (pause->compacting && pause->generation == 2)
         gc__text_add(text, ", compaction of all generations");
-    else if (pause->concurrent_lost)
-        gc__text_add(text, ", end of a marking that was not done when the heap had grown to its bound");
     else if (pause->concurrent)
-        gc__text_add(text, ", end of a marking beside the program");
+        gc__text_add(text, ", final mark of a concurrent cycle");
     else if (pause->generation == 2)
         gc__text_add(text, ", all generations with the program stopped");
     else if (pause->concurrent_begun)
-        gc__text_add(text, ", begin of a marking beside the program");
+        gc__text_add(text, ", begin of a concurrent cycle");
 }
 
 /* What the traces from roots and cards had to do. */
@@ -14729,8 +14613,8 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     case GC_PHASE_ROOTS:
     case GC_PHASE_CARDS: gc__reason_trace(text, pause); break;
     case GC_PHASE_REMARK: gc__reason_remark(text, pause); break;
-    case GC_PHASE_SUSPECTS:
-        gc__reason_count(text, pause->suspects, "object that a conservative word alone keeps",
+    case GC_PHASE_AMBIGUOUS:
+        gc__reason_count(text, pause->ambiguous, "object that a conservative word alone keeps",
                          "objects that conservative words alone keep");
         break;
     case GC_PHASE_FINALIZERS:
@@ -14839,7 +14723,7 @@ GC_API __attribute__((cold)) void gc_heap_print_pauses(gc_heap *heap, FILE *file
 /* Bytes of the memory that a heap holds; the first six sum up to that. */
 typedef struct gc__memory {
     size_t live, holes, nursery, nursery_rest, large_waste, free;
-    size_t tables, beside, external, held;
+    size_t tables, metadata, external, held;
 } gc__memory;
 
 GC__COLD void gc__memory_add(gc__memory *memory, const gc__region *region) {
@@ -14864,7 +14748,7 @@ GC__COLD void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
         for (const gc__region *region = heap->regions[g]; region; region = region->next) gc__memory_add(memory, region);
     memory->free = gc__free_bytes(heap);
     memory->tables = gc__table_bytes(heap->held_regions, heap->large_regions);
-    memory->beside = __atomic_load_n(&heap->beside_bytes, __ATOMIC_RELAXED);
+    memory->metadata = __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
     memory->external = gc__external_bytes(heap);
     memory->held = gc__held_bytes(heap);
 }
@@ -14907,7 +14791,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_sum(heap, &m);
     size_t regions = gc__memory_map(heap, map), limit = gc__limit_told(heap);
     gc__world_resume(heap);
-    size_t all = m.held + m.tables + m.beside + m.external;
+    size_t all = m.held + m.tables + m.metadata + m.external;
     gc__memory_line(file, "live", m.live, all, "objects that the last collections left, large ones included");
     gc__memory_line(file, "holes", m.holes, all, "between them");
     gc__memory_line(file, "nursery", m.nursery, all, "allocated since the last collection");
@@ -14915,7 +14799,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_line(file, "large, waste", m.large_waste, all, "ends of large objects' last pages, and what is kept beyond");
     gc__memory_line(file, "free", m.free, all, "regions");
     gc__memory_line(file, "tables", m.tables, all, "mark bits, cards, regions");
-    gc__memory_line(file, "beside", m.beside, all, "handles, finalizers, the collector's lists");
+    gc__memory_line(file, "beside", m.metadata, all, "handles, finalizers, the collector's lists");
     gc__memory_line(file, "off-heap", m.external, all, "gc_external_add, gc_heap_external_add");
     gc__memory_line(file, "all", all, all, limit ? "" : "no limit");
     if (limit) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
@@ -14936,7 +14820,7 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
 
 /* Whether `function`, which looks at objects, is called while the collection has them in two places. */
 GC__FN bool gc__is_amid_collection(gc_heap *heap, const char *function) {
-    if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_DAC_CONDEMN || heap->phase >= GC_DAC_CLOSING)
+    if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
     gc__fail(GC_ERROR_MISUSE,
              "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "
@@ -15024,6 +14908,280 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
 }
 /* How this collector describes itself to readers in other processes, and the note by which they find that. */
 
+/* GcDacVars: how a collector describes itself to readers in other processes, which need no headers of it.
+
+   The note ".note.gc.h" of a program or library (owner "gc.h", type 1) contains one signed number of 8 bytes, which added to its
+   own address gives that of the record. So it is found without symbols, in a stripped file as well as in a core file. The record
+   is in written memory, which core files have.
+
+   Version rules: a reader rejects another major version. It accepts any minor version: entries are only ever appended to the
+   lists below, and a reader uses none that a record does not have. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC_DAC_MAJOR
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GC_DAC_MAJOR 2
+#define GC_DAC_MINOR 0
+#define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
+#define GC__DAC_NOTE_OWNER "gc.h"
+#define GC__DAC_NOTE_TYPE 1
+
+/* X(NAME, address): variables of the collector. */
+#define GC__DAC_VARIABLES(X)     \
+    X(ARENA, &gc__the_arena)     \
+    X(HEAPS, &gc__heaps)         \
+    X(REASONS, gc__reason_texts) \
+    X(TABLES, &gc__tables)       \
+    X(WEAK_TRACES, gc__weak_traces)
+
+/* X(NAME, number): geometry, sizes, tags. */
+#define GC__DAC_FACTS(X)                                           \
+    X(REGION_SHIFT, GC_REGION_SHIFT)                               \
+    X(GENERATIONS, GC_GENERATIONS)                                 \
+    X(DEBUG, GC_DEBUG)                                             \
+    X(HAS_VALUES, GC_HAS_VALUES)                                   \
+    X(HAS_MODEL, GC_HAS_MODEL)                                     \
+    X(REGION_BYTES, sizeof(gc__region))                            \
+    X(MARK_SHIFT, 3)                                               \
+    X(OBJECT_BYTES_MIN, GC_OBJECT_BYTES_MIN)                       \
+    X(FORWARD_TAG, GC__FORWARD_TAG)                                \
+    X(FILLER_TAG, GC__FILLER_TAG)                                  \
+    X(FILLER_SHIFT, 2)                                             \
+    X(KIND_FREE, GC__FREE)                                         \
+    X(KIND_SMALL, GC__SMALL)                                       \
+    X(KIND_LARGE, GC__LARGE)                                       \
+    X(KIND_LARGE_REST, GC__LARGE_REST)                             \
+    X(KIND_QUARANTINED, GC__QUARANTINED)                           \
+    X(MODE_PREEMPTIVE, GC_MODE_PREEMPTIVE)                         \
+    X(SLOT_INTERIOR, GC_SLOT_INTERIOR)                             \
+    X(SLOT_PINNED, GC_SLOT_PINNED)                                 \
+    X(SLOT_VALUE, GC_SLOT_VALUE)                                   \
+    X(SLOT_CONTIGUOUS, GC__SLOT_CONTIGUOUS)                        \
+    X(REGISTERS, GC__SAVED_REGISTERS)                              \
+    X(SAVED_STACK_POINTER, GC__SAVED_STACK_POINTER)                \
+    X(TYPE_BYTES, sizeof(gc_type))                                 \
+    X(TYPE_OFFSETS, 17)                                            \
+    X(HANDLE_KINDS, GC_HANDLE_KINDS)                               \
+    X(HANDLE_WEAK, GC_HANDLE_WEAK)                                 \
+    X(HANDLE_WEAK_LONG, GC_HANDLE_WEAK_LONG)                       \
+    X(HANDLE_STRONG, GC_HANDLE_STRONG)                             \
+    X(HANDLE_PINNED, GC_HANDLE_PINNED)                             \
+    X(HANDLE_DEPENDENT, GC_HANDLE_DEPENDENT)                       \
+    X(HANDLE_REF_COUNTED, GC_HANDLE_REF_COUNTED)                   \
+    X(SEGMENT_BYTES, sizeof(gc__handle_segment))                   \
+    X(SEGMENT_PLACES, GC__HANDLE_PLACES)                           \
+    X(SEGMENT_BLOCK, GC__HANDLE_BLOCK)                             \
+    X(HANDLE_FREE, GC__HANDLE_FREE)                                \
+    X(HANDLE_TAG_SHIFT, GC__HANDLE_TAG_SHIFT)                      \
+    X(DUE_BYTES, sizeof(gc__due))                                  \
+    X(CODE_REGISTERS, GC__DAC_CODE_REGISTERS)                      \
+    X(CODE_STACK_POINTER, 4)                                       \
+    X(REASONS, sizeof gc__reason_texts / sizeof *gc__reason_texts) \
+    X(CARD_SHIFT, GC_CARD_SHIFT)                                   \
+    X(CARD_BITS, GC_CARD_BITS)                                     \
+    X(CARD_BYTE_SHIFT, GC_CARD_BYTE_SHIFT)                         \
+    X(BUNDLE_SHIFT, GC_BUNDLE_SHIFT)                               \
+    X(STACK_WORDS, GC__STACK_WORDS)
+
+/* X(structure, member, type, path): offsets of members. */
+#define GC__DAC_MEMBERS(X)                                           \
+    X(arena, base, gc__arena, base)                                  \
+    X(arena, bytes, gc__arena, bytes)                                \
+    X(arena, count, gc__arena, count)                                \
+    X(arena, regions, gc__arena, regions)                            \
+    X(arena, marks, gc__arena, marks)                                \
+    X(arena, used, gc__arena, used)                                  \
+    X(region, heap, gc__region, heap)                                \
+    X(region, base, gc__region, base)                                \
+    X(region, top, gc__region, top)                                  \
+    X(region, dirty_end, gc__region, dirty_end)                      \
+    X(region, next, gc__region, next)                                \
+    X(region, live_bytes, gc__region, live_bytes)                    \
+    X(region, span, gc__region, span)                                \
+    X(region, rest_index, gc__region, rest_index)                    \
+    X(region, kind, gc__region, kind)                                \
+    X(region, generation, gc__region, generation)                    \
+    X(region, target, gc__region, target)                            \
+    X(region, verdict, gc__region, verdict)                          \
+    X(region, linear, gc__region, linear)                            \
+    X(region, formatted, gc__region, formatted)                      \
+    X(region, accessible, gc__region, accessible)                    \
+    X(heap, heap_bytes_max, gc_heap, options.heap_bytes_max)         \
+    X(heap, non_moving, gc_heap, options.non_moving)                 \
+    X(heap, non_generational, gc_heap, options.non_generational)     \
+    X(heap, conservative_stack, gc_heap, options.conservative_stack) \
+    X(heap, scan_roots, gc_heap, options.scan_roots)                 \
+    X(heap, stress, gc_heap, options.stress)                         \
+    X(heap, regions, gc_heap, regions)                               \
+    X(heap, free, gc_heap, free)                                     \
+    X(heap, held_regions, gc_heap, held_regions)                     \
+    X(heap, held_peak_bytes, gc_heap, held_peak_bytes)               \
+    X(heap, large_bytes, gc_heap, large_bytes)                       \
+    X(heap, external_bytes, gc_heap, external_bytes)                 \
+    X(heap, generation_bytes, gc_heap, generation_bytes)             \
+    X(heap, nursery_survivor_bytes, gc_heap, nursery_survivor_bytes) \
+    X(heap, budget_bytes, gc_heap, budget_bytes)                     \
+    X(heap, phase, gc_heap, phase)                                   \
+    X(heap, collection_number, gc_heap, collection.number)           \
+    X(heap, collection_generation, gc_heap, collection.generation)   \
+    X(heap, collection_reason, gc_heap, collection.reason)           \
+    X(heap, stats, gc_heap, stats)                                   \
+    X(heap, threads, gc_heap, threads)                               \
+    X(heap, collector, gc_heap, collector)                           \
+    X(heap, handles, gc_heap, handles)                               \
+    X(heap, finalizers, gc_heap, finalizers)                         \
+    X(threads, owner, gc__threads, lock.owner)                       \
+    X(threads, stopping, gc__threads, stopping)                      \
+    X(threads, first, gc__threads, first)                            \
+    X(threads, next_heap, gc__threads, next_heap)                    \
+    X(threads, stacks, gc__threads, stacks)                          \
+    X(collector, globals, gc__collector, globals)                    \
+    X(thread, window, gc__thread_record, thread.window)              \
+    X(thread, raw, gc__thread_record, thread.raw)                    \
+    X(thread, frames, gc__thread_record, thread.frames)              \
+    X(thread, mode, gc__thread_record, thread.mode)                  \
+    X(thread, stack, gc__thread_record, thread.stack)                \
+    X(thread, code, gc__thread_record, thread.code)                  \
+    X(thread, registers, gc__thread_record, thread.registers)        \
+    X(thread, next, gc__thread_record, next)                         \
+    X(thread, parked, gc__thread_record, parked)                     \
+    X(thread, conservative, gc__thread_record, conservative)         \
+    X(thread, name, gc__thread_record, name)                         \
+    X(thread, stack_pointer, gc__thread_record, stack_pointer)       \
+    X(thread, stack_base, gc__thread_record, stack_base)             \
+    X(thread, own_stack, gc__thread_record, own_stack)               \
+    X(thread, stop_total_ns, gc__thread_record, stop_total_ns)       \
+    X(thread, stops, gc__thread_record, stops)                       \
+    X(thread, tid, gc__thread_record, tid)                           \
+    X(window, next, gc_window, next)                                 \
+    X(window, limit, gc_window, limit)                               \
+    X(window, end, gc_window, end)                                   \
+    X(window, region, gc_window, region)                             \
+    X(stack, next, gc_stack, next)                                   \
+    X(stack, thread, gc_stack, thread)                               \
+    X(stack, frames, gc_stack, frames)                               \
+    X(stack, code, gc_stack, code)                                   \
+    X(stack, conservative, gc_stack, conservative)                   \
+    X(stack, base, gc_stack, base)                                   \
+    X(stack, stack_pointer, gc_stack, stack_pointer)                 \
+    X(stack, registers, gc_stack, registers)                         \
+    X(frame, previous, gc_frame, previous)                           \
+    X(frame, site, gc_frame, site)                                   \
+    X(frame, count, gc_frame, count)                                 \
+    X(frame, slots, gc_frame, slots)                                 \
+    X(site, names, gc_frame_site, names)                             \
+    X(site, function, gc_frame_site, function)                       \
+    X(site, file, gc_frame_site, file)                               \
+    X(site, line, gc_frame_site, line)                               \
+    X(site, flags, gc_frame_site, flags)                             \
+    X(code, previous, gc__dac_code_frame, previous)                  \
+    X(code, pc, gc__dac_code_frame, pc)                              \
+    X(code, registers, gc__dac_code_frame, registers)                \
+    X(code, known, gc__dac_code_frame, known)                        \
+    X(words, words, gc__words, words)                                \
+    X(words, count, gc__words, count)                                \
+    X(type, name, gc_type, name)                                     \
+    X(type, bytes, gc_type, bytes)                                   \
+    X(type, element_bytes, gc_type, element_bytes)                   \
+    X(type, refs, gc_type, refs)                                     \
+    X(type, values, gc_type, values)                                 \
+    X(type, element_refs, gc_type, element_refs)                     \
+    X(type, element_values, gc_type, element_values)                 \
+    X(type, trace, gc_type, trace)                                   \
+    X(type, finalizer, gc_type, finalizer)                           \
+    X(type, fields, gc_type, fields)                                 \
+    X(type, field_offsets, gc_type, field_offsets)                   \
+    X(object, length, gc_array, length)                              \
+    X(handles, segments, gc__handles, segments)                      \
+    X(segment, next, gc__handle_segment, next)                       \
+    X(segment, kinds, gc__handle_segment, kinds)                     \
+    X(segment, extras, gc__handle_segment, extras)                   \
+    X(segment, tags, gc__handle_segment, tags)                       \
+    X(segment, places, gc__handle_segment, places)                   \
+    X(finalizers, registered, gc__finalizers, registered)            \
+    X(finalizers, due, gc__finalizers, due)                          \
+    X(finalizers, running, gc__finalizers, running)                  \
+    X(due, pairs, gc__due, pairs)                                    \
+    X(due, head, gc__due, head)                                      \
+    X(finalizing, next, gc__finalizing, next)                        \
+    X(finalizing, thread, gc__finalizing, thread)                    \
+    X(finalizing, type, gc__finalizing, type)                        \
+    X(finalizing, started_ns, gc__finalizing, started_ns)            \
+    X(tables, cards, gc_barrier_tables, cards)                       \
+    X(tables, bundles, gc_barrier_tables, bundles)                   \
+    X(tables, log_bits, gc_barrier_tables, log_bits)                 \
+    X(heap, spare_bytes, gc_heap, spare_bytes)                       \
+    X(heap, free_spare_bytes, gc_heap, free_spare_bytes)             \
+    X(heap, cycle, gc_heap, cycle)                                   \
+    X(cycle, roots, gc__cycle, roots)                                \
+    X(cycle, reported, gc__cycle, reported)                          \
+    X(cycle, stacks, gc__cycle, stacks)                              \
+    X(value_stack, base, gc_value_stack, base)                       \
+    X(value_stack, top, gc_value_stack, top)                         \
+    X(value_stack, entry_bytes, gc_value_stack, entry_bytes)         \
+    X(value_stack, flags, gc_value_stack, flags)
+
+/* X(name, count): the numbers of gc_stats that are kept up to date, in its first members. */
+#define GC__DAC_STATISTICS(X)      \
+    X(collections, GC_GENERATIONS) \
+    X(collections_compacting, 1)   \
+    X(collections_moving, 1)       \
+    X(pause_total_ns, 1)           \
+    X(pause_max_ns, 1)             \
+    X(pause_last_ns, 1)            \
+    X(pauses, GC_PAUSE_BUCKETS)    \
+    X(allocated_bytes, 1)          \
+    X(promoted_bytes, 1)           \
+    X(moved_bytes, 1)              \
+    X(survived_bytes, 1)           \
+    X(condemned_bytes, 1)          \
+    X(stops, 1)                    \
+    X(stop_total_ns, 1)            \
+    X(stop_max_ns, 1)              \
+    X(mark_stack_overflows, 1)     \
+    X(conservative_objects, 1)     \
+    X(conservative_bytes, 1)       \
+    X(conservative_total_bytes, 1) \
+    X(evacuation_failures, 1)
+
+enum {
+#define GC__DAC_NUMBER(name, address) GC__DAC_VARIABLE_##name,
+    GC__DAC_VARIABLES(GC__DAC_NUMBER) GC__DAC_VARIABLE_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(name, number) GC__DAC_FACT_##name,
+    GC__DAC_FACTS(GC__DAC_NUMBER) GC__DAC_FACT_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(structure, member, type, path) GC__DAC_AT_##structure##_##member,
+    GC__DAC_MEMBERS(GC__DAC_NUMBER) GC__DAC_AT_COUNT
+#undef GC__DAC_NUMBER
+};
+enum {
+#define GC__DAC_NUMBER(name, count) GC__DAC_STATISTIC_##name,
+    GC__DAC_STATISTICS(GC__DAC_NUMBER) GC__DAC_STATISTIC_COUNT
+#undef GC__DAC_NUMBER
+};
+
+/* The record. The lists follow one another without gaps, each as long as its count says, so a reader finds them in a record of
+   any minor version. */
+typedef struct GcDacVars {
+    uint64_t magic;
+    uint16_t major, minor;
+    uint16_t variable_count, fact_count, member_count, statistic_count;
+    uint32_t bytes;   /* of the record */
+    char version[16]; /* of gc.h */
+    const void *variables[GC__DAC_VARIABLE_COUNT];
+    uint32_t facts[GC__DAC_FACT_COUNT];
+    uint16_t members[GC__DAC_AT_COUNT];
+    uint16_t statistics[GC__DAC_STATISTIC_COUNT][2]; /* offset in gc_heap.stats, and count */
+} GcDacVars;
+#endif
 
 /* The layout of gc_code_frame, which gc.h alone does not know; gc_stackmap.h asserts that it is the same. */
 #define GC__DAC_CODE_REGISTERS 16
@@ -15152,7 +15310,7 @@ typedef struct gc__stores {
 static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
 static __thread unsigned gc__stores_depth;
 
-GC__FN bool gc__brackets_are_noted(const gc_thread *thread) {
+GC__FN bool gc__brackets_are_logged(const gc_thread *thread) {
     return GC_DEBUG >= 1 || (thread && thread->heap && (thread->heap->options.verify || thread->heap->options.stress));
 }
 
@@ -15191,13 +15349,13 @@ GC__FN void gc__stores_check(const gc_heap *heap) {
 
 GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
-    if (gc__brackets_are_noted(thread)) gc__stores_push(range);
+    if (gc__brackets_are_logged(thread)) gc__stores_push(range);
     gc__stored_before(slots, count);
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
     gc__stores range = {slots, count, flags};
-    if (gc__brackets_are_noted(thread)) gc__stores_pop(range);
+    if (gc__brackets_are_logged(thread)) gc__stores_pop(range);
     gc__stored(slots, count, (flags & GC_SLOT_VALUE) != 0);
 }
 
@@ -15264,15 +15422,15 @@ GC__FN size_t gc__list_bytes(gc__words *list, bool release) {
     return bytes;
 }
 
-GC__FN size_t gc__crew_lists_bytes(gc__crew *crew, bool release) {
-    if (!crew) return 0;
-    size_t bytes = sizeof *crew + gc__list_bytes(&crew->for_host, release) + gc__list_bytes(&crew->cards, release);
-    for (unsigned i = 0; i < crew->count; i++) {
-        gc__member *member = &crew->members[i];
-        size_t own = gc__own_marks_bytes(member);
-        if (release) gc__own_marks_free(member);
-        bytes += own + gc__list_bytes(&member->stack, release) + gc__list_bytes(&member->live, release) +
-                 gc__list_bytes(&member->refused, release) + gc__list_bytes(&member->seen, release);
+GC__FN size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
+    if (!workers) return 0;
+    size_t bytes = sizeof *workers + gc__list_bytes(&workers->for_host, release) + gc__list_bytes(&workers->cards, release);
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        size_t own = gc__own_marks_bytes(thread);
+        if (release) gc__own_marks_free(thread);
+        bytes += own + gc__list_bytes(&thread->stack, release) + gc__list_bytes(&thread->live, release) +
+                 gc__list_bytes(&thread->refused, release) + gc__list_bytes(&thread->seen, release);
     }
     return bytes;
 }
@@ -15282,9 +15440,9 @@ GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
     gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
                         &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
-                        &cycle->entries.ended,   &cycle->places,          &cycle->reported,
+                        &cycle->entries.ended,   &cycle->offsets,          &cycle->reported,
                         &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
-    size_t bytes = gc__crew_lists_bytes(heap->collector->crew, release);
+    size_t bytes = gc__workers_lists_bytes(heap->collector->workers, release);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
     return bytes;
 }
@@ -15297,7 +15455,7 @@ GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
 }
 
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
-    size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->suspects) +
+    size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
                    gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
@@ -15306,17 +15464,17 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
    the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
    stopped. */
-GC__FN void gc__beside_count(gc_heap *heap) {
+GC__FN void gc__metadata_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
     if (gc__external_table_bytes(heap) > much)
-        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_trim(&heap->collector->external[g]);
-    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_trim(heap->finalizers);
+        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_shrink(&heap->collector->external[g]);
+    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_shrink(heap->finalizers);
     size_t lasting = gc__lasting_lists_bytes(heap);
     if (lists > much) {
         gc__collection_lists_bytes(heap, true);
         lists = gc__collection_lists_bytes(heap, false);
     }
-    __atomic_store_n(&heap->beside_bytes, lasting + lists, __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->metadata_bytes, lasting + lists, __ATOMIC_RELAXED);
 }
 
 /* The share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's other memory. */
@@ -15337,10 +15495,6 @@ GC__FN void gc__limit_look(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
         gc__limit_set(heap, 0, gc__container_share());
 }
-/* When slots are remembered instead of cards. */
-
-/* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
-
 /* A stock of free regions whose memory the system has provided already.
 
    A page that is touched for the first time takes the system 0.3 us, in a guest whose host provides it only then even ten; a huge
@@ -15349,14 +15503,14 @@ GC__FN void gc__limit_look(gc_heap *heap) {
    while it holds no lock. */
 
 
-#define GC__STOCK_MOST 32    /* regions */
-#define GC__STOCK_PART 16    /* at most this part of what the heap has */
-#define GC__STOCK_AHEAD 512  /* tables are provided for so many regions ahead, at most: what a huge page has marks for */
+#define GC__PREFAULT_MOST 32    /* regions */
+#define GC__PREFAULT_PART 16    /* at most this part of what the heap has */
+#define GC__PREFAULT_AHEAD 512  /* tables are provided for so many regions ahead, at most: what a huge page has marks for */
 
 /* Lists another free region, if more of them are wanted. A collection that finds few others may take it before its memory is
    there, so they are listed one by one. NULL: no. The lock is held. */
-GC__FN gc__region *gc__stock_take(gc_heap *heap) {
-    size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__STOCK_PART, GC__STOCK_MOST);
+GC__FN gc__region *gc__prefault_take(gc_heap *heap) {
+    size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__PREFAULT_PART, GC__PREFAULT_MOST);
     bool wanted = heap->free_count < gc__min(2 * used, most);
     bool fits = gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap);
     gc__region *region = wanted && fits ? gc__arena_acquire(heap, 1) : NULL;
@@ -15372,7 +15526,7 @@ GC__FN gc__region *gc__stock_take(gc_heap *heap) {
     return region;
 }
 
-GC__FN void gc__stock_provide_table(int which, size_t region) {
+GC__FN void gc__prefault_table(int which, size_t region) {
     uintptr_t page = gc__os_page_bytes();
     gc__lock_take(&gc__the_arena.lock);
     bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
@@ -15385,88 +15539,407 @@ GC__FN void gc__stock_provide_table(int which, size_t region) {
 
 /* No lock is held: the region may be in use by now, or with the system again, and then this has no effect on it but that it takes
    memory earlier. */
-GC__FN void gc__stock_provide(const gc__region *region) {
-    size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__STOCK_AHEAD);
+GC__FN void gc__prefault_region(const gc__region *region) {
+    size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__PREFAULT_AHEAD);
     for (size_t i = number; i <= number + ahead; i += ahead) {
-        gc__stock_provide_table(GC__SIDE_MARKS, i);
-        gc__stock_provide_table(GC__SIDE_CARDS, i);
-        gc__stock_provide_table(GC__SIDE_CYCLE_MARKS, i);
+        gc__prefault_table(GC__SIDE_MARKS, i);
+        gc__prefault_table(GC__SIDE_CARDS, i);
+        gc__prefault_table(GC__SIDE_NEXT_MARKS, i);
     }
     gc__supply_populate((void *)region->base, GC_REGION_BYTES);
 }
 
 /* On the marker's thread: replaces some of what was taken. False: nothing was. */
-GC__FN bool gc__stock_up(gc_heap *heap) {
+GC__FN bool gc__prefault_next(gc_heap *heap) {
     if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
     bool may = !heap->options.stress && !gc__supply_is_host();
-    gc__region *region = may ? gc__stock_take(heap) : NULL;
+    gc__region *region = may ? gc__prefault_take(heap) : NULL;
     gc__heap_unlock(heap);
-    if (region) gc__stock_provide(region);
+    if (region) gc__prefault_region(region);
     return true;
 }
+/* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
+
+
+/* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
+#define GC__QUARANTINE_REGIONS \
+    ((GC_REGION_SHIFT < 26 ? (size_t)256 << 20 : (size_t)4 << GC_REGION_SHIFT) >> GC_REGION_SHIFT)
+
+GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
+    gc__region_set_rank(region, 0, false);
+    gc__region_set_verdict(region, GC__IGNORE, 0);
+    heap->held_regions--;
+    region->kind = GC__QUARANTINED;
+    region->next = NULL;
+    if (heap->quarantine_last)
+        heap->quarantine_last->next = region;
+    else
+        heap->quarantine = region;
+    heap->quarantine_last = region;
+    /* Where the system refuses, no misuse is seen there. Other barriers, and code of the host's, would take the ranks for
+       those of a slot that needs a card, which slots outside the heap do not have. */
+    bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
+    if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
+    if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
+}
+
+/* The region stays, in the generation that it is for. */
+GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
+        gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
+        if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
+    }
+    region->generation = region->target;
+    gc__region_set_verdict(region, GC__IGNORE, 0);
+    gc__heap_push(heap, region);
+    if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
+}
+
+GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+    if (gc__mark_get(region->base)) {
+        if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
+        gc__sweep_keep(heap, region);
+        if (!heap->options.keep_memory) gc__large_uncommit(heap, region);
+    } else {
+        heap->large_bytes -= gc__object_bytes(region->base);
+        gc__heap_give(heap, region);
+    }
+}
+
+GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
+    if (region->verdict == GC__MOVE && heap->options.stress) {
+        gc__quarantine_push(heap, region);
+    } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
+        GC_ASSERT(GC_DEBUG < 3 || !region->flip ||
+                      gc__bit_next(gc__next_marks, region->base, gc__region_end(region)) == gc__region_end(region),
+                  "gc.h: an object was marked in the region at %p, which has no live ones", (void *)region->base);
+        region->flip = 0;
+        gc__heap_give(heap, region);
+    } else {
+        region->linear = region->formatted = false;
+        region->hole = region->indexed_end = region->base;
+        gc__sweep_keep(heap, region);
+    }
+}
+
+/* Of a region in which the marker has marked: its bits are the region's mark bits where they are, and moved beside mutators
+   later. To do that for all of a large heap would be a long pause. */
+GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
+    bool counted = !(region->unscanned & GC__UNCOUNTED);
+    region->live_bytes = region->next_live_bytes;
+    region->next_live_bytes = 0;
+    region->unscanned = 0;
+    region->target = 2;
+    region->condemned = heap->collection.number;
+    if (region->kind == GC__LARGE) {
+        gc__region_set_verdict(region, GC__MARK, 2);
+        gc__marks_take(region, true);
+    } else {
+        __atomic_store_n(&region->flip, GC__FLIP_DUE, __ATOMIC_RELEASE);
+    }
+    if (!counted) region->live_bytes = gc__marked_object_bytes(region);
+    heap->cycle->marked_bytes[2] += region->live_bytes;
+    heap->cycle->staying_kept_bytes += region->live_bytes;
+    if (region->kind == GC__LARGE)
+        gc__sweep_large(heap, region);
+    else
+        gc__sweep_small(heap, region);
+}
+
+GC__FN void gc__sweep_old(gc_heap *heap) {
+    gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
+    for (gc__region *region; (region = gc__old_next(&walk)) != NULL; heap->pause.regions++) gc__sweep_marked(heap, region);
+    heap->cycle->condemned_old = NULL;
+    heap->cycle->condemns_old = false;
+}
+
+GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
+    gc__small_regions *old = &heap->cycle->old_small;
+    old->used_bytes = old->live_bytes = 0;
+    if (heap->collection.generation == 2) /* what is listed has just been copied there */
+        for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(old, region);
+    for (; condemned; heap->pause.regions++) {
+        gc__region *next = condemned->next;
+        size_t *bytes = condemned->is_slid_into ? heap->cycle->copied_bytes : heap->cycle->marked_bytes;
+        bytes[condemned->target] += condemned->live_bytes;
+        condemned->is_slid_into = false;
+        condemned->offset_table = NULL;
+        if (condemned->generation == 2 && condemned->verdict == GC__MARK)
+            heap->cycle->staying_kept_bytes += condemned->live_bytes;
+        if (condemned->generation == 0 && condemned->verdict == GC__MARK)
+            heap->cycle->young_kept_bytes += condemned->live_bytes;
+        condemned->candidate = false;
+        if (condemned->kind == GC__LARGE)
+            gc__sweep_large(heap, condemned);
+        else
+            gc__sweep_small(heap, condemned);
+        condemned = next;
+    }
+    if (heap->cycle->condemns_old) gc__sweep_old(heap);
+    for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
+    if (gc__is_mark_end(heap)) heap->old_unflipped = heap->regions[2];
+    heap->recycled = heap->fixed_search = heap->regions[0];
+}
+
+/* Tells barriers where young regions are now, and counts those of generation 1. */
+GC__FN void gc__sweep_bounds(gc_heap *heap) {
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    heap->pace->young_regions = 0;
+    for (int g = 0; g < 2; g++)
+        for (const gc__region *region = heap->regions[g]; region; region = region->next) {
+            uintptr_t end = gc__region_end(region);
+            if (region->base < low) low = region->base;
+            if (end > high) high = end;
+            heap->pace->young_regions += g == 1 ? region->span : 0;
+        }
+    gc__bounds_tighten(&heap->observer, low, high);
+}
+/* The threads of the crew: when there are any, and which collections they share in. */
+
+
+#define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
+#define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
+#define GC__WORKERS_WORTH_BUNDLES 512       /* dirty ones */
+#define GC__WORKERS_WORTH_HANDLES 16        /* segments of them */
+#define GC__WORKERS_DEFAULT 16              /* threads, where the program names no number */
+#define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
+
+/* The processors of the process, which may be taken away, or given, while the program runs. */
+GC__FN unsigned gc__workers_processors(gc_heap *heap) {
+    gc__collector *collector = heap->collector;
+    uint64_t now = gc__os_now_ns();
+    if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
+        unsigned quota = gc__os_quota();
+        collector->processors = gc__os_processors();
+        if (quota < collector->processors) collector->processors = quota;
+        collector->processors_asked_ns = now;
+    }
+    return collector->processors;
+}
+
+/* How many threads there should be, and how many of them may work in the collection that is to come: with more than there are
+   processors for, each would wait for another. */
+GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
+    unsigned wanted = heap->options.collector_threads;
+    return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), GC__WORKERS_DEFAULT);
+}
+GC__FN unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
+    return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
+}
+
+/* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
+   heap has not many handles, at which several threads look. */
+GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
+    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
+    return purpose == GC__MARK_END && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
+}
+
+GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
+    return generation < 2 && heap->pace->fills_holes;
+}
+
+/* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
+   listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
+   only longer ones are shared. Called before it stops the world, too. */
+GC__FN bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
+    size_t survivors = 0;
+    if (gc__workers_finds_marked(heap, purpose)) generation = 1;
+    for (int g = 0; g <= generation; g++)
+        survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
+    if (heap->options.test_collectors) return true;
+    if (survivors < GC__WORKERS_WORTH || gc__workers_leaves_holes(heap, generation)) return false;
+    bool wanted = heap->options.collector_threads || gc__has_pause_goal(heap);
+    return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__WORKERS_WORTH_NS;
+}
+
+#if GC_HAS_MODEL
+GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
+GC__FN void gc__workers_enter(gc__worker *worker) { (void)worker; }
+GC__FN void gc__workers_leave(gc__worker *worker) { (void)worker; }
+GC__FN void gc__workers_end(gc_heap *heap) { (void)heap; }
+GC__FN void gc__workers_forget(gc_heap *heap) { (void)heap; }
+#else
+GC__FN void gc__workers_thread(void *context) {
+    gc__worker_thread *thread = (gc__worker_thread *)context;
+    gc__workers *workers = thread->workers;
+    gc__tells_later = true;
+    if (workers->seed) gc__workers_await_turn(workers, thread->number);
+    if (gc__workers_next(thread)) gc__work(&thread->worker);
+}
+
+/* The crew's record, with one member; NULL: no memory. */
+GC__FN gc__workers *gc__workers_new(gc_heap *heap) {
+    gc__workers *workers = (gc__workers *)gc__os_map(sizeof *workers);
+    if (!workers) return NULL;
+    gc__lock_init(&workers->lock);
+    gc__lock_init(&workers->space);
+    workers->heap = heap;
+    workers->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
+    workers->count = workers->most = 1;
+    workers->threads[0].workers = workers;
+    __atomic_fetch_add(&heap->metadata_bytes, sizeof *workers, __ATOMIC_RELAXED);
+    return workers;
+}
+
+/* False: the system gives no thread. */
+GC__FN bool gc__workers_start_one(gc__workers *workers, unsigned number) {
+    gc__worker_thread *thread = &workers->threads[number];
+    char name[16];
+    snprintf(name, sizeof name, "gc worker %u", number % 100);
+    thread->workers = workers;
+    thread->number = number;
+    thread->worker.workers = workers;
+    thread->worker.number = number;
+    gc__workers_lock(workers);
+    workers->asleep |= 1u << number;
+    gc__lock_release(&workers->lock);
+    bool started = gc__os_worker_start(&thread->os_thread, name, gc__workers_thread, thread);
+    gc__workers_lock(workers);
+    if (started)
+        gc__workers_resize(workers, workers->count + 1, workers->most);
+    else
+        workers->asleep &= ~(1u << number);
+    gc__lock_release(&workers->lock);
+    return started;
+}
+
+/* In a child of fork(), after the collection in which that was called. */
+GC__FN void gc__workers_reset(gc__workers *workers) {
+    workers->forked = false;
+    gc__workers_resize(workers, 1, workers->most);
+    workers->asleep = 0;
+}
+
+GC__FN void gc__workers_set_most(gc__workers *workers, unsigned most) {
+    gc__workers_lock(workers);
+    gc__workers_resize(workers, workers->count, most);
+    gc__lock_release(&workers->lock);
+}
+
+/* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
+   the host has suspended may hold a lock of the C library. Heap lock held. */
+GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) {
+    gc__collector *collector = heap->collector;
+    if (collector->workers && collector->workers->forked && !heap->collecting) gc__workers_reset(collector->workers);
+    if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
+    if (heap->threads->stop_depth || !gc__workers_is_worth(heap, request->purpose, request->generation)) return;
+    unsigned wanted = gc__workers_wanted(heap), most = gc__workers_most(heap, wanted);
+    unsigned have = collector->workers ? collector->workers->count : 1;
+    if (collector->workers && collector->workers->most != most) gc__workers_set_most(collector->workers, most);
+    if (GC__LIKELY(have >= wanted) || collector->workers_refused) return;
+    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* to compact with is worth more than to be fast */
+    if (!collector->workers && gc__bytes_left(heap) < kept + sizeof(gc__workers)) return;
+    if (!collector->workers) collector->workers = gc__workers_new(heap);
+    gc__workers *workers = collector->workers;
+    if (workers) gc__workers_set_most(workers, most);
+    bool started = workers != NULL;
+    for (unsigned i = have; started && i < wanted; i++) started = gc__workers_start_one(workers, i);
+    if (started) return;
+    char message[160];
+    collector->workers_refused = true;
+    snprintf(message, sizeof message,
+             "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
+             workers ? workers->count : 1, wanted);
+    gc__warn(&heap->options, message);
+}
+
+/* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
+   only, so that none is left half full. */
+GC__FN void gc__workers_enter(gc__worker *worker) {
+    gc_heap *heap = worker->heap;
+    const gc__plan *plan = heap->cycle->plan;
+    int generation = heap->collection.generation;
+    gc__workers *workers = heap->collector->workers;
+    if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || plan->into_holes) return;
+    if (plan->purpose == GC__YOUNG_WHOLESALE) return; /* hardly anything is traced */
+    if (plan->tight && !heap->options.test_collectors) return;
+    bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
+    if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
+        worth = gc__count_dirty_bundles() >= GC__WORKERS_WORTH_BUNDLES;
+    if (!worth || !gc__workers_open(workers, worker)) worker->workers = NULL;
+}
+
+/* The trace is over: hands in what the other workers have counted. */
+GC__FN void gc__workers_leave(gc__worker *worker) {
+    gc__workers *workers = worker->workers;
+    if (!workers) return;
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        if (i) gc__worker_end(&thread->worker);
+        for (int g = 0; g < GC_GENERATIONS; g++) thread->bytes += thread->worker.copied_bytes[g];
+        thread->lost += thread->worker.lost;
+    }
+    __atomic_store_n(&workers->rests, true, __ATOMIC_RELAXED);
+    worker->workers = NULL;
+}
+
+/* In the child of fork(): the threads do not exist. Locks held. */
+GC__FN void gc__workers_forget(gc_heap *heap) {
+    gc__workers *workers = heap->collector->workers;
+    if (!workers) return;
+    workers->forked = true;
+    workers->asleep = ~(uint32_t)1; /* nobody waits for them, or wakes them */
+}
+
+/* Ends the threads. */
+GC__FN void gc__workers_end(gc_heap *heap) {
+    gc__workers *workers = heap->collector->workers;
+    if (!workers) return;
+    gc__workers_lock(workers);
+    __atomic_store_n(&workers->ending, true, __ATOMIC_SEQ_CST);
+    if (workers->forked) gc__workers_reset(workers);
+    for (unsigned i = 1; i < workers->count; i++) {
+        __atomic_fetch_add(&workers->threads[i].woken, 1, __ATOMIC_SEQ_CST);
+        workers->called |= 1u << i;
+    }
+    gc__workers_unlock(workers);
+    for (unsigned i = 0; i < GC__WORKERS_MAX; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        gc__words *lists[] = {&thread->stack, &thread->live, &thread->own_marks, &thread->stale, &thread->refused, &thread->seen};
+        if (i && i < workers->count) gc__os_thread_join(&thread->os_thread);
+        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
+    }
+    gc__words_free(&workers->for_host);
+    gc__words_free(&workers->cards);
+    gc__lock_end(&workers->lock);
+    gc__lock_end(&workers->space);
+    gc__os_unmap(workers, sizeof *workers);
+    heap->collector->workers = NULL;
+}
+#endif
+/* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
+
 
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
 #define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
-#define GC__MARKING_PARTS 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
-#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
+#define GC__MARKING_QUANTA 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
 #define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
 #define GC__MARKING_LITTLE 4096             /* objects that the last collection traces without others */
-#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
 #define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
-#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
 /* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
    until the next one has ended. */
-#define GC__STOCK_TURNS 256
-#define GC__STOCK_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
-#define GC__STOCK_NS ((uint64_t)1000000) /* once in this time */
+#define GC__PREFAULT_TURNS 256
+#define GC__PREFAULT_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
+#define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
-
-/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
-GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
-    gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
-           (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
-}
-
-/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
-GC__FN const char *gc__marking_obstacle(const gc_options *options) {
-    if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
-    if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
-    if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
-    if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
-    return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
-           "stored";
-}
-
-/* The barrier may have been switched since the heap was created. */
-GC__FN bool gc__marking_is_on(const gc_heap *heap) {
-    if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
-    return !gc__marking_obstacle(&heap->options);
-}
 
 /* What barriers call, which those of other heaps may be doing. Arena's lock held. */
 GC__FN void gc__marking_tables(void) {
-    if (gc__tables.note_store) return;
-    gc__tables.note_store = gc__store_noted;
-    gc__tables.note_store_call = gc__store_noted_call;
+    if (gc__tables.log_store) return;
+    gc__tables.log_store = gc__store_logged;
+    gc__tables.log_store_call = gc__store_logged_call;
 }
 
-/* Whether each store into an old object can come to gc__store_noted: other barriers than rank_sum, and code that the host has
-   had emitted, dirty the card instead. */
-GC__FN bool gc__stores_are_noted(const gc_heap *heap) {
-    return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
-}
-
-/* What the collection's workers do with the objects of generation 2 that they meet: GC__BEYOND_*. Where stores are not noted,
+/* What the collection's workers do with the objects of generation 2 that they meet: GC__EDGES_*. Where stores are not noted,
    what they store into old objects is not shaded, but the card is dirty. So whoever cleans a card shades all that its slots
    refer to. */
-GC__FN uint8_t gc__marking_beyond(const gc_heap *heap, int generation) {
-    bool of_cards = !gc__stores_are_noted(heap);
-    uint8_t leaving = heap->cycle->marking == GC__MARKING_FINISH ? 0 : GC__BEYOND_LEAVING;
+GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
+    bool of_cards = !gc__stores_are_logged(heap);
+    uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;
     if (!heap->marking) return 0;
-    if (generation == 0 && !of_cards) return leaving;
-    return leaving | (of_cards ? GC__BEYOND_SHADE | GC__BEYOND_SHADE_CARDS : GC__BEYOND_SHADE);
+    if (heap->collection.generation == 0 && !of_cards) return candidate;
+    return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
 }
 
 /* At creation: says why not, if it was asked for. */
@@ -15484,42 +15957,37 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Before a collection gathers roots: a marking that stores were hidden from is given up, and then all of them are needed. Nothing
-   is left of the last one. */
-GC__FN void gc__marking_decide(gc_heap *heap, int generation) {
-    bool ends = heap->cycle->marking == GC__MARKING_FINISH;
-    if (ends && gc__marker_is_spoilt(heap)) heap->cycle->marking = GC__MARKING_NONE;
-    if (!heap->marking && (generation == 2 || heap->cycle->marking)) gc__finalizers_decide_all(heap->finalizers);
+/* Before a collection gathers roots: nothing is left of the last cycle. */
+GC__FN void gc__marking_decide(gc_heap *heap) {
+    const gc__plan *plan = heap->cycle->plan;
+    bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
+    if (!heap->marking && full) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if GC_HAS_MODEL
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
-GC__FN void gc__marking_fire(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
+GC__FN void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
-GC__FN bool gc__marking_await_part(const gc_heap *heap) { return (void)heap, false; }
+GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
 GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_step(gc_heap *heap, int generation) { (void)heap, (void)generation; }
+GC__FN void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
-GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
-    (void)heap, (void)generation;
-    return GC__MARKING_NONE;
-}
 #else
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
 GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
-        return gc__finalizers_decide_next(heap) || gc__holes_settle_next(heap) || gc__holes_list_next(heap) ||
-               gc__finalizers_pack_next(heap);
+        return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
+               gc__finalizers_compact_next(heap);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__LOG_CHUNK)
-        gc__marker_take_log(heap, GC__LOG_CHUNK); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__due_settle(heap) || gc__handles_settle(heap) || gc__finalizers_settle(heap) ||
-                gc__tables_settle(heap) || gc__finalizers_reprieve(heap);
+    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
+        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* or the next collection waits for that */
+    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) || gc__finalizers_preclean(heap) ||
+                gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
@@ -15531,7 +15999,7 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
     if (!heap->marking || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
-    heap->marker->provided += GC__STOCK_AHEAD;
+    heap->marker->provided += GC__PREFAULT_AHEAD;
     return number;
 }
 
@@ -15549,18 +16017,18 @@ GC__FN void gc__marker_thread(void *context) {
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
             marks = more && heap->marking;
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__stock_provide_table(GC__SIDE_CYCLE_MARKS, number);
+            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_NEXT_MARKS, number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
-        if (!marks || marker->turns % GC__STOCK_TURNS == 0) looks = gc__stock_up(heap) ? GC__STOCK_LOOKS : looks;
+        if (!marks || marker->turns % GC__PREFAULT_TURNS == 0) looks = gc__prefault_next(heap) ? GC__PREFAULT_LOOKS : looks;
         if (!more || marker->turns % GC__MARKING_TIMED == 0)
             __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         if (more) continue;
         __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
         if (looks) {
             looks--;
-            gc__os_wait_for(&marker->turn, turn, GC__STOCK_NS);
+            gc__os_wait_for(&marker->turn, turn, GC__PREFAULT_NS);
             continue;
         }
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
@@ -15582,15 +16050,15 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
         spins--;
     }
     if (!spins) gc__lock_take(&marker->lock);
-    if (heap->marking) gc__marker_empty_log(heap);
+    if (heap->marking) gc__marker_empty_buffer(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool stock = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = heap->marking || heap->old_unsettled || heap->old_unlisted || stock;
+    bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
+    bool is_needed = heap->marking || heap->old_unflipped || heap->old_unlisted || prefaults;
     if (heap->marking) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
-        marker->settle_passes = gc__max(marker->settle_passes, 1);
+        marker->preclean_passes = gc__max(marker->preclean_passes, 1);
     }
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
@@ -15603,7 +16071,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
 
 /* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
    hold a lock of the C library. */
-GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) {
+GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
     if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
     marker->rests = rests;
@@ -15616,7 +16084,7 @@ GC__FN void gc__marking_hire(gc_heap *heap, void (*rests)(gc_heap *heap)) {
 }
 
 /* Ends the thread, and the cycle. The heap is being destroyed. */
-GC__FN void gc__marking_fire(gc_heap *heap) {
+GC__FN void gc__marking_end_thread(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
@@ -15625,14 +16093,14 @@ GC__FN void gc__marking_fire(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
-    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_settle_whole(region);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
     gc__words_free(&marker->grey);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
     gc__words_free(&marker->tables);
     gc__words_free(&marker->pieces);
-    gc__words_free(&marker->reprieved);
+    gc__words_free(&marker->finalizer_grey);
     gc__words_free(&marker->held);
 }
 
@@ -15642,28 +16110,6 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
     gc__lock_take(&heap->marker->lock);
     gc__marker_turn(heap, heap->options.test_marker_steps);
     gc__lock_release(&heap->marker->lock);
-}
-
-/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
-GC__FN size_t gc__leaving_budget(const gc_heap *heap) {
-    size_t goal = gc__pace_goal_ns(heap) / GC__LEAVING_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
-    if (heap->options.test_leaving) return SIZE_MAX;
-    if (!heap->pace->fills_holes) return 0;
-    return gc__regions_left(heap) < scarce ? GC__LEAVING_HURRY * goal : goal;
-}
-
-/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
-GC__FN size_t gc__marking_growth(const gc_heap *heap) {
-    return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
-}
-
-/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
-   some of which are too small. */
-GC__FN size_t gc__marking_room(const gc_heap *heap) {
-    size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
-    reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
-    size_t holes = gc__counted(&heap->old_holes.bytes) / 4 * 3 + gc__counted(&heap->unlisted_bytes) / 2;
-    return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
 /* A cycle begins. */
@@ -15677,22 +16123,23 @@ GC__FN void gc__marking_count_room(gc_heap *heap) {
     size_t likely = marker->last_old_bytes ? (size_t)((double)marker->last_bytes * larger) : SIZE_MAX;
     marker->likely_bytes = gc__min(likely, marker->began_old_bytes); /* where it is not known, that all is alive */
     __atomic_store_n(&marker->marked_bytes, (size_t)0, __ATOMIC_RELAXED);
-    marker->part_bytes = 0;
+    marker->quantum_bytes = 0;
 }
 
 /* Before a collection condemns anything. */
-GC__FN void gc__marking_step(gc_heap *heap, int generation) {
-    if (heap->cycle->marking == GC__MARKING_BEGIN) {
+GC__FN void gc__marking_step(gc_heap *heap) {
+    const gc__plan *plan = heap->cycle->plan;
+    if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
         if (heap->marking) gc__marking_count_room(heap);
-        if (heap->marking) gc__handles_unsettle(heap);
-        if (heap->marking) gc__due_unsettle(heap->finalizers);
-        gc__finalizers_unsettle(heap->finalizers);
-        size_t budget = gc__leaving_budget(heap);
-        if (heap->marking && budget && gc__stores_are_noted(heap)) gc__leaving_choose(heap, budget);
-    } else if (generation == 2 && heap->cycle->marking == GC__MARKING_NONE) {
+        if (heap->marking) gc__handles_preclean_begin(heap);
+        if (heap->marking) gc__due_preclean_begin(heap->finalizers);
+        gc__finalizers_preclean_begin(heap->finalizers);
+        size_t budget = gc__candidates_budget(heap);
+        if (heap->marking && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
+    } else if (plan->condemned == 2) {
         gc__marker_abort(heap);
-        gc__reprieves_end(heap);
+        gc__finalizer_marks_end(heap);
     }
 }
 
@@ -15700,7 +16147,7 @@ GC__FN void gc__marking_step(gc_heap *heap, int generation) {
    and no object waited whose trace function may lead to what nobody has met. To share it takes 20 ns for each region. */
 GC__FN bool gc__marking_left_little(const gc__worker *worker) {
     const gc_heap *heap = worker->heap;
-    bool little = !heap->pause.concurrent_lost && !heap->pause.waiting_objects && !worker->overflowed;
+    bool little = !heap->pause.degenerated && !heap->pause.waiting_objects && !worker->overflowed;
     return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
 }
 
@@ -15709,10 +16156,10 @@ GC__FN bool gc__marking_left_little(const gc__worker *worker) {
    regions or for finalizers, goes to fresh regions. */
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
-    if (heap->cycle->marking != GC__MARKING_FINISH) return;
+    if (!gc__is_mark_end(heap)) return;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
-    gc__phase_note(heap, GC_PHASE_REMARK);
+    gc__phase_begin(heap, GC_PHASE_REMARK);
     gc__old_holes_forget(heap);
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
@@ -15722,53 +16169,13 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
     gc__marker_condemn_old(heap);
-    worker->beyond = 0;
+    worker->edges = 0;
     gc__tables_hand_over(worker);
     gc__marker_hand_over(worker);
     if (gc__marking_left_little(worker))
         gc__trace_drain(worker);
     else
         gc__trace_held(worker, condemned);
-}
-
-/* How much it may grow meanwhile. */
-GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
-    size_t growth = gc__growth_due(heap);
-    return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
-}
-
-/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
-   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
-GC__FN bool gc__marking_is_short(const gc_heap *heap) {
-    size_t growth = gc__marking_growth(heap);
-    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unsettled, __ATOMIC_RELAXED) ? growth / 2 : growth);
-}
-
-/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
-   that was too fast. */
-GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
-}
-
-/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
-GC__FN unsigned gc__marking_left(const gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
-    size_t room = gc__marking_room(heap) / gc__max(marker->began_room / 64, GC__WINDOW_BYTES);
-    return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
-}
-
-/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
-   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
-   it may have more to mark than was likely. */
-GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
-    unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);
-    unsigned left = gc__marking_left(heap), spent = 64 - left;
-    if (left < 64 / 8) return 8;
-    return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
 }
 
 /* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. The system wakes it
@@ -15805,24 +16212,24 @@ GC__FN bool gc__marking_await_turn(gc_heap *heap) {
 }
 
 /* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */
-GC__FN void gc__marking_divide_part(gc_heap *heap) {
+GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t most = heap->pace->nursery_bytes / GC__MARKING_PARTS, late = gc__marking_lateness(heap);
-    size_t part = late == 8 ? marker->part_bytes / 2 : late < 4 ? 2 * marker->part_bytes : marker->part_bytes;
-    marker->part_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
+    size_t most = heap->pace->nursery_bytes / GC__MARKING_QUANTA, late = gc__marking_lateness(heap);
+    size_t part = late == 8 ? marker->quantum_bytes / 2 : late < 4 ? 2 * marker->quantum_bytes : marker->quantum_bytes;
+    marker->quantum_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
 }
 
 /* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
-GC__FN bool gc__marking_await_part(gc_heap *heap) {
+GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t part = gc__min(marker->part_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
+    size_t part = gc__min(marker->quantum_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
     if (!part || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
     marker->undivided_bytes -= part;
     gc__count(&heap->budget_bytes, part);
     if (!late) return true;
     uint64_t start = gc__marking_await(heap, gc__pace_goal_ns(heap) / 8 * late);
     gc__pauses_note_wait(heap, start, gc__os_now_ns());
-    gc__marking_divide_part(heap);
+    gc__marking_divide_quantum(heap);
     return true;
 }
 
@@ -15831,44 +16238,15 @@ GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->undivided_bytes = 0;
     if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
-    size_t most = gc__max(heap->budget_bytes / GC__MARKING_PARTS, GC__WINDOW_BYTES);
-    marker->part_bytes = marker->part_bytes ? gc__min(marker->part_bytes, most) : most;
-    marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->part_bytes);
+    size_t most = gc__max(heap->budget_bytes / GC__MARKING_QUANTA, GC__WINDOW_BYTES);
+    marker->quantum_bytes = marker->quantum_bytes ? gc__min(marker->quantum_bytes, most) : most;
+    marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->quantum_bytes);
     heap->budget_bytes -= marker->undivided_bytes;
 }
 
-/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
-   program for as long as it takes. */
-GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
-    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
-}
-
-/* What the collection that is due does for the marking, and so, of which generation it is. */
-GC__FN gc__marking gc__pace_marking(gc_heap *heap, int *generation) {
-    const gc__marker *marker = heap->marker;
-    bool wanted = *generation == 2;
-    if (heap->marking) {
-        if (marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
-        bool done = __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE), lost = gc__marking_is_lost(heap);
-        bool works = marker->has_thread || heap->options.test_marker_steps;
-        bool spoilt = gc__marker_is_spoilt(heap);
-        *generation = done || lost || !works || spoilt ? 2 : wanted ? gc__pace_young(heap) : *generation;
-        return *generation == 2 ? GC__MARKING_FINISH : GC__MARKING_NONE;
-    }
-    size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
-    if (!gc__marking_is_on(heap)) return GC__MARKING_NONE;
-    if (old < GC__MARKING_WORTH && !heap->options.test_marker_steps) return GC__MARKING_NONE;
-    bool is_short = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON && gc__marking_is_short(heap);
-    if (!wanted && !is_short && old + gc__marking_reserve(heap) < heap->pace->full_threshold) return GC__MARKING_NONE;
-    if (gc__marking_is_no_use(heap)) {
-        heap->pauses->no_use = true;
-        *generation = 2;
-        return GC__MARKING_NONE;
-    }
-    *generation = 1;
-    return GC__MARKING_BEGIN;
-}
 #endif
+/* When slots are remembered instead of cards. */
+
 
 #define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
 #define GC__REMEMBERING_CARD_NS 250
@@ -15888,9 +16266,9 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
 }
 
 /* After a collection. The world is stopped. */
-GC__FN void gc__remembered_settle(gc_heap *heap) {
+GC__FN void gc__remembering_choose(gc_heap *heap) {
     gc__remembered *remembered = heap->remembered;
-    bool possible = gc__marking_is_on(heap) && gc__stores_are_noted(heap);
+    bool possible = gc__marking_is_on(heap) && gc__stores_are_logged(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     bool fixed = heap->options.nursery_bytes != 0; /* by the host, and no time is measured */
     remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
@@ -15906,235 +16284,25 @@ GC__FN void gc__remembered_settle(gc_heap *heap) {
 /* Gives back what barriers write to: no thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    gc__noting_settle(heap, false);
-    if (marker->log) gc__os_unmap(marker->log, GC__SHADE_BYTES);
+    gc__store_logging_publish(heap, false);
+    if (marker->log) gc__os_unmap(marker->log, GC__MARK_BUFFER_BYTES);
     marker->log = NULL;
     if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
     heap->remembered->slots = NULL;
 }
 /* One collection, start to end. */
 
-/* The threads of the crew: when there are any, and which collections they share in. */
 
-
-#define GC__CREW_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
-#define GC__CREW_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
-#define GC__CREW_WORTH_BUNDLES 512       /* dirty ones */
-#define GC__CREW_WORTH_HANDLES 16        /* segments of them */
-#define GC__CREW_DEFAULT 16              /* threads, where the program names no number */
-#define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
-
-/* The processors of the process, which may be taken away, or given, while the program runs. */
-GC__FN unsigned gc__crew_processors(gc_heap *heap) {
-    gc__collector *collector = heap->collector;
-    uint64_t now = gc__os_now_ns();
-    if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
-        unsigned quota = gc__os_quota();
-        collector->processors = gc__os_processors();
-        if (quota < collector->processors) collector->processors = quota;
-        collector->processors_asked_ns = now;
-    }
-    return collector->processors;
-}
-
-/* How many threads there should be, and how many of them may work in the collection that is to come: with more than there are
-   processors for, each would wait for another. */
-GC__FN unsigned gc__crew_wanted(gc_heap *heap) {
-    unsigned wanted = heap->options.collector_threads;
-    return wanted ? wanted : (unsigned)gc__min(gc__crew_processors(heap), GC__CREW_DEFAULT);
-}
-GC__FN unsigned gc__crew_most(gc_heap *heap, unsigned wanted) {
-    return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__crew_processors(heap), wanted);
-}
-
-/* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
-   heap has not many handles, at which several threads look. */
-GC__FN bool gc__crew_finds_marked(const gc_heap *heap) {
-    bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
-    return heap->cycle->marking == GC__MARKING_FINISH && done && heap->handles->segment_count < GC__CREW_WORTH_HANDLES;
-}
-
-GC__FN bool gc__crew_leaves_holes(const gc_heap *heap, int generation) {
-    return generation < 2 && heap->pace->fills_holes;
-}
-
-/* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
-   listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
-   only longer ones are shared. Called before it stops the world, too. */
-GC__FN bool gc__crew_is_worth(const gc_heap *heap, int generation) {
-    size_t survivors = 0;
-    if (gc__crew_finds_marked(heap)) generation = 1;
-    for (int g = 0; g <= generation; g++)
-        survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
-    if (heap->options.test_collectors) return true;
-    if (survivors < GC__CREW_WORTH || gc__crew_leaves_holes(heap, generation)) return false;
-    bool wanted = heap->options.collector_threads || gc__has_pause_goal(heap);
-    return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__CREW_WORTH_NS;
-}
-
-#if GC_HAS_MODEL
-GC__FN void gc__crew_hire(gc_heap *heap, int generation) { (void)heap, (void)generation; }
-GC__FN void gc__crew_join(gc__worker *worker, int generation) { (void)worker, (void)generation; }
-GC__FN void gc__crew_leave(gc__worker *worker) { (void)worker; }
-GC__FN void gc__crew_fire(gc_heap *heap) { (void)heap; }
-GC__FN void gc__crew_forget(gc_heap *heap) { (void)heap; }
-#else
-GC__FN void gc__crew_thread(void *context) {
-    gc__member *member = (gc__member *)context;
-    gc__crew *crew = member->crew;
-    gc__tells_later = true;
-    if (crew->seed) gc__crew_await_turn(crew, member->number);
-    if (gc__crew_next(member)) gc__work(&member->worker);
-}
-
-/* The crew's record, with one member; NULL: no memory. */
-GC__FN gc__crew *gc__crew_new(gc_heap *heap) {
-    gc__crew *crew = (gc__crew *)gc__os_map(sizeof *crew);
-    if (!crew) return NULL;
-    gc__lock_init(&crew->lock);
-    gc__lock_init(&crew->space);
-    crew->heap = heap;
-    crew->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
-    crew->count = crew->most = 1;
-    crew->members[0].crew = crew;
-    __atomic_fetch_add(&heap->beside_bytes, sizeof *crew, __ATOMIC_RELAXED);
-    return crew;
-}
-
-/* False: the system gives no thread. */
-GC__FN bool gc__crew_start(gc__crew *crew, unsigned number) {
-    gc__member *member = &crew->members[number];
-    char name[16];
-    snprintf(name, sizeof name, "gc worker %u", number % 100);
-    member->crew = crew;
-    member->number = number;
-    member->worker.crew = crew;
-    member->worker.number = number;
-    gc__crew_lock(crew);
-    crew->asleep |= 1u << number;
-    gc__lock_release(&crew->lock);
-    bool started = gc__os_worker_start(&member->thread, name, gc__crew_thread, member);
-    gc__crew_lock(crew);
-    if (started)
-        gc__crew_resize(crew, crew->count + 1, crew->most);
-    else
-        crew->asleep &= ~(1u << number);
-    gc__lock_release(&crew->lock);
-    return started;
-}
-
-/* In a child of fork(), after the collection in which that was called. */
-GC__FN void gc__crew_begin_anew(gc__crew *crew) {
-    crew->forked = false;
-    gc__crew_resize(crew, 1, crew->most);
-    crew->asleep = 0;
-}
-
-GC__FN void gc__crew_limit(gc__crew *crew, unsigned most) {
-    gc__crew_lock(crew);
-    gc__crew_resize(crew, crew->count, most);
-    gc__lock_release(&crew->lock);
-}
-
-/* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
-   the host has suspended may hold a lock of the C library. Heap lock held. */
-GC__FN void gc__crew_hire(gc_heap *heap, int generation) {
-    gc__collector *collector = heap->collector;
-    if (collector->crew && collector->crew->forked && !heap->collecting) gc__crew_begin_anew(collector->crew);
-    if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
-    if (heap->threads->stop_depth || !gc__crew_is_worth(heap, generation)) return;
-    unsigned wanted = gc__crew_wanted(heap), most = gc__crew_most(heap, wanted);
-    unsigned have = collector->crew ? collector->crew->count : 1;
-    if (collector->crew && collector->crew->most != most) gc__crew_limit(collector->crew, most);
-    if (GC__LIKELY(have >= wanted) || collector->crew_refused) return;
-    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* to compact with is worth more than to be fast */
-    if (!collector->crew && gc__bytes_left(heap) < kept + sizeof(gc__crew)) return;
-    if (!collector->crew) collector->crew = gc__crew_new(heap);
-    gc__crew *crew = collector->crew;
-    if (crew) gc__crew_limit(crew, most);
-    bool started = crew != NULL;
-    for (unsigned i = have; started && i < wanted; i++) started = gc__crew_start(crew, i);
-    if (started) return;
-    char message[160];
-    collector->crew_refused = true;
-    snprintf(message, sizeof message,
-             "the system gives only %u of %u collector threads: raise `ulimit -u`, or set options.collector_threads",
-             crew ? crew->count : 1, wanted);
-    gc__warn(&heap->options, message);
-}
-
-/* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
-   only, so that none is left half full. */
-GC__FN void gc__crew_join(gc__worker *worker, int generation) {
-    gc_heap *heap = worker->heap;
-    gc__crew *crew = heap->collector->crew;
-    if (!crew || gc__min(crew->count, crew->most) < 2 || crew->forked || heap->cycle->into_holes) return;
-    if (heap->cycle->keeps_all) return; /* hardly anything is traced */
-    if (heap->cycle->evacuate_tightly && !heap->options.test_collectors) return;
-    bool worth = gc__crew_is_worth(heap, generation);
-    if (!worth && generation < 2 && !gc__crew_leaves_holes(heap, generation))
-        worth = gc__count_dirty_bundles() >= GC__CREW_WORTH_BUNDLES;
-    if (!worth || !gc__crew_open(crew, worker)) worker->crew = NULL;
-}
-
-/* The trace is over: hands in what the other workers have counted. */
-GC__FN void gc__crew_leave(gc__worker *worker) {
-    gc__crew *crew = worker->crew;
-    if (!crew) return;
-    for (unsigned i = 0; i < crew->count; i++) {
-        gc__member *member = &crew->members[i];
-        if (i) gc__worker_end(&member->worker);
-        for (int g = 0; g < GC_GENERATIONS; g++) member->bytes += member->worker.copied_bytes[g];
-        member->lost += member->worker.lost;
-    }
-    __atomic_store_n(&crew->rests, true, __ATOMIC_RELAXED);
-    worker->crew = NULL;
-}
-
-/* In the child of fork(): the threads do not exist. Locks held. */
-GC__FN void gc__crew_forget(gc_heap *heap) {
-    gc__crew *crew = heap->collector->crew;
-    if (!crew) return;
-    crew->forked = true;
-    crew->asleep = ~(uint32_t)1; /* nobody waits for them, or wakes them */
-}
-
-/* Ends the threads. */
-GC__FN void gc__crew_fire(gc_heap *heap) {
-    gc__crew *crew = heap->collector->crew;
-    if (!crew) return;
-    gc__crew_lock(crew);
-    __atomic_store_n(&crew->ending, true, __ATOMIC_SEQ_CST);
-    if (crew->forked) gc__crew_begin_anew(crew);
-    for (unsigned i = 1; i < crew->count; i++) {
-        __atomic_fetch_add(&crew->members[i].woken, 1, __ATOMIC_SEQ_CST);
-        crew->called |= 1u << i;
-    }
-    gc__crew_unlock(crew);
-    for (unsigned i = 0; i < GC__CREW_MAX; i++) {
-        gc__member *member = &crew->members[i];
-        gc__words *lists[] = {&member->stack, &member->live, &member->own_marks, &member->stale, &member->refused, &member->seen};
-        if (i && i < crew->count) gc__os_thread_join(&member->thread);
-        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
-    }
-    gc__words_free(&crew->for_host);
-    gc__words_free(&crew->cards);
-    gc__lock_end(&crew->lock);
-    gc__lock_end(&crew->space);
-    gc__os_unmap(crew, sizeof *crew);
-    heap->collector->crew = NULL;
-}
-#endif
-
-GC__FN void gc__cycle_open(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN void gc__cycle_open(gc_heap *heap) {
+    const gc__request *request = &heap->cycle->plan->request;
     heap->collecting = true;
-    heap->reprieves = false;
-    gc__phase_begin(heap, GC_DAC_OPENING);
+    heap->finalizer_marks = false;
+    gc__phase_begin(heap, GC_PHASE_OPEN);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
-    heap->collection.generation = generation;
-    heap->collection.reason = reason;
-    heap->collection.compacting = compacting;
+    heap->collection.generation = request->generation;
+    heap->collection.reason = request->reason;
+    heap->collection.compacting = request->compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
     heap->collection.conservative_bytes = 0;
     heap->collection.left_out = false;
@@ -16176,7 +16344,7 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
     heap->cycle->stacks.count = heap->cycle->reported.count = 0;
-    gc__notes_begin(&heap->cycle->entries);
+    gc__discovered_begin(&heap->cycle->entries);
     gc__roots_visit(heap, &roots.visitor);
     gc__handles_visit(heap, &roots.visitor, gc__roots_generation(heap));
     return !roots.failed;
@@ -16184,7 +16352,7 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
 
 /* Does all that needs memory, before the collection changes anything. False: there is none. */
 GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
-    return gc__roots_gather(heap) && gc__suspects_reserve(heap) && gc__external_gather(heap, generation);
+    return gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
 }
 
 /* Done only after gathering, since threads go on in their windows after a collection that is left out. */
@@ -16198,10 +16366,12 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
 }
 
 /* Everything between gathering the roots and the last freed region. */
-GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
-    gc__worker alone, *worker = heap->collector->crew ? &heap->collector->crew->members[0].worker : &alone;
+GC__FN void gc__cycle_run(gc_heap *heap) {
+    const gc__plan *plan = heap->cycle->plan;
+    int generation = heap->collection.generation;
+    gc__worker alone, *worker = heap->collector->workers ? &heap->collector->workers->threads[0].worker : &alone;
     gc__cycle_close_windows(heap);
-    gc__phase_begin(heap, GC_DAC_CONDEMN);
+    gc__phase_begin(heap, GC_PHASE_PLAN);
     memset(worker, 0, sizeof *worker);
     worker->visitor.visit = gc__trace_visit;
     worker->heap = heap;
@@ -16209,44 +16379,44 @@ GC__FN void gc__cycle_run(gc_heap *heap, int generation, bool compacting) {
     worker->memory = &heap->collector->mark_stack;
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* The roots are in their lists: nothing below asks the host for them again. */
-    gc__marking_step(heap, generation);
-    gc__region *condemned = gc__condemn(heap, compacting);
-    if (heap->cycle->packs) condemned = gc__pack(heap, condemned);
+    gc__marking_step(heap);
+    gc__region *condemned = gc__condemn(heap);
+    if (plan->purpose == GC__SLIDE) condemned = gc__slide(heap, condemned);
     worker->verdicts = GC__VERDICTS;
-    worker->beyond = gc__marking_beyond(heap, generation);
-    worker->remember_all = (generation > 0 && !heap->cycle->ages_at_once) || heap->cycle->recycles;
-    gc__crew_join(worker, generation);
-    gc__each_condemned(worker, condemned, heap->cycle->keeps_all ? gc__region_keep : gc__region_clear);
+    worker->edges = gc__marking_edges(heap);
+    worker->remember_all = (generation > 0 && !plan->ages_all) || heap->cycle->recycles;
+    gc__workers_enter(worker);
+    gc__each_condemned(worker, condemned, plan->purpose == GC__YOUNG_WHOLESALE ? gc__region_promote_whole : gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
-    gc__phase_begin(heap, GC_DAC_TRACE);
+    gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);
-    gc__trace_leaving(worker);
+    gc__trace_candidates(worker);
     gc__remembered_forget(heap);
     gc__marking_trace_old(worker, condemned);
-    gc__trace_suspects(worker, condemned);
-    gc__phase_begin(heap, GC_DAC_HANDLES);
+    gc__trace_ambiguous(worker, condemned);
+    gc__phase_begin(heap, GC_PHASE_HANDLES);
     gc__handles_trace(worker, generation);
     if (heap->options.collection_traced) {
         GC__HOST_SCOPE;
         heap->options.collection_traced(heap->options.host, &heap->collection);
     }
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
-    gc__phase_begin(heap, GC_DAC_SWEEP);
+    gc__phase_begin(heap, GC_PHASE_SWEEP);
     gc__worker_end(worker);
-    gc__crew_leave(worker);
-    if (heap->cycle->into_holes) gc__old_holes_forget(heap);
+    gc__workers_leave(worker);
+    if (plan->into_holes) gc__old_holes_forget(heap);
     gc__roots_update_interior(worker->cycle);
-    gc__root_stacks_settle(worker->cycle);
+    gc__root_stacks_note_bounds(worker->cycle);
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
-    gc__phase_begin(heap, GC_DAC_CLOSING);
+    gc__phase_begin(heap, GC_PHASE_CLOSE);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
 GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
     if (gc__is_null(heap, "gc_collection_find", "heap")) return NULL;
-    GC_ASSERT(heap->collecting && heap->phase == GC_DAC_HANDLES,
+    GC_ASSERT(heap->collecting && (heap->phase == GC_PHASE_HANDLES || heap->phase == GC_PHASE_FINALIZERS),
               "gc_collection_find: called outside of options.collection_traced: in other hooks nobody knows yet what "
               "survives, or everything else is gone");
     return (void *)gc__address_after_trace((uintptr_t)object);
@@ -16258,16 +16428,17 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
 }
 
 /* After a collection that ran. */
-GC__FN void gc__cycle_done(gc_heap *heap, int generation) {
+GC__FN void gc__cycle_done(gc_heap *heap) {
+    int generation = heap->collection.generation;
     gc__collector *collector = heap->collector;
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     gc__limit_look(heap);
-    gc__pace_after(heap, generation);
+    gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
-    gc__remembered_settle(heap);
+    gc__remembering_choose(heap);
     for (int g = 0; g <= generation; g++) collector->finished[g] = heap->collection.number;
-    if (heap->cycle->marking == GC__MARKING_FINISH) collector->finished[2] = heap->marker->began;
+    if (gc__is_mark_end(heap)) collector->finished[2] = heap->marker->began;
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
 }
 
@@ -16285,36 +16456,37 @@ GC__FN void gc__cycle_leave_out(gc_heap *heap) {
 }
 
 /* What gc__collect_stopped does while the marker rests. */
-GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     heap->frame = gc__stack_below();
     gc__stores_check(heap);
-    if (heap->options.non_generational) generation = 2;
-    gc__marking_decide(heap, generation);
-    gc__cycle_open(heap, generation, reason, compacting);
+    gc__policy_open(heap, request);
+    gc__marking_decide(heap);
+    gc__cycle_open(heap);
+    int generation = heap->collection.generation;
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
-    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, reason) ? gc__os_cpu_ns() : 0;
+    heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
-    gc__phase_begin(heap, GC_DAC_GATHER);
+    gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
-    if (gathered) gc__cycle_run(heap, generation, compacting);
+    if (gathered) gc__cycle_run(heap);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
-    bool exact = generation == 2 && heap->cycle->marking != GC__MARKING_FINISH;
+    bool exact = generation == 2 && !gc__is_mark_end(heap);
     if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
-    if (gathered) gc__beside_count(heap);
+    if (gathered) gc__metadata_count(heap);
     gc__handles_release(heap);
     if (gathered)
-        gc__cycle_done(heap, generation);
+        gc__cycle_done(heap);
     else
         gc__cycle_leave_out(heap);
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     if (gathered) gc__cycle_statistics(heap);
     heap->collecting = false;
-    gc__phase_begin(heap, GC_DAC_IDLE);
+    gc__phase_begin(heap, GC_PHASE_NONE);
     GC__HOST_SCOPE;
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);
@@ -16325,7 +16497,7 @@ GC__FN bool gc__collect_alone(gc_heap *heap, int generation, gc_reason reason, b
 }
 
 /* The world is stopped. False: the collection was left out, for want of memory. */
-GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     if (gc__is_abandoned(heap)) return true;
     gc__pause_begin(heap);
     if (heap->collecting)
@@ -16335,36 +16507,28 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, int generation, gc_reason reason,
                   "longjmp or an exception instead of returning",
                   (unsigned long long)heap->collection.number);
     gc__marker_rest(heap);
-    bool ran = gc__collect_alone(heap, generation, reason, compacting);
+    bool ran = gc__collect_at_rest(heap, request);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
-    gc__noting_settle(heap, heap->marking || heap->remembers_slots);
+    gc__store_logging_publish(heap, heap->marking || heap->remembers_slots);
     gc__marker_go_on(heap);
     if (ran) gc__pause_end(heap, before);
     return ran;
 }
 
-GC__FN bool gc__collect(gc_heap *heap, int generation, gc_reason reason, bool compacting) {
+GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
     gc__heap_lock(heap);
-    gc__crew_hire(heap, generation);
+    gc__workers_start(heap, request);
     gc__world_stop_locked(heap);
-    bool ran = gc__collect_stopped(heap, generation, reason, compacting);
+    bool ran = gc__collect_stopped(heap, request);
     gc__world_resume(heap);
-    return ran;
-}
-
-/* One of the two collections of a cycle. The lock is held. */
-GC__FN bool gc__collect_for_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    heap->cycle->marking = marking;
-    bool ran = gc__collect(heap, marking == GC__MARKING_FINISH ? 2 : 1, reason, false);
-    heap->cycle->marking = GC__MARKING_NONE;
     return ran;
 }
 
 /* Ends a marking that is done, and waits for that. The lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
-    const gc__marker *marker = heap->marker;
-    bool waits = heap->marking && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
-    if (waits) gc__collect_for_marking(heap, GC__MARKING_FINISH, marker->reason);
+    gc__request request;
+    if (!heap->marking || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
+    if (gc__policy_next(heap, GC__MARKER_DONE, &request)) gc__collect(heap, &request);
 }
 
 /* Ends a marking that is done where all threads are in preemptive mode, as in a server that waits for requests. Otherwise one
@@ -16388,8 +16552,8 @@ GC__FN void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
     if (!heap->marking) {
-        gc__heap_trim(heap);
-        bool gives = heap->trim_waits || heap->trim_bytes >= GC_REGION_BYTES;
+        gc__heap_uncommit(heap);
+        bool gives = heap->uncommit_waits || heap->uncommit_bytes >= GC_REGION_BYTES;
         __atomic_store_n(&marker->gives_back, gives, __ATOMIC_RELAXED);
     } else if (!marker->is_closing) {
         gc__marking_end_or_ask(heap);
@@ -16397,10 +16561,16 @@ GC__FN void gc__marking_rests(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Begins to mark generation 2 beside mutators, or ends that. The lock is held. */
-GC__FN bool gc__collect_marking(gc_heap *heap, gc__marking marking, gc_reason reason) {
-    if (marking == GC__MARKING_BEGIN && !heap->collecting) gc__marking_hire(heap, gc__marking_rests);
-    return gc__collect_for_marking(heap, marking, reason);
+/* Collects as requested; a cycle that begins has a thread that marks. The lock is held. */
+GC__FN bool gc__collect_requested(gc_heap *heap, const gc__request *request) {
+    if (request->purpose == GC__MARK_BEGIN && !heap->collecting) gc__marking_start_thread(heap, gc__marking_rests);
+    return gc__collect(heap, request);
+}
+
+/* Collects as the event calls for. Returns whether it did. The lock is held. */
+GC__FN bool gc__collect_for(gc_heap *heap, gc__event event) {
+    gc__request request;
+    return gc__policy_next(heap, event, &request) && gc__collect_requested(heap, &request);
 }
 
 /* From now on the marker's thread does not collect. */
@@ -16410,16 +16580,11 @@ GC__FN void gc__marking_close(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Collects what is due where a nursery has been spent. The lock is held. */
-GC__FN void gc__collect_nursery(gc_heap *heap) {
-    int generation = gc__pace_generation(heap);
-    gc__marking marking = gc__pace_marking(heap, &generation);
-    if (marking)
-        gc__collect_marking(heap, marking, GC_REASON_GROWTH);
-    else if (gc__pace_waits(heap, generation))
-        gc__count(&heap->budget_bytes, gc__pace_step(heap));
-    else
-        gc__collect(heap, generation, generation == 2 ? GC_REASON_GROWTH : GC_REASON_NURSERY, false);
+/* Collects what is due where a nursery has been spent; before that the mutator waits for a marker that is late. The lock is
+   held. */
+GC__FN void gc__collect_nursery(gc_heap *heap, gc__event event) {
+    if (heap->marking && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
+    gc__collect_for(heap, event);
 }
 
 /* Whether the nursery is spent, by its bytes or by the slots that refer to it, once an object of so many bytes is allocated. */
@@ -16432,16 +16597,15 @@ GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_part(heap));
-    if (!again) gc__collect_nursery(heap);
+    bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_quantum(heap));
+    if (!again) gc__collect_nursery(heap, GC__NURSERY_SPENT);
     gc__heap_unlock(heap);
 }
 
-/* Where pauses have a goal a mutator that finds no region ends its nursery early: the survivors may find room in holes, and
-   then the regions that they were in are free. Returns whether it did; a nursery that is hardly begun would gain too little. */
+/* A mutator finds no region, and may end its nursery early. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
-    bool ends = gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
-    if (ends) gc__collect_nursery(heap);
+    bool ends = gc__next_ends_nursery(heap);
+    if (ends) gc__collect_nursery(heap, GC__REGION_MISSED);
     return ends;
 }
 
@@ -16454,21 +16618,17 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     bool waits = heap->marking && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_marking(heap, GC__MARKING_FINISH, marker->reason) && !heap->marking;
+        waits = gc__collect_for(heap, GC__MARKER_DONE) && !heap->marking;
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
     return waits;
 }
 
-/* A mutator finds no region, nothing is being marked, and enough has become old for a cycle to free some of it: begins one rather
-   than stop the program. */
+/* A mutator finds no region, and may begin a cycle rather than stop the program. */
 GC__FN void gc__collect_before_marking(gc_heap *heap) {
     gc__heap_lock(heap);
-    size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
-    bool begins = !heap->marking && old >= enough && old >= GC__MARKING_WORTH && !heap->options.test_marker_steps;
-    if (begins && gc__marking_is_on(heap) && !heap->options.stress && !gc__pace_is_cramped(heap))
-        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_GROWTH);
+    gc__collect_for(heap, GC__YOUNG_FREED_NONE);
     gc__heap_unlock(heap);
 }
 
@@ -16492,12 +16652,13 @@ GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
 }
 
 /* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
-GC__FN bool gc__collect_beside(gc_heap *heap, unsigned mode) {
+GC__FN bool gc__collect_concurrently(gc_heap *heap, unsigned mode) {
     const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
     if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
     gc__heap_lock(heap);
     bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
-    bool done = !wanted || (gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_INDUCED) && heap->marking);
+    const gc__request begin = gc__request_mark_begin(GC_REASON_INDUCED);
+    bool done = !wanted || (gc__collect_requested(heap, &begin) && heap->marking);
     gc__heap_unlock(heap);
     return done;
 }
@@ -16512,32 +16673,24 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
         return GC_ERROR_MISUSE;
     }
     bool compacting = (mode & GC_COLLECT_COMPACTING) != 0;
-    if (generation == 2 && gc__collect_beside(heap, mode)) return GC_OK;
+    if (generation == 2 && gc__collect_concurrently(heap, mode)) return GC_OK;
+    const gc__request request = gc__request_stopped(generation, GC_REASON_INDUCED, compacting);
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    gc__crew_hire(heap, generation);
+    gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
     /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
-        ran = gc__collect_stopped(heap, generation, GC_REASON_INDUCED, compacting);
+        ran = gc__collect_stopped(heap, &request);
     gc__world_resume(heap);
     return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
-/* Each generation in turn; where the old one can be marked beside mutators, that begins and ends instead of every other full
-   collection. */
 GC__FN void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_lock(heap);
-    uint64_t number = heap->collection.number;
-    bool full = number % GC_GENERATIONS == 2, beside = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
-    if (full && heap->marking && !gc__marker_is_spoilt(heap))
-        gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_STRESS);
-    else if (full && beside)
-        gc__collect_marking(heap, GC__MARKING_BEGIN, GC_REASON_STRESS);
-    else
-        gc__collect(heap, (int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
+    gc__collect_for(heap, GC__STRESS_POINT);
     gc__heap_unlock(heap);
 }
 
@@ -16628,12 +16781,12 @@ GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
    rather fail says by options.collecting_percent_max what part of its time that may take. */
 
 
-#define GC__STRUGGLE_NS ((uint64_t)1000000000) /* it must have gone on for so long, */
-#define GC__STRUGGLE_COLLECTIONS 16            /* in so many full collections, */
-#define GC__STRUGGLE_PART 64                   /* each of which has made room for less than this part of the limit, */
-#define GC__STRUGGLE_FREE 8                    /* while all that is free is less than this part */
+#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* it must have gone on for so long, */
+#define GC__OVERHEAD_COLLECTIONS 16            /* in so many full collections, */
+#define GC__OVERHEAD_PART 64                   /* each of which has made room for less than this part of the limit, */
+#define GC__OVERHEAD_FREE 8                    /* while all that is free is less than this part */
 
-GC__FN bool gc__struggle_is_percent(unsigned percent) {
+GC__FN bool gc__overhead_is_percent(unsigned percent) {
     if (percent <= 100) return true;
     gc__fail(GC_ERROR_OPTION, "collecting_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
     return false;
@@ -16641,31 +16794,31 @@ GC__FN bool gc__struggle_is_percent(unsigned percent) {
 
 /* Whether what lives leaves less than that, in whole regions, since tables may have the rest. */
 GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
-    size_t others = gc__external_bytes(heap) + gc__counted(&heap->beside_bytes);
+    size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
     size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
     size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
-    return heap->full_bytes >= usable - usable / GC__STRUGGLE_FREE;
+    return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
 }
 
 /* An allocation has met the limit. Whether that has been so for long, and nearly all that time was spent collecting: *spent says
    how long, and how. Lock held. */
-GC__FN bool gc__struggles(gc_heap *heap, gc__struggle *spent) {
-    gc__struggle *before = &heap->pace->struggle, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
+GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
+    gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
     unsigned most = heap->options.collecting_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->struggle_allocated_bytes;
-    bool goes_on = before->ns && more < heap->limit_bytes / GC__STRUGGLE_PART && gc__is_nearly_full(heap);
-    heap->pace->struggle_allocated_bytes = allocated;
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->overhead_allocated_bytes;
+    bool goes_on = before->ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
+    heap->pace->overhead_allocated_bytes = allocated;
     spent->ns = now.ns - before->ns;
     spent->paused_ns = now.paused_ns - before->paused_ns;
     spent->collections = now.collections - before->collections;
-    bool enough = goes_on && spent->ns >= GC__STRUGGLE_NS && spent->collections >= GC__STRUGGLE_COLLECTIONS;
+    bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
     if (!goes_on || enough) *before = now;
     return enough && spent->paused_ns >= spent->ns / 100 * most;
 }
 
 /* Whether such an allocation fails, with gc__fail: there has been a full collection since, and the heap is as full as before. */
-GC__FN bool gc__gives_up(const gc_heap *heap, const gc__struggle *spent) {
+GC__FN bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
     if (!gc__is_nearly_full(heap)) return false;
     gc__fail(GC_ERROR_HEAP_FULL,
              "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
@@ -16767,7 +16920,7 @@ GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes,
 
 /* The same in the thread's other window, if no region is left for the right one: a heap with a single free region would
    otherwise collect each time that the two take turns. NULL: the other window has no room either. */
-GC__FN void *gc__allocate_beside(gc_thread *thread, size_t bytes, bool zeroed) {
+GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_window *other = gc__thread_window(thread, !zeroed);
     if (bytes > gc__span_room(other)) return NULL;
     void *object = gc__window_allocate(thread->heap, other, bytes, !zeroed);
@@ -16788,12 +16941,12 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, &gc__record(thread)->chain, window, zeroed, bytes);
+        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, &gc__record(thread)->local_spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
         if (bytes > GC_LARGE_BYTES) return large;
-        if (!opened) return gc__allocate_beside(thread, bytes, zeroed);
+        if (!opened) return gc__allocate_in_other(thread, bytes, zeroed);
     }
     return gc__window_allocate(heap, window, bytes, zeroed);
 }
@@ -16814,54 +16967,43 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
 
 /* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
-GC__FN bool gc__compact_once(gc_heap *heap) {
-    size_t regions = gc__regions_left(heap), packed = gc__packed_bytes(heap);
-    gc__collect(heap, 2, GC_REASON_LIMIT, true);
-    return gc__regions_left(heap) > regions || gc__packed_bytes(heap) >= packed + GC__ROOM_STEP;
+GC__FN bool gc__compact_once(gc_heap *heap, const gc__request *request) {
+    size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
+    gc__collect(heap, request);
+    return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
 }
 
 /* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
    holes should have had for them, it tries again with few copies, to large holes. */
 GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
+    gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
+    request.room_for = bytes;
     gc__world_stop(heap);
     uint64_t failures = heap->stats.evacuation_failures;
-    heap->cycle->room_for = bytes;
-    bool gained = gc__compact_once(heap);
-    if (!gained && heap->cycle->into_holes && heap->stats.evacuation_failures > failures) {
-        heap->cycle->large_holes_only = true;
-        gained = gc__compact_once(heap);
-        heap->cycle->large_holes_only = false;
-    }
-    heap->cycle->room_for = 0;
+    bool gained = gc__compact_once(heap, &request);
+    request.large_holes_only = true;
+    if (!gained && heap->cycle->plan->into_holes && heap->stats.evacuation_failures > failures)
+        gained = gc__compact_once(heap, &request);
     gc__world_resume(heap);
     return gained;
 }
 
-/* A full collection in a way of its own, by that flag of the cycle. */
-GC__FN void gc__collect_so(gc_heap *heap, bool *way, bool compacting) {
-    gc__world_stop(heap);
-    *way = true;
-    gc__collect(heap, 2, GC_REASON_LIMIT, compacting);
-    *way = false;
-    gc__world_resume(heap);
+/* A full collection at the limit. */
+GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
+    const gc__request request = gc__request_of(purpose, 2, GC_REASON_LIMIT);
+    gc__collect(heap, &request);
 }
-
-/* Has all objects that can move lie one after the other. */
-GC__FN void gc__collect_packing(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->packs, true); }
 
 /* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
-GC__FN bool gc__compact_or_pack(gc_heap *heap, size_t bytes, bool *packed) {
+GC__FN bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     if (gc__compact_for_room(heap, SIZE_MAX)) return true;
     gc__world_stop(heap);
-    bool packs = !*packed && gc__is_worth_packing(heap, bytes);
-    if (packs) gc__collect_packing(heap);
+    bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
+    if (slides) gc__collect_at_limit(heap, GC__SLIDE);
     gc__world_resume(heap);
     *packed = true;
-    return packs;
+    return slides;
 }
-
-/* Gives mutators all holes that compaction has left: too small ones, or what pins keep. */
-GC__FN void gc__collect_for_holes(gc_heap *heap) { gc__collect_so(heap, &heap->cycle->all_holes, false); }
 
 /* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
 GC__FN bool gc__reserve_give(gc_heap *heap) {
@@ -16877,9 +17019,9 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
    allocations do. */
 GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
-    gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    gc__collect_at_limit(heap, GC__FULL);
     while (!gc__heap_has_room(heap, bytes))
-        if (!gc__compact_or_pack(heap, bytes, &packed)) break;
+        if (!gc__compact_or_slide(heap, bytes, &packed)) break;
     bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
     if (!fits && heap->collection.left_out) gc__fail_left_out();
     return fits;
@@ -16899,21 +17041,18 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
 GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__struggle spent;
+    gc__overhead spent;
     gc__heap_lock(heap);
-    bool struggles = gc__struggles(heap, &spent);
-    bool young = !struggles && heap->collection.number == before && gc__collect_for_region(heap);
+    bool overhead = gc__overhead_is_met(heap, &spent);
+    bool young = !overhead && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
     void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
     if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if (heap->marking && (heap->marker->has_thread || heap->collection.number == before))
-        gc__collect_marking(heap, GC__MARKING_FINISH, GC_REASON_LIMIT);
-    else if (heap->collection.number == before)
-        gc__collect(heap, 2, GC_REASON_LIMIT, false);
-    bool gives_up = struggles && gc__gives_up(heap, &spent);
+    if ((heap->marking && heap->marker->has_thread) || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
+    bool gives_up = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
     if (gives_up) return NULL;
     bool packed = false;
@@ -16922,10 +17061,10 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
         void *object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
         bool strict = room_for == SIZE_MAX;
-        bool gained = strict ? gc__compact_or_pack(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
+        bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
-        if (bytes <= GC_LARGE_BYTES) gc__collect_for_holes(heap);
+        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* what compaction has left in holes */
         object = gc__allocate_try(thread, bytes, kind);
         if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
         if (!object && heap->collection.left_out) gc__fail_left_out();
@@ -17024,22 +17163,22 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
 
 /* Opens a window in a hole of the thread's chain, and returns where the object begins. NULL: that needs more. The budget was
    spent when the chain was filled. */
-GC__FN char *gc__chain_next(gc_thread *thread, size_t bytes, bool zeroed) {
-    gc__chain *chain = &gc__record(thread)->chain;
+GC__FN char *gc__local_spans_next(gc_thread *thread, size_t bytes, bool zeroed) {
+    gc__local_spans *spans = &gc__record(thread)->local_spans;
     gc_window *window = gc__thread_window(thread, zeroed);
-    if (!chain->first || bytes > GC__CHAINED_BYTES || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
+    if (!spans->first || bytes > GC__LOCAL_SPAN_MOST || GC_DEBUG >= 2 || gc__profiler_of(thread->heap)) return NULL;
     if (__atomic_load_n(&thread->poll, __ATOMIC_RELAXED)) return NULL;
-    return gc__chain_open(chain, window, zeroed, bytes) ? window->next : NULL;
+    return gc__local_spans_open(spans, window, zeroed, bytes) ? window->next : NULL;
 }
 
 GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed) {
     size_t size = gc__align(bytes);
-    char *chained = bytes <= size ? gc__chain_next(thread, size, zeroed) : NULL;
-    if (chained) {
-        if (!zeroed) GC__WORD(chained) = 0; /* until the header is written */
+    char *found = bytes <= size ? gc__local_spans_next(thread, size, zeroed) : NULL;
+    if (found) {
+        if (!zeroed) GC__WORD(found) = 0; /* until the header is written */
         GC__WRITTEN();
-        gc__thread_window(thread, zeroed)->next = chained + size;
-        return chained;
+        gc__thread_window(thread, zeroed)->next = found + size;
+        return found;
     }
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
@@ -17088,10 +17227,10 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
 }
 
 /* An object in a hole of the thread's chain; NULL: that needs more. */
-GC__FN void *gc__new_chained(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
-    if (!gc__record(thread)->chain.first || !type || type->finalizer || length > GC__CHAINED_BYTES) return NULL;
+GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
+    if (!gc__record(thread)->local_spans.first || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
     size_t bytes = gc__align(type->bytes + length * type->element_bytes);
-    char *object = gc__chain_next(thread, bytes, zeroed);
+    char *object = gc__local_spans_next(thread, bytes, zeroed);
     if (!object) return NULL;
     if (type->element_bytes) ((gc_array *)object)->length = length;
     ((gc_object *)object)->type = type;
@@ -17103,7 +17242,7 @@ GC__FN void *gc__new_chained(gc_thread *thread, const gc_type *type, size_t leng
 GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length,
                                                     bool zeroed) {
     unsigned kind = zeroed || (type && !gc__type_is_leaf(type)) ? GC__FOR_ZEROED : GC__FOR_RAW;
-    void *object = gc__new_chained(thread, type, length, kind == GC__FOR_ZEROED);
+    void *object = gc__new_in_span(thread, type, length, kind == GC__FOR_ZEROED);
     if (object) return object;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
@@ -17161,7 +17300,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
     if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
-    gc__region_settle(region);
+    gc__region_flip(region);
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;
@@ -17259,7 +17398,7 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
-    gc__count(&heap->beside_bytes, growth);
+    gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     gc__external_own(heap, (size_t)bytes);
     gc__heap_note_held(heap);
@@ -17298,7 +17437,7 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
-    gc__chain_retire(&gc__record(self)->chain);
+    gc__local_spans_retire(&gc__record(self)->local_spans);
     gc__thread_shrink_windows(self);
 }
 
@@ -17356,10 +17495,10 @@ GC__FN bool gc__limit_is_least(size_t bytes) {
    stopped. */
 GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
-    if (gc__bytes_charged(heap) > bytes) gc__collect(heap, 2, GC_REASON_LIMIT, false);
+    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
     while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_or_pack(heap, 0, &packed)) break;
-    gc__large_trim_all(heap);
+        if (!gc__compact_or_slide(heap, 0, &packed)) break;
+    gc__large_uncommit_all(heap);
     return gc__bytes_charged(heap) <= bytes;
 }
 
@@ -17393,8 +17532,9 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
+    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
     gc__heap_lock(heap);
-    gc__crew_hire(heap, 2);
+    gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
     gc_result result = gc__limit_change(heap, bytes);
     gc__world_resume(heap);
@@ -17417,7 +17557,7 @@ GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned perc
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
-    if (!gc__struggle_is_percent(percent)) return GC_ERROR_OPTION;
+    if (!gc__overhead_is_percent(percent)) return GC_ERROR_OPTION;
     gc__heap_lock(heap);
     heap->options.collecting_percent_max = percent;
     gc__heap_unlock(heap);
@@ -17450,7 +17590,7 @@ GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
-    gc__chain_close(thread->heap, &gc__record(thread)->chain);
+    gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
@@ -17895,7 +18035,7 @@ GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
 GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
-    gc__finalizers_pack(all);
+    gc__finalizers_compact(all);
     for (size_t i = 0; i < all->registered.count; i += 2) {
         gc__shade_word(all->registered.words[i]); /* it was not queued when a cycle began, and may be dead */
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
@@ -17972,9 +18112,9 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
-        if (!heap->collector->crew) continue;
-        f(&heap->collector->crew->space);
-        f(&heap->collector->crew->lock);
+        if (!heap->collector->workers) continue;
+        f(&heap->collector->workers->space);
+        f(&heap->collector->workers->lock);
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
@@ -17989,7 +18129,7 @@ GC__FN void gc__fork_begin(void) {
     gc__heaps_lock_take();
     GC__EACH_HEAP(heap) {
         gc__world_stop(heap);
-        if (heap->collecting && heap->collector->crew) gc__crew_stop(heap->collector->crew);
+        if (heap->collecting && heap->collector->workers) gc__workers_stop(heap->collector->workers);
     }
     gc__fork_each_leaf(gc__lock_fork_take);
 }
@@ -18029,7 +18169,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
         }
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
-    gc__crew_forget(heap);
+    gc__workers_forget(heap);
     heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
     heap->marker->wanted = 0;
     heap->marker->undivided_bytes = 0; /* nobody waits for it: the end of this part of a nursery ends the marking */
@@ -18195,13 +18335,13 @@ GC__FN gc_result gc__options_check(gc_options *options) {
         return gc__fail(GC_ERROR_OPTION,
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
-    if (options->collector_threads > GC__CREW_MAX)
+    if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
-                        options->collector_threads, GC__CREW_MAX);
+                        options->collector_threads, GC__WORKERS_MAX);
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
                         (int)options->concurrent);
-    if (!gc__struggle_is_percent(options->collecting_percent_max)) return GC_ERROR_OPTION;
+    if (!gc__overhead_is_percent(options->collecting_percent_max)) return GC_ERROR_OPTION;
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
@@ -18275,6 +18415,8 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->collector = &all->collector;
     heap->pace = &all->pace;
     heap->cycle = &all->cycle;
+    heap->cycle->plan = &heap->cycle->planned;
+    heap->phase = GC_PHASE_NONE;
     heap->handles = &all->handles;
     heap->finalizers = &all->finalizers;
     heap->stress = &all->stress;
@@ -18406,9 +18548,9 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
-    gc__crew_fire(heap);
-    gc__marking_fire(heap);
-    gc__noting_settle(heap, false); /* what barriers write to stays, since the finalizer may be storing */
+    gc__workers_end(heap);
+    gc__marking_end_thread(heap);
+    gc__store_logging_publish(heap, false); /* what barriers write to stays, since the finalizer may be storing */
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -18443,8 +18585,8 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
         heap->threads->stacks->thread = NULL;
         gc_stack_destroy(heap->threads->stacks);
     }
-    gc__crew_fire(heap);
-    gc__marking_fire(heap);
+    gc__workers_end(heap);
+    gc__marking_end_thread(heap);
     gc__remembering_end(heap);
     gc__log_flush();
     gc__heap_free_regions(heap);
@@ -18452,13 +18594,13 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
-    gc__map_free(&heap->cycle->suspects);
+    gc__map_free(&heap->cycle->ambiguous);
     gc__map_free(&heap->stress->seen);
     gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
                           &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
                           &heap->cycle->entries.words,   &heap->cycle->entries.ended,
                           &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
-                          &heap->cycle->places};
+                          &heap->cycle->offsets};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
     gc__heap_end_locks(heap);
     free(heap);

@@ -141,15 +141,15 @@ typedef struct gc_barrier_tables {
     gc_barrier_log *log;       /* object_logging */
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
-    /* What RANK calls for a slot whose age has GC_AGE_NOTED, instead of what follows; never called for other ages. The
+    /* What RANK calls for a slot whose age has GC_AGE_LOGGED, instead of what follows; never called for other ages. The
        assembly pushes ref and slot, calls the second one, which keeps every register, and takes them off again. */
-    void (*note_store)(const void *slot, const void *ref);
-    void (*note_store_call)(void);
+    void (*log_store)(const void *slot, const void *ref);
+    void (*log_store_call)(void);
 } gc_barrier_tables;
 
 /* In the age of a heap's regions of generation 2 while stores there are noted one by one: since objects are being marked beside
    mutators, or slots remembered instead of cards. The bits above GC_AGE_GENERATION say which, to the collector. */
-#define GC_AGE_NOTED 0x80
+#define GC_AGE_LOGGED 0x80
 #define GC_AGE_GENERATION 0x03
 
 /* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
@@ -158,7 +158,7 @@ typedef struct gc_barrier_tables {
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_NOTED note_store is called before the store
+                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_LOGGED log_store is called before the store
                           where there is one. SUM is the same without a branch, and without that
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
@@ -362,8 +362,8 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
 
 /* What RANK does before *slot = ref where stores are noted. Whether that was all. */
 GC__BARRIER_INLINE int gc__barrier_before_c(const gc_barrier_tables *tables, uintptr_t slot, uintptr_t ref) {
-    if (!(gc__barrier_age(tables, slot) & GC_AGE_NOTED)) return 0;
-    tables->note_store((const void *)slot, (const void *)ref);
+    if (!(gc__barrier_age(tables, slot) & GC_AGE_LOGGED)) return 0;
+    tables->log_store((const void *)slot, (const void *)ref);
     return 1;
 }
 
@@ -376,8 +376,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
     if (parts.filter == GC__FILTER_RANK) {
         unsigned ranks = gc_barrier_ranks(tables, (void *)slot, (void *)ref);
-        if (ranks > 2 && ranks & GC_AGE_NOTED)
-            tables->note_store((const void *)slot, (const void *)ref);
+        if (ranks > 2 && ranks & GC_AGE_LOGGED)
+            tables->log_store((const void *)slot, (const void *)ref);
         else if (ranks > 2)
             gc_barrier_dirty_card(tables, (void *)slot);
         return;
@@ -455,7 +455,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_FILTER_SUM /* a = age[slot] + youth[ref] */ \
     GC__ASM_INDEX("slot", "a") GC__ASM_INDEX("ref", "b") GC__ASM_AGE("a", "a") \
     GC__ASM_BOTH("add -" GC__ASM_RANKS "(%[age],%[b]), %b[a]", "add %b[a], byte ptr [%[age]+%[b]-" GC__ASM_RANKS "]")
-#define GC__ASM_FILTER_RANK /* GC_AGE_NOTED is the sum's sign */ \
+#define GC__ASM_FILTER_RANK /* GC_AGE_LOGGED is the sum's sign */ \
     GC__ASM_FILTER_SUM GC__ASM_NUMBER("cmp", "2", "%b[a]") GC__ASM("jbe 4f") GC__ASM("jns 3f") \
     GC__ASM_OP("mov", "%[note]", "%[a]") GC__ASM_BOTH("lea -128(%%rsp), %%rsp", "lea rsp, [rsp-128]") \
     GC__ASM("push %[ref]") GC__ASM("push %[slot]") GC__ASM_BOTH("call *%[a]", "call %[a]") \
@@ -510,7 +510,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_IN_RANGE GC__ASM_IN_LOW, [high] "m"(tables->high)
 #define GC__ASM_IN_OLD , [age] "r"(tables->age)
 #define GC__ASM_IN_REGION GC__ASM_IN_OLD GC__ASM_IN_RANGE
-#define GC__ASM_IN_RANK GC__ASM_IN_OLD, [note] "m"(tables->note_store_call)
+#define GC__ASM_IN_RANK GC__ASM_IN_OLD, [note] "m"(tables->log_store_call)
 #define GC__ASM_IN_SUM GC__ASM_IN_OLD
 #define GC__ASM_IN_NOTHING
 #define GC__ASM_IN_CARD , [cards] "m"(tables->cards), [bundles] "m"(tables->bundles)

@@ -41,24 +41,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 1
+#define GC_DAC_MAJOR 2
+#define GC_DAC_MINOR 0
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
-
-/* What a collection is doing, in this order. */
-typedef enum gc_dac_phase {
-    GC_DAC_IDLE,    /* no collection runs */
-    GC_DAC_OPENING, /* hooks, verification: nothing has changed yet */
-    GC_DAC_GATHER,  /* gathers roots: nothing has changed yet */
-    GC_DAC_CONDEMN, /* chooses regions; from here to the end objects in condemned regions cannot be listed */
-    GC_DAC_TRACE,   /* marks and copies: roots and fields may be old or new */
-    GC_DAC_HANDLES, /* handles and finalizers; the rest as before */
-    GC_DAC_SWEEP,   /* frees regions; the rest as before */
-    GC_DAC_CLOSING, /* all is in place again: hooks, verification */
-    GC_DAC_PHASES
-} gc_dac_phase;
 
 /* X(NAME, address): variables of the collector. */
 #define GC__DAC_VARIABLES(X)     \
@@ -313,8 +300,39 @@ typedef struct GcDacVars {
     uint16_t statistics[GC__DAC_STATISTIC_COUNT][2]; /* offset in gc_heap.stats, and count */
 } GcDacVars;
 #endif
+/* The phases of a collection: what its time is divided among, and what readers in other processes see of it. */
+
+/* Two shipped headers have this part, and a program may include both. */
+#ifndef GC_PHASES
+
+/* In their order; those from ROOTS to FINALIZERS may take turns. Until PLAN nothing has changed. From there to SWEEP roots and fields
+   may be old or new, and objects in condemned regions cannot be listed. X(NAME, text). */
+#define GC_PHASES(X)                                                                   \
+    X(GC_PHASE_OPEN, "open")             /* the start hook, verification */            \
+    X(GC_PHASE_GATHER, "gather roots")   /* asks the host for roots */                 \
+    X(GC_PHASE_PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
+    X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
+    X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
+    X(GC_PHASE_REMARK, "remark")         /* what concurrent marking has left */        \
+    X(GC_PHASE_AMBIGUOUS, "ambiguous")   /* traces from conservative words */          \
+    X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
+    X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
+    X(GC_PHASE_SWEEP, "sweep")           /* frees regions */                           \
+    X(GC_PHASE_CLOSE, "close")           /* pacing, verification, statistics */
+
+typedef enum gc_phase {
+#define GC__PHASE_NAME(name, text) name,
+    GC_PHASES(GC__PHASE_NAME)
+#undef GC__PHASE_NAME
+        GC_PHASE_COUNT,
+    GC_PHASE_NONE = GC_PHASE_COUNT /* no collection runs */
+} gc_phase;
+
+#endif
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 #define GC__DAC_EXTERN extern "C"
@@ -392,7 +410,7 @@ typedef struct gc_dac_collector {
 typedef struct gc_dac_heap {
     uint64_t address;
     unsigned collector; /* its index */
-    gc_dac_phase phase;
+    gc_phase phase;
     bool stopping; /* a collection waits for the threads, or runs */
     bool locked;   /* a thread is in a slow path */
     bool non_moving, non_generational, conservative_stack, stress;
@@ -1760,7 +1778,7 @@ GC__DAC_FN void gc__dac_each_heap(gc_dac *dac, gc__dac_copy *copy,
    puts them back after taking these away. */
 GC__DAC_FN void gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
     uint32_t phase = gc__dac_member32(dac, copy, heap, GC__DAC_AT_heap_phase);
-    bool collects = phase >= GC_DAC_CONDEMN && phase <= GC_DAC_SWEEP;
+    bool collects = phase >= GC_PHASE_PLAN && phase <= GC_PHASE_SWEEP;
     for (size_t i = 0; i < copy->place_count; i++) {
         gc__dac_place *place = &copy->places[i];
         bool has_objects = place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL) || gc__dac_is_large(copy, place);
@@ -1816,10 +1834,14 @@ GC_DAC_API const char *gc_dac_message(const gc_dac *dac) {
     return dac->calls[dac->depth + 1 < GC__DAC_CALLS ? dac->depth + 1 : GC__DAC_CALLS - 1].message;
 }
 
+static const char *const gc__dac_phase_texts[] = {
+#define GC__DAC_PHASE_TEXT(name, text) text,
+    GC_PHASES(GC__DAC_PHASE_TEXT)
+#undef GC__DAC_PHASE_TEXT
+};
+
 GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, const gc_dac_heap *heap) {
-    static const char *const phases[GC_DAC_CLOSING + 1] = {"",        "opening", "gathering roots", "choosing regions",
-                                                           "tracing", "handles", "sweeping",        "closing"};
-    if (heap->phase < GC_DAC_CONDEMN || heap->phase > GC_DAC_SWEEP)
+    if (heap->phase < GC_PHASE_PLAN || heap->phase > GC_PHASE_SWEEP)
         return dac->moving ? "the process runs on while it is read: what is reported is of different moments" : "";
     size_t condemned = 0;
     for (size_t i = 0; i < copy->place_count; i++)
@@ -1828,7 +1850,7 @@ GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, con
                           "collection %llu, of generation %d, is at work (%s): objects in its %zu condemned regions "
                           "cannot be listed; roots, handles "
                           "and references into these may be old or new, and dead objects are still in them%s",
-                          (unsigned long long)heap->collections, heap->collection_generation, phases[heap->phase],
+                          (unsigned long long)heap->collections, heap->collection_generation, gc__dac_phase_texts[heap->phase],
                           condemned, dac->moving ? "; and the process runs on while it is read" : "");
 }
 
@@ -1839,7 +1861,7 @@ GC__DAC_FN gc_dac_heap gc__dac_heap_read(gc_dac *dac, const gc__dac_copy *copy, 
     uint32_t phase = gc__dac_member32(dac, copy, address, GC__DAC_AT_heap_phase);
     heap.address = address;
     heap.collector = copy->info.index;
-    heap.phase = phase <= GC_DAC_CLOSING ? (gc_dac_phase)phase : GC_DAC_TRACE;
+    heap.phase = phase <= GC_PHASE_NONE ? (gc_phase)phase : GC_PHASE_ROOTS;
     heap.stopping = gc__dac_member32(dac, copy, threads, GC__DAC_AT_threads_stopping) != 0;
     heap.locked = gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_owner) != 0;
     heap.non_moving = gc__dac_member8(dac, copy, address, GC__DAC_AT_heap_non_moving) != 0;

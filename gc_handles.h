@@ -307,8 +307,8 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
    free that much: the next allocation that needs memory collects. */
 
 
-#define GC__BESIDE_PART 64                 /* of the limit, */
-#define GC__BESIDE_MORE ((size_t)1 << 17)  /* and two segments of handles: so much they may pass it by */
+#define GC__METADATA_PART 64                 /* of the limit, */
+#define GC__METADATA_MORE ((size_t)1 << 17)  /* and two segments of handles: so much they may pass it by */
 
 /* Bytes of objects that the last full collection did not leave, and the next one may free. */
 GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
@@ -317,7 +317,7 @@ GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     return bytes - gc__min(bytes, heap->full_bytes);
 }
 
-GC__COLD void gc__beside_fail(const gc_heap *heap, const char *remedy) {
+GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
     gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
              gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
     gc__heap_fail_with_others(heap);
@@ -325,8 +325,8 @@ GC__COLD void gc__beside_fail(const gc_heap *heap, const char *remedy) {
 
 /* Whether so many bytes more leave one region to objects: a heap all of whose memory handles have taken could allocate nothing
    after they have ended, since their places are for other handles. */
-GC__FN bool gc__beside_leaves_region(const gc_heap *heap, size_t bytes) {
-    return gc__counted(&heap->beside_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
+GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
+    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
 
 static const char gc__room_for_handles[] =
@@ -336,14 +336,14 @@ static const char gc__room_for_handles[] =
 /* Counts bytes that are about to be taken beside the regions, and gives back free regions for them. False with gc__fail: there is
    no room; `remedy` says for what, and what helps. Never waits: if another thread has the lock, only the next ones are looked
    at. */
-GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes, const char *remedy) {
+GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
-        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__BESIDE_PART + GC__BESIDE_MORE);
-        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__beside_leaves_region(heap, bytes);
-        if (!fits) gc__beside_fail(heap, remedy);
+        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
+        if (!fits) gc__metadata_fail(heap, remedy);
     }
-    if (fits) gc__count(&heap->beside_bytes, bytes);
+    if (fits) gc__count(&heap->metadata_bytes, bytes);
     if (!locked) return fits;
     gc__heap_note_held(heap);
     gc__heap_unlock(heap);
@@ -375,15 +375,15 @@ GC__FN bool gc__beside_grow(gc_heap *heap, size_t bytes, const char *remedy) {
 #define GC__HANDLE_CLUMP 16
 #define GC__BLOCK_CLUMPS (GC__HANDLE_BLOCK / GC__HANDLE_CLUMP)
 #define GC__HANDLE_CLUMPS (GC__HANDLE_BLOCKS * GC__BLOCK_CLUMPS)
-#define GC__HANDLE_PIECE 64 /* clumps, the unit in which collections choose what they look at */
-#define GC__HANDLE_PIECES (GC__HANDLE_CLUMPS / GC__HANDLE_PIECE)
-#define GC__PIECE_BLOCKS (GC__HANDLE_PIECE / GC__BLOCK_CLUMPS)
+#define GC__HANDLE_CHUNK 64 /* clumps, the unit in which collections choose what they look at */
+#define GC__HANDLE_CHUNKS (GC__HANDLE_CLUMPS / GC__HANDLE_CHUNK)
+#define GC__CHUNK_BLOCKS (GC__HANDLE_CHUNK / GC__BLOCK_CLUMPS)
 #define GC__CHOSEN_SHIFT 4 /* a chosen piece is the segment, the kinds in it, as bits, and its number */
 #define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
 #define GC__HANDLE_CACHE_MAX 512 /* free places that a thread keeps of a kind */
 #define GC__HANDLE_TAG_SHIFT 48
 #define GC__HANDLE_FREE ((uintptr_t)1)
-#define GC__ALL_SETTLED 0xFFFFu /* the bits of a clump */
+#define GC__ALL_PRECLEANED 0xFFFFu /* the bits of a clump */
 
 typedef struct gc__handle_segment {
     struct gc__handle_segment *next;
@@ -391,7 +391,7 @@ typedef struct gc__handle_segment {
     uint8_t young;                       /* atomic; 0: all of `youth` is */
     uint8_t kinds[GC__HANDLE_BLOCKS];    /* GC_HANDLE_KINDS: the block is free */
     uint8_t youth[GC__HANDLE_CLUMPS];    /* atomic */
-    uint16_t settled[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle: see gc__clump_settle */
+    uint16_t precleaned[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle: see gc__clump_preclean */
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
@@ -419,8 +419,8 @@ typedef struct gc__handles {
     gc__map keys;
 } gc__handles;
 
-GC__STATIC_ASSERT(GC__BLOCK_CLUMPS == 4 && GC__HANDLE_CLUMPS % GC__HANDLE_PIECE == 0, "the pieces of a segment");
-GC__STATIC_ASSERT(GC__HANDLE_PIECES <= 1u << GC__CHOSEN_SHIFT && GC_HANDLE_KINDS + GC__CHOSEN_SHIFT < 16, "what names a piece");
+GC__STATIC_ASSERT(GC__BLOCK_CLUMPS == 4 && GC__HANDLE_CLUMPS % GC__HANDLE_CHUNK == 0, "the pieces of a segment");
+GC__STATIC_ASSERT(GC__HANDLE_CHUNKS <= 1u << GC__CHOSEN_SHIFT && GC_HANDLE_KINDS + GC__CHOSEN_SHIFT < 16, "what names a piece");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) <= GC__HANDLE_SEGMENT_BYTES, "a segment's size");
 
 GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
@@ -461,7 +461,7 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc_word word = GC__WORD(address);
     bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be making it so */
     if (linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
-    gc__region_settle(region);
+    gc__region_flip(region);
     return gc__mark_get(address);
 }
 
@@ -475,7 +475,7 @@ GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintp
         __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
         __atomic_store_n(&segment->young, (uint8_t)1, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&segment->settled[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
+    __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
 /* Free places. */
@@ -505,15 +505,15 @@ GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc
 
 /* Memory for handles, that counts, was refused. */
 GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
-    gc__count(&heap->beside_bytes, 0 - bytes);
+    gc__count(&heap->metadata_bytes, 0 - bytes);
     gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
     return false;
 }
 
 /* Free blocks are chained by their first places. Handles lock held. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
-    size_t pieces = (handles->segment_count + 1) * GC__HANDLE_PIECES;
-    if (!gc__beside_grow(heap, GC__HANDLE_SEGMENT_BYTES, gc__room_for_handles)) return false;
+    size_t pieces = (handles->segment_count + 1) * GC__HANDLE_CHUNKS;
+    if (!gc__metadata_reserve(heap, GC__HANDLE_SEGMENT_BYTES, gc__room_for_handles)) return false;
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
     if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
@@ -534,7 +534,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
 
 /* The extra words of a block. Handles lock held. */
 GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
-    if (!gc__beside_grow(heap, GC__HANDLE_EXTRA_BYTES, gc__room_for_handles)) return NULL;
+    if (!gc__metadata_reserve(heap, GC__HANDLE_EXTRA_BYTES, gc__room_for_handles)) return NULL;
     gc_word *extra = (gc_word *)calloc(1, GC__HANDLE_EXTRA_BYTES);
     if (extra)
         heap->handles->extra_count++;
@@ -956,7 +956,7 @@ typedef struct gc__finalizers {
     size_t looked;          /* words of the old part that the marker has looked at in this cycle */
     gc__words unmarked;     /* the numbers of pairs among these whose objects were white */
     gc__words kept;         /* of those of them that the last collection looks at in any case */
-    gc__words reprieved;    /* of those whose objects were reprieved */
+    gc__words finalizer_grey;    /* of those whose objects were reprieved */
     bool deciding;          /* that collection is over, and these were not all looked at; atomic */
     size_t promised;
     gc__due due[2];
@@ -1030,7 +1030,7 @@ enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
 GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
     gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
     gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
-                                            &all->unmarked, &all->kept, &all->reprieved, &all->young};
+                                            &all->unmarked, &all->kept, &all->finalizer_grey, &all->young};
     memcpy(lists, each, sizeof each);
 }
 
@@ -1064,7 +1064,7 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
         if (sums[1] == sums[0]) return true; /* there is room */
-        if (!gc__beside_grow(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
+        if (!gc__metadata_reserve(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
         return false;
@@ -1073,7 +1073,7 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
 }
 
 /* After a collection near the limit: gives back what the lists need no more. World stopped. */
-GC__FN void gc__finalizers_trim(gc__finalizers *all) {
+GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__due_compact(all, GC__NORMAL);
     gc__due_compact(all, GC__CRITICAL);
@@ -1082,7 +1082,7 @@ GC__FN void gc__finalizers_trim(gc__finalizers *all) {
     gc__finalizers_lists(all, lists);
     size_t counts[GC__FINALIZER_PAIRS] = {words, live, live + lists[2]->count, live + lists[3]->count};
     for (int i = 0; i < GC__FINALIZER_LISTS; i++)
-        gc__words_trim(lists[i], i < GC__FINALIZER_PAIRS ? counts[i] : lists[i]->count);
+        gc__words_shrink(lists[i], i < GC__FINALIZER_PAIRS ? counts[i] : lists[i]->count);
     gc__lock_release(&all->lock);
 }
 
@@ -1154,13 +1154,13 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
-GC__FN void gc__finalizers_unsettle(gc__finalizers *all) {
-    all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->reprieved.count = 0;
+GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
+    all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
 /* Moves some of the old pairs to where there are empty ones. Returns whether there are more. */
-GC__FN bool gc__finalizers_pack_some(gc__finalizers *all, size_t pairs) {
+GC__FN bool gc__finalizers_compact_some(gc__finalizers *all, size_t pairs) {
     uintptr_t *words = all->registered.words;
     size_t end = all->start[1];
     for (; pairs && all->packing < end; pairs--, all->packing += 2) {
@@ -1177,18 +1177,18 @@ GC__FN bool gc__finalizers_pack_some(gc__finalizers *all, size_t pairs) {
     all->registered.count -= gap;
     for (int g = 0; g < 2; g++) all->start[g] -= gap;
     all->empty -= gap;
-    gc__finalizers_unsettle(all);
+    gc__finalizers_preclean_begin(all);
     return false;
 }
 
-GC__FN void gc__finalizers_pack(gc__finalizers *all) {
-    gc__finalizers_unsettle(all);
-    if (all->empty) gc__finalizers_pack_some(all, SIZE_MAX);
+GC__FN void gc__finalizers_compact(gc__finalizers *all) {
+    gc__finalizers_preclean_begin(all);
+    if (all->empty) gc__finalizers_compact_some(all, SIZE_MAX);
 }
 
 /* Does so if half of the old part is empty, unless numbers of pairs are needed. */
-GC__FN void gc__finalizers_pack_half(gc__finalizers *all) {
-    if (all->empty > all->start[1] / 2 && !all->deciding) gc__finalizers_pack(all);
+GC__FN void gc__finalizers_compact_half(gc__finalizers *all) {
+    if (all->empty > all->start[1] / 2 && !all->deciding) gc__finalizers_compact(all);
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -1243,7 +1243,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
     size_t at = gc__pair_find(&all->registered, 0, object);
     if (at < all->start[1]) {
         gc__pair_empty(all, &all->registered.words[at]);
-        gc__finalizers_pack_half(all);
+        gc__finalizers_compact_half(all);
         return true;
     }
     if (at != SIZE_MAX) {
@@ -1300,14 +1300,14 @@ GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
-    for (size_t i = 0; all->deciding && i < all->reprieved.count; i++)
-        gc_visit(visitor, &all->registered.words[all->reprieved.words[i]], 1, 0);
+    for (size_t i = 0; all->deciding && i < all->finalizer_grey.count; i++)
+        gc_visit(visitor, &all->registered.words[all->finalizer_grey.words[i]], 1, 0);
     gc__lock_release(&all->lock);
 }
 
 /* Whether the object of a queued pair may be moved, or freed if it is not visited, by a collection beside whose mutators
    generation 2 is marked. */
-GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_leaving(object); }
+GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_candidate(object); }
 
 /* Notes the young ones of the queued pairs. */
 GC__FN void gc__due_note_young(gc__finalizers *all) {
@@ -1333,7 +1333,7 @@ GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__due_note_young(all);
-    bool ends = heap->cycle->marking == GC__MARKING_FINISH, full = heap->collection.generation == 2 && !ends;
+    bool ends = gc__is_mark_end(heap), full = heap->collection.generation == 2 && !ends;
     bool whole = full || all->young_unknown;
     for (int i = 0; i < 2; i++) {
         const gc__due *due = &all->due[i];
@@ -1348,7 +1348,7 @@ GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
 }
 
 /* A cycle begins: the marker is to shade what is queued. */
-GC__FN void gc__due_unsettle(gc__finalizers *all) {
+GC__FN void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
         all->due[i].shading = all->due[i].pairs.count;
@@ -1362,7 +1362,7 @@ GC__FN void gc__finalizers_visit_registered(gc_heap *heap, gc_visitor *visitor) 
 
 /* Takes the pairs of the generations up to the given one out of their list. */
 GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
-    if (generation == 2) gc__finalizers_pack(all);
+    if (generation == 2) gc__finalizers_compact(all);
     size_t from = all->start[generation], count = all->registered.count - from;
     if (count) memcpy(all->moving.words, all->registered.words + from, count * sizeof(uintptr_t));
     all->moving.count = count;
@@ -1392,7 +1392,7 @@ GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     uintptr_t object = at < all->start[1] ? all->registered.words[at] : 0;
     if (!object) return;
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6]);
+    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
 }
 
 GC__FN void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
@@ -1406,7 +1406,7 @@ GC__FN void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *num
 /* In the last collection of a cycle: the old pairs that the marker has not seen to live on, nor reprieved. */
 GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
     uintptr_t *words = all->registered.words;
-    if (dropped) gc__finalizers_unsettle(all);
+    if (dropped) gc__finalizers_preclean_begin(all);
     gc__finalizers_follow_some(all, &all->unmarked);
     gc__finalizers_follow_some(all, &all->kept);
     for (size_t at = all->looked; at < all->start[1]; at += 2) {
@@ -1414,9 +1414,9 @@ GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
     all->looked = all->unmarked.count = all->kept.count = 0;
-    all->deciding = all->reprieved.count != 0;
-    if (!all->deciding) gc__finalizers_unsettle(all);
-    gc__finalizers_pack_half(all);
+    all->deciding = all->finalizer_grey.count != 0;
+    if (!all->deciding) gc__finalizers_preclean_begin(all);
+    gc__finalizers_compact_half(all);
 }
 
 /* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
@@ -1431,17 +1431,17 @@ GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t fi
    many pairs, and at more until one is due. `stopped`: it still runs. Lock held. */
 GC__FN void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
     if (!all->deciding) return;
-    gc__words *numbers = &all->reprieved;
+    gc__words *numbers = &all->finalizer_grey;
     for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
         if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
         uintptr_t *pair = &all->registered.words[numbers->words[--numbers->count]], object = pair[0];
         if (!object) continue;
-        if (!stopped) gc__region_settle(gc__region_of(object));
-        if (!gc__is_reprieved(object) || (stopped && gc__bit_get(gc__cycle_marks, object))) continue;
+        if (!stopped) gc__region_flip(gc__region_of(object));
+        if (!gc__is_finalizer_marked(object) || (stopped && gc__bit_get(gc__next_marks, object))) continue;
         if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
         gc__pair_empty(all, pair);
     }
-    if (!numbers->count) gc__finalizers_unsettle(all);
+    if (!numbers->count) gc__finalizers_preclean_begin(all);
 }
 
 /* All that are left, before a collection that relies on what is due gathers roots. The world is stopped. */
@@ -1452,17 +1452,17 @@ GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
 }
 
 /* The same for what is reprieved, which needs no trace but for what the marker has left of it. */
-GC__FN void gc__finalizers_reprieved(gc__worker *worker) {
+GC__FN void gc__finalizers_marked(gc__worker *worker) {
     gc__finalizers *all = worker->heap->finalizers;
     gc_pause *pause = &worker->heap->pause;
-    if (worker->heap->cycle->marking != GC__MARKING_FINISH) return;
+    if (!gc__is_mark_end(worker->heap)) return;
     size_t before = gc__due_total(all);
-    gc__reprieves_count(worker);
+    gc__finalizer_marks_count(worker);
     gc__finalizers_decide(all, GC__DECIDE_AT_ONCE, true);
     size_t due = gc__due_total(all) - before;
     all->announce |= due != 0;
     pause->finalizers += due;
-    pause->finalizers_left = all->reprieved.count;
+    pause->finalizers_left = all->finalizer_grey.count;
 }
 
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
@@ -1475,8 +1475,8 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         gc__due_compact(all, (uintptr_t)i);
         from[i] = all->due[i].pairs.count;
     }
-    if (worker->heap->cycle->marking == GC__MARKING_FINISH) {
-        gc__finalizers_follow_old(all, worker->heap->marker->no_reprieves && all->kept.count + all->reprieved.count);
+    if (gc__is_mark_end(worker->heap)) {
+        gc__finalizers_follow_old(all, worker->heap->marker->no_finalizer_marks && all->kept.count + all->finalizer_grey.count);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -1491,7 +1491,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
             worker->heap->pause.finalizers++;
             gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
-    gc__finalizers_reprieved(worker);
+    gc__finalizers_marked(worker);
     gc__lock_release(&all->lock);
 }
 
@@ -1616,7 +1616,7 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
 }
 
 /* The weak parts of a note, as far as they are few, are about to be looked at. */
-GC__FN void gc__note_await(const gc__notes *notes, size_t at) {
+GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
     gc_weak_entries entries;
     if (at >= notes->words.count) return;
     memcpy(&entries, notes->words.words + at, sizeof entries);
@@ -1626,14 +1626,14 @@ GC__FN void gc__note_await(const gc__notes *notes, size_t at) {
 }
 
 /* The ephemerons that the trace has seen since the last call become waits, or are traced. Returns whether there were any. */
-GC__FN bool gc__notes_wait(gc__worker *worker) {
-    gc__notes *notes = &worker->cycle->entries;
+GC__FN bool gc__discovered_wait(gc__worker *worker) {
+    gc__discovered *notes = &worker->cycle->entries;
     bool any = false;
-    for (; notes->waited < notes->words.count; notes->waited += GC__NOTE_WORDS) {
+    for (; notes->waited < notes->words.count; notes->waited += GC__DISCOVERED_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + notes->waited, sizeof entries);
         if (entries.kind != GC_WEAK_EPHEMERONS) continue;
-        gc__note_await(notes, notes->waited + GC__NOTE_WORDS);
+        gc__discovered_await(notes, notes->waited + GC__DISCOVERED_WORDS);
         any = true;
         bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE);
         for (size_t i = 0; i < entries.count; i++) {
@@ -1661,7 +1661,7 @@ GC__FN void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     for (bool more = true; more;) {
         bool traces = !gc__trace_is_done(worker);
         gc__trace_drain(worker);
-        more = gc__notes_wait(worker);
+        more = gc__discovered_wait(worker);
         if (!rounds && !traces && !reached && gc__trace_is_done(worker)) return;
         if (!more && !worker->heap->handles->waiting.count) return;
         if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
@@ -1678,7 +1678,7 @@ GC__FN bool gc__weak_follow(gc_word *slot, bool value) {
 }
 
 /* The strong part of an entry that is cleared has been traced. */
-GC__FN void gc__entry_ended(gc__notes *notes, const gc_weak_entries *entries, size_t i) {
+GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entries, size_t i) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
     if (entries->kind == GC_WEAK_KEYS)
         gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_value(entries, i), value));
@@ -1723,12 +1723,12 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
 }
 
 /* Clears the short entries that the trace has seen, or all that are left: those are long, or were seen since. */
-GC__FN void gc__notes_clear(gc_heap *heap, bool all) {
-    gc__notes *notes = &heap->cycle->entries;
-    for (size_t at = 0; at < notes->words.count; at += GC__NOTE_WORDS) {
+GC__FN void gc__discovered_clear(gc_heap *heap, bool all) {
+    gc__discovered *notes = &heap->cycle->entries;
+    for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
-        gc__note_await(notes, at + GC__NOTE_WORDS);
+        gc__discovered_await(notes, at + GC__DISCOVERED_WORDS);
         bool is_long = entries.kind == GC_WEAK_EPHEMERONS || (entries.flags & GC_SLOT_WEAK_LONG);
         if (all ? is_long || at >= notes->cleared : !is_long) gc__entries_clear(heap, &entries);
     }
@@ -1736,11 +1736,11 @@ GC__FN void gc__notes_clear(gc_heap *heap, bool all) {
 }
 
 /* For checkmark: visits the values of ephemerons whose keys have been reached. Returns whether any was not reached yet. */
-GC__FN bool gc__notes_checkmark(gc_heap *heap, gc_visitor *visitor,
+GC__FN bool gc__discovered_checkmark(gc_heap *heap, gc_visitor *visitor,
                                 bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
-    const gc__notes *notes = &heap->cycle->entries;
+    const gc__discovered *notes = &heap->cycle->entries;
     bool any = false;
-    for (size_t at = 0; at < notes->words.count; at += GC__NOTE_WORDS) {
+    for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
         gc_weak_entries entries;
         memcpy(&entries, notes->words.words + at, sizeof entries);
         bool value = GC_HAS_VALUES && (entries.flags & GC_SLOT_VALUE);
@@ -1900,84 +1900,84 @@ GC_API void gc__native_leave(gc__native_scope *scope) {
    clump are settled, after the place was written. */
 
 
-#define GC__SETTLE_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
-#define GC__SETTLE_CLUMPS 32 /* looked at while the lock of the handles is held */
-#define GC__SETTLE_FEW 256   /* clumps that were stored to during a pass: no more than the last collection looks at soon */
-#define GC__SETTLE_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
+#define GC__PRECLEAN_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
+#define GC__PRECLEAN_CLUMPS 32 /* looked at while the lock of the handles is held */
+#define GC__PRECLEAN_FEW 256   /* clumps that were stored to during a pass: no more than the last collection looks at soon */
+#define GC__PRECLEAN_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
 
-GC__FN bool gc__is_settled(uintptr_t object) {
+GC__FN bool gc__is_precleaned(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
     unsigned age = gc__barrier_age(&gc__tables, object);
-    return age & GC__AGE_MARKING && !(age & GC__AGE_LEAVING) && gc__shade_bit(gc__cycle_marks, object);
+    return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__next_marks, object);
 }
 
 /* Whether the handle is settled. If `shaded` is not NULL, a marked object's dependent is shaded; it tells whether any was. */
-GC__FN bool gc__handle_settles(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
+GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
     uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
     uintptr_t other = dependent ? __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED) : 0;
     if (gc__place_is_empty(object)) return !other;
-    if (!gc__is_settled(object)) return false;
-    if (gc__is_settled(other)) return true;
+    if (!gc__is_precleaned(object)) return false;
+    if (gc__is_precleaned(other)) return true;
     if (!shaded) return false;
     if (gc__is_marking(other)) gc__marker_shade(segment->heap, other);
     *shaded = true;
-    return gc__is_settled(other);
+    return gc__is_precleaned(other);
 }
 
 /* Finds out which of the clump's other handles are settled, too, from now on. `shaded` as above. */
-GC__FN void gc__clump_settle(gc__handle_segment *segment, size_t clump, bool *shaded) {
+GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *shaded) {
     size_t first = clump * GC__HANDLE_CLUMP;
     gc_handle_kind kind = gc__handle_kind(segment, first);
-    uint16_t all = GC__ALL_SETTLED;
-    uint16_t settled = __atomic_exchange_n(&segment->settled[clump], all, __ATOMIC_ACQ_REL); /* before its places are read */
+    uint16_t all = GC__ALL_PRECLEANED;
+    uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL); /* before its places are read */
     for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
-        if (settled >> i & 1) continue;
-        bool settles = kind == GC_HANDLE_KINDS || gc__handle_settles(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
-        settled |= (uint16_t)((unsigned)settles << i);
+        if (precleaned >> i & 1) continue;
+        bool clean = kind == GC_HANDLE_KINDS || gc__handle_is_clean(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
+        precleaned |= (uint16_t)((unsigned)clean << i);
     }
     /* Unless a store has come since, and none of them is. */
-    __atomic_compare_exchange_n(&segment->settled[clump], &all, settled, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&segment->precleaned[clump], &all, precleaned, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* A cycle begins. */
-GC__FN void gc__handles_unsettle(gc_heap *heap) {
+GC__FN void gc__handles_preclean_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
-        memset(segment->settled, 0, sizeof segment->settled);
-    marker->settling = NULL;
-    marker->settle_passes = marker->table_passes = GC__SETTLE_PASSES;
+        memset(segment->precleaned, 0, sizeof segment->precleaned);
+    marker->precleaning = NULL;
+    marker->preclean_passes = marker->table_passes = GC__PRECLEAN_PASSES;
     marker->stored = SIZE_MAX;
 }
 
 /* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
-GC__FN bool gc__handles_settle(gc_heap *heap) {
+GC__FN bool gc__handles_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
-    if (!marker->settling && marker->settle_passes) {
-        marker->settling = heap->handles->segments;
-        marker->settle_from = 0;
-        marker->settle_passes--;
-        marker->settle_again = false;
+    if (!marker->precleaning && marker->preclean_passes) {
+        marker->precleaning = heap->handles->segments;
+        marker->preclean_from = 0;
+        marker->preclean_passes--;
+        marker->preclean_again = false;
         marker->stored_before = marker->stored;
         marker->stored = 0;
     }
-    gc__handle_segment *segment = marker->settling;
-    for (size_t left = GC__SETTLE_CLUMPS; segment && left;) {
-        size_t clump = marker->settle_from++;
-        unsigned settled = __atomic_load_n(&segment->settled[clump], __ATOMIC_RELAXED);
-        if (settled != GC__ALL_SETTLED) {
-            marker->stored += !settled;
-            gc__clump_settle(segment, clump, &marker->settle_again);
+    gc__handle_segment *segment = marker->precleaning;
+    for (size_t left = GC__PRECLEAN_CLUMPS; segment && left;) {
+        size_t clump = marker->preclean_from++;
+        unsigned precleaned = __atomic_load_n(&segment->precleaned[clump], __ATOMIC_RELAXED);
+        if (precleaned != GC__ALL_PRECLEANED) {
+            marker->stored += !precleaned;
+            gc__clump_preclean(segment, clump, &marker->preclean_again);
             left--;
         }
-        if (marker->settle_from < GC__HANDLE_CLUMPS) continue;
-        marker->settling = segment = segment->next;
-        marker->settle_from = 0;
+        if (marker->preclean_from < GC__HANDLE_CLUMPS) continue;
+        marker->precleaning = segment = segment->next;
+        marker->preclean_from = 0;
     }
     /* Another pass is worth while as long as each leaves less to do for the next; or after the next collection. */
-    bool fewer = marker->stored > GC__SETTLE_FEW && marker->stored < marker->stored_before / 2;
-    if (!segment && !marker->settle_again) marker->settle_passes = fewer;
-    bool more = segment || marker->settle_passes;
+    bool fewer = marker->stored > GC__PRECLEAN_FEW && marker->stored < marker->stored_before / 2;
+    if (!segment && !marker->preclean_again) marker->preclean_passes = fewer;
+    bool more = segment || marker->preclean_passes;
     gc__lock_release(&heap->handles->lock);
     return more;
 }
@@ -1985,29 +1985,29 @@ GC__FN bool gc__handles_settle(gc_heap *heap) {
 GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
     for (size_t i = clump * GC__HANDLE_CLUMP; i < (clump + 1) * GC__HANDLE_CLUMP; i++) {
         uintptr_t object = segment->places[i];
-        if (gc__is_marking(object)) __builtin_prefetch(&gc__cycle_marks[gc__mark_index(object) >> 6]);
+        if (gc__is_marking(object)) __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
     }
 }
 
 /* The last collection has begun: looks again at clumps that were stored to; of most of their handles nothing has changed. The
    world is stopped. */
-GC__FN void gc__handles_settle_last(gc_heap *heap) {
+GC__FN void gc__handles_preclean_last(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t clump = 0; clump < GC__HANDLE_CLUMPS; clump++) {
             uint64_t block;
-            memcpy(&block, &segment->settled[clump / GC__BLOCK_CLUMPS * GC__BLOCK_CLUMPS], sizeof block);
+            memcpy(&block, &segment->precleaned[clump / GC__BLOCK_CLUMPS * GC__BLOCK_CLUMPS], sizeof block);
             if (block == ~(uint64_t)0) clump |= GC__BLOCK_CLUMPS - 1;
-            if (segment->settled[clump]) continue;
+            if (segment->precleaned[clump]) continue;
             gc__clump_await(segment, clump);
-            gc__clump_settle(segment, clump, NULL);
+            gc__clump_preclean(segment, clump, NULL);
         }
 }
 
 /* Shades some objects whose finalizers are due. The marker's lock is held. False: that was done for all that were queued when the
    cycle began. */
-GC__FN bool gc__due_settle(gc_heap *heap) {
+GC__FN bool gc__due_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    size_t left = GC__SETTLE_PAIRS;
+    size_t left = GC__PRECLEAN_PAIRS;
     bool more = false;
     if (!gc__lock_try(&all->lock)) return true; /* as above */
     for (uintptr_t queue = 0; queue < 2; queue++) {
@@ -2015,9 +2015,9 @@ GC__FN bool gc__due_settle(gc_heap *heap) {
         due->shaded = gc__max(due->shaded, due->head);
         for (; left && due->shaded < due->shading; left--, due->shaded += 2) {
             uintptr_t object = due->pairs.words[due->shaded], ahead = gc__min(due->shaded + 2 * GC__FIFO, due->shading - 2);
-            __builtin_prefetch(&gc__cycle_marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
+            __builtin_prefetch(&gc__next_marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
             if (!gc__is_marking(object)) continue;
-            if (gc__is_leaving(object)) all->young_unknown |= !gc__words_push(&all->young, due->shaded | queue);
+            if (gc__is_candidate(object)) all->young_unknown |= !gc__words_push(&all->young, due->shaded | queue);
             gc__marker_shade(heap, object);
         }
         more |= due->shaded < due->shading;
@@ -2028,15 +2028,15 @@ GC__FN bool gc__due_settle(gc_heap *heap) {
 
 /* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
    is memory to note some. */
-GC__FN bool gc__finalizers_settle(gc_heap *heap) {
+GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     bool room = true;
     if (!gc__lock_try(&all->lock)) return true; /* as above */
     const uintptr_t *words = all->registered.words;
-    for (size_t i = 0; room && i < GC__SETTLE_PAIRS && all->looked < all->start[1]; i++) {
+    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && all->looked < all->start[1]; i++) {
         gc__finalizer_await(all, all->looked + 2 * GC__FIFO);
         uintptr_t object = words[all->looked];
-        room = !object || gc__is_settled(object) || gc__shade_push(heap, &all->unmarked, all->looked);
+        room = !object || gc__is_precleaned(object) || gc__shade_push(heap, &all->unmarked, all->looked);
         if (room) all->looked += 2;
     }
     bool more = room && all->looked < all->start[1];
@@ -2052,34 +2052,34 @@ GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
 }
 
 /* Reprieves the object of the pair of that number, or leaves it to the last collection; unless it was marked since. */
-GC__FN void gc__finalizer_reprieve(gc_heap *heap, size_t number) {
+GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     gc__finalizers *all = heap->finalizers;
     uintptr_t object = all->registered.words[number];
-    if (!object || gc__is_settled(object)) return;
-    bool keeps = !gc__is_marking(object) || gc__is_leaving(object) || heap->marker->no_reprieves;
+    if (!object || gc__is_precleaned(object)) return;
+    bool keeps = !gc__is_marking(object) || gc__is_candidate(object) || heap->marker->no_finalizer_marks;
     keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
-    if (!keeps) gc__reprieve(heap, object);
-    if (!gc__shade_push(heap, keeps ? &all->kept : &all->reprieved, number)) heap->marker->no_reprieves = true;
+    if (!keeps) gc__finalizer_mark(heap, object);
+    if (!gc__shade_push(heap, keeps ? &all->kept : &all->finalizer_grey, number)) heap->marker->no_finalizer_marks = true;
 }
 
 /* The marker has reached all that it can: marks on from some of the objects that have finalizers and are white. The marker's
    lock is held. False: all has been done. */
-GC__FN bool gc__finalizers_reprieve(gc_heap *heap) {
+GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__marker *marker = heap->marker;
-    bool more = gc__reprieves_work(heap, GC__SETTLE_PAIRS);
-    if (!marker->no_reprieves && (more || !all->unmarked.count || !gc__reprieves_open(marker))) return more;
+    bool more = gc__finalizer_marks_work(heap, GC__PRECLEAN_PAIRS);
+    if (!marker->no_finalizer_marks && (more || !all->unmarked.count || !gc__finalizer_marks_open(marker))) return more;
     if (!gc__lock_try(&all->lock)) return true; /* as above */
-    for (size_t i = 0; i < GC__SETTLE_PAIRS && all->unmarked.count && !marker->no_reprieves; i++) {
+    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && all->unmarked.count && !marker->no_finalizer_marks; i++) {
         size_t number = all->unmarked.words[--all->unmarked.count];
         size_t ahead = all->unmarked.count - gc__min(all->unmarked.count, GC__FIFO);
         if (ahead) gc__finalizer_await(all, all->unmarked.words[ahead]);
-        gc__finalizer_reprieve(heap, number);
+        gc__finalizer_mark_pair(heap, number);
     }
-    more = !marker->no_reprieves || marker->reprieves;
-    if (marker->no_reprieves && marker->reprieves) {
-        gc__reprieves_drop(heap);
-        gc__finalizers_unsettle(all);
+    more = !marker->no_finalizer_marks || marker->finalizer_marks;
+    if (marker->no_finalizer_marks && marker->finalizer_marks) {
+        gc__finalizer_marks_drop(heap);
+        gc__finalizers_preclean_begin(all);
     }
     gc__lock_release(&all->lock);
     return more;
@@ -2092,17 +2092,17 @@ GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (!__atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE)) return false;
     if (!gc__lock_try(&all->lock)) return true; /* as above */
-    gc__finalizers_decide(all, GC__SETTLE_PAIRS, false);
+    gc__finalizers_decide(all, GC__PRECLEAN_PAIRS, false);
     bool more = all->deciding;
     gc__lock_release(&all->lock);
     return more;
 }
 
 /* Nothing is being marked: packs some of the list, if much of it is empty. The marker's lock is held. False: there is no need. */
-GC__FN bool gc__finalizers_pack_next(gc_heap *heap) {
+GC__FN bool gc__finalizers_compact_next(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (!gc__lock_try(&all->lock)) return true;
-    bool more = (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_pack_some(all, GC__SETTLE_PAIRS);
+    bool more = (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
     gc__lock_release(&all->lock);
     return more;
 }
@@ -2115,60 +2115,60 @@ GC__FN bool gc__finalizers_pack_next(gc_heap *heap) {
 
 
 #if !GC_HAS_MODEL
-#define GC__TABLE_STRETCH (32 * GC__TABLE_PIECE) /* for which the trace function is called once */
+#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* for which the trace function is called once */
 #define GC__TABLE_AGAIN 32                       /* pieces that are looked at again while the marker's lock is held */
 
-typedef struct gc__settler {
+typedef struct gc__precleaner {
     gc__part_visitor part; /* its worker is NULL */
     gc_heap *heap;
     uint32_t left; /* bit n: the n-th piece of the part is not settled */
-} gc__settler;
+} gc__precleaner;
 
 /* Whether what the slot holds is settled. `strong`: it is shaded. */
-GC__FN bool gc__entry_part_settles(gc__settler *settler, gc_word *slot, bool value, bool strong) {
+GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (gc__is_settled(object)) return true;
-    if (!strong || !gc__is_marking(object) || gc__is_leaving(object)) return false;
-    gc__marker_shade(settler->heap, object);
-    settler->heap->marker->table_again = true;
-    return gc__is_settled(object);
+    if (gc__is_precleaned(object)) return true;
+    if (!strong || !gc__is_marking(object) || gc__is_candidate(object)) return false;
+    gc__marker_shade(precleaner->heap, object);
+    precleaner->heap->marker->table_again = true;
+    return gc__is_precleaned(object);
 }
 
-GC__FN void gc__table_settle_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__settler *settler = (gc__settler *)visitor;
+GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__precleaner *precleaner = (gc__precleaner *)visitor;
     const gc_weak_entries *entries = (const gc_weak_entries *)slot;
     if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
     size_t first;
     if (entries->count && !gc__entries_are_own(entries)) { /* any more */
-        gc__shade_wait(settler->heap, gc__traced);
+        gc__shade_wait(precleaner->heap, gc__traced);
         return;
     }
-    count = gc__part_clip(&settler->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
+    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
                           entries->count, &first);
     for (size_t i = first; i < first + count; i++) {
-        bool lives = gc__entry_part_settles(settler, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
+        bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
         bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
-        if (entries->kind != GC_WEAK_REFS) lives &= gc__entry_part_settles(settler, gc__entry_value(entries, i), value, strong);
+        if (entries->kind != GC_WEAK_REFS) lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
         uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
-        if (!lives) settler->left |= UINT32_C(1) << (gc__max(at, settler->part.from) - settler->part.from) / GC__TABLE_PIECE;
+        if (!lives) precleaner->left |= UINT32_C(1) << (gc__max(at, precleaner->part.from) - precleaner->part.from) / GC__TABLE_SLICE;
     }
 }
 
 /* Which pieces of that part of the table are not settled. */
-GC__FN uint32_t gc__table_settle_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
-    gc__settler settler = {{{gc__table_settle_entries}, NULL, from, from + bytes}, heap, 0};
-    gc__object_trace(table, &settler.part.visitor);
-    return settler.left;
+GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
+    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes}, heap, 0};
+    gc__object_trace(table, &precleaner.part.visitor);
+    return precleaner.left;
 }
 
 /* Looks at the next part of the tables that the marker has found. */
-GC__FN void gc__tables_settle_found(gc_heap *heap) {
+GC__FN void gc__tables_preclean_found(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     uintptr_t table = marker->tables.words[marker->table_next], from = table + marker->table_from;
-    uint32_t left = gc__table_settle_part(heap, table, from, GC__TABLE_STRETCH);
+    uint32_t left = gc__table_preclean_part(heap, table, from, GC__TABLE_STRETCH);
     for (; left; left &= left - 1)
-        gc__shade_piece(heap, table, from + (unsigned)__builtin_ctz(left) * GC__TABLE_PIECE);
+        gc__shade_slice(heap, table, from + (unsigned)__builtin_ctz(left) * GC__TABLE_SLICE);
     marker->table_from += GC__TABLE_STRETCH;
     if (marker->table_from < gc__object_bytes(table)) return;
     marker->table_next++;
@@ -2176,31 +2176,31 @@ GC__FN void gc__tables_settle_found(gc_heap *heap) {
 }
 
 /* Looks again at some of the pieces that were not settled. Collections may have met pieces of dead tables. */
-GC__FN void gc__tables_settle_again(gc_heap *heap) {
+GC__FN void gc__tables_preclean_again(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__words *pieces = &marker->pieces;
-    for (unsigned i = 0; i < GC__TABLE_AGAIN && marker->piece_next < pieces->count; i++) {
-        uintptr_t table = pieces->words[marker->piece_next++], from = pieces->words[marker->piece_next++];
-        if (gc__is_settled(table) && !gc__table_settle_part(heap, table, from, GC__TABLE_PIECE)) continue;
-        pieces->words[marker->piece_kept++] = table;
-        pieces->words[marker->piece_kept++] = from;
+    for (unsigned i = 0; i < GC__TABLE_AGAIN && marker->slice_next < pieces->count; i++) {
+        uintptr_t table = pieces->words[marker->slice_next++], from = pieces->words[marker->slice_next++];
+        if (gc__is_precleaned(table) && !gc__table_preclean_part(heap, table, from, GC__TABLE_SLICE)) continue;
+        pieces->words[marker->slice_kept++] = table;
+        pieces->words[marker->slice_kept++] = from;
     }
-    if (marker->piece_next < pieces->count) return;
-    pieces->count = marker->piece_kept;
-    marker->piece_next = marker->piece_kept = 0;
+    if (marker->slice_next < pieces->count) return;
+    pieces->count = marker->slice_kept;
+    marker->slice_next = marker->slice_kept = 0;
 }
 
 /* Looks at a part of the weak tables. The marker's lock is held. False: all were looked at. */
-GC__FN bool gc__tables_settle(gc_heap *heap) {
+GC__FN bool gc__tables_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (marker->piece_next) {
-        gc__tables_settle_again(heap);
+    if (marker->slice_next) {
+        gc__tables_preclean_again(heap);
     } else if (marker->table_next < marker->tables.count) {
-        gc__tables_settle_found(heap);
+        gc__tables_preclean_found(heap);
     } else if (marker->table_again && marker->table_passes && marker->pieces.count) {
         marker->table_again = false;
         marker->table_passes--;
-        gc__tables_settle_again(heap);
+        gc__tables_preclean_again(heap);
     } else {
         return false;
     }
@@ -2219,11 +2219,11 @@ GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
 GC__FN void gc__tables_hand_over(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     for (size_t i = marker->table_next; i < marker->tables.count; i++)
-        if (!gc__marker_leaves(marker->tables.words[i])) gc__trace_push(worker, marker->tables.words[i]);
+        if (!gc__marker_evacuates(marker->tables.words[i])) gc__trace_push(worker, marker->tables.words[i]);
     for (size_t i = 0; i < marker->pieces.count; i += 2) {
         uintptr_t table = marker->pieces.words[i], from = marker->pieces.words[i + 1];
-        if (!gc__table_waits(marker, table) && !gc__marker_leaves(table) && gc__address_after_trace(table))
-            gc__object_trace_part(worker, table, from, from + GC__TABLE_PIECE);
+        if (!gc__table_waits(marker, table) && !gc__marker_evacuates(table) && gc__address_after_trace(table))
+            gc__object_trace_part(worker, table, from, from + GC__TABLE_SLICE);
     }
 }
 #endif
@@ -2247,16 +2247,16 @@ typedef struct gc__clumps {
 } gc__clumps;
 
 /* Whether there is nothing to look at in the piece. */
-GC__FN bool gc__piece_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
-    uint64_t words[GC__HANDLE_PIECE / 4], some = 0, all = ~(uint64_t)0;
-    size_t from = piece * GC__HANDLE_PIECE;
+GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
+    uint64_t words[GC__HANDLE_CHUNK / 4], some = 0, all = ~(uint64_t)0;
+    size_t from = piece * GC__HANDLE_CHUNK;
     if (handles->least) {
-        memcpy(words, &segment->youth[from], GC__HANDLE_PIECE);
-        for (size_t i = 0; i < GC__HANDLE_PIECE / 8; i++) some |= words[i];
+        memcpy(words, &segment->youth[from], GC__HANDLE_CHUNK);
+        for (size_t i = 0; i < GC__HANDLE_CHUNK / 8; i++) some |= words[i];
         return !some;
     }
-    memcpy(words, &segment->settled[from], sizeof words);
-    for (size_t i = 0; i < GC__HANDLE_PIECE / 4; i++) all &= words[i];
+    memcpy(words, &segment->precleaned[from], sizeof words);
+    for (size_t i = 0; i < GC__HANDLE_CHUNK / 4; i++) all &= words[i];
     return handles->skips && all == ~(uint64_t)0;
 }
 
@@ -2270,20 +2270,20 @@ GC__FN void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
     handles->chosen_count = 0;
     for (gc__handle_segment *segment = handles->segments; segment; segment = segment->next) {
         if (handles->least && !segment->young) continue;
-        for (size_t piece = 0; piece < GC__HANDLE_PIECES; piece++) {
-            if (gc__piece_is_idle(handles, segment, piece)) continue;
+        for (size_t piece = 0; piece < GC__HANDLE_CHUNKS; piece++) {
+            if (gc__handle_chunk_is_idle(handles, segment, piece)) continue;
             uintptr_t kinds = 0;
-            for (size_t i = 0; i < GC__PIECE_BLOCKS; i++) kinds |= 1u << segment->kinds[piece * GC__PIECE_BLOCKS + i];
+            for (size_t i = 0; i < GC__CHUNK_BLOCKS; i++) kinds |= 1u << segment->kinds[piece * GC__CHUNK_BLOCKS + i];
             handles->chosen[handles->chosen_count++] = (uintptr_t)segment + (kinds << GC__CHOSEN_SHIFT) + piece;
         }
     }
 }
 
 GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, size_t clump) {
-    unsigned settled = all->handles->skips ? segment->settled[clump] : 0, left = GC__ALL_SETTLED & ~settled;
+    unsigned precleaned = all->handles->skips ? segment->precleaned[clump] : 0, left = GC__ALL_PRECLEANED & ~precleaned;
     size_t first = clump * GC__HANDLE_CLUMP;
     if (segment->youth[clump] < all->handles->least) return;
-    if (all->whole && left) left = GC__ALL_SETTLED;
+    if (all->whole && left) left = GC__ALL_PRECLEANED;
     while (left) {
         unsigned from = (unsigned)__builtin_ctz(left), count = (unsigned)__builtin_ctz(~(left >> from));
         all->f(all->context, segment, first + from, count);
@@ -2295,12 +2295,12 @@ GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, 
    young ones the age stays. */
 GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segment, size_t block) {
     size_t first = block * GC__BLOCK_CLUMPS;
-    uint64_t settled;
+    uint64_t precleaned;
     uint32_t youth;
     if (!(all->kinds >> segment->kinds[block] & 1)) return;
-    memcpy(&settled, &segment->settled[first], sizeof settled);
+    memcpy(&precleaned, &segment->precleaned[first], sizeof precleaned);
     memcpy(&youth, &segment->youth[first], sizeof youth);
-    if (all->handles->skips && (settled == ~(uint64_t)0 || (all->whole && !youth))) return;
+    if (all->handles->skips && (precleaned == ~(uint64_t)0 || (all->whole && !youth))) return;
     if (all->handles->least && !youth) return;
     for (size_t clump = first; clump < first + GC__BLOCK_CLUMPS; clump++) gc__clump_visit(all, segment, clump);
 }
@@ -2310,8 +2310,8 @@ GC__FN void gc__clumps_unit(void *context, size_t unit) {
     uintptr_t chosen = all->handles->chosen[unit];
     gc__handle_segment *segment = gc__handle_segment_of(chosen);
     if (!((chosen >> GC__CHOSEN_SHIFT) & all->kinds & ((1u << GC_HANDLE_KINDS) - 1))) return;
-    size_t from = (chosen & (((uintptr_t)1 << GC__CHOSEN_SHIFT) - 1)) * GC__PIECE_BLOCKS;
-    for (size_t block = from; block < from + GC__PIECE_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
+    size_t from = (chosen & (((uintptr_t)1 << GC__CHOSEN_SHIFT) - 1)) * GC__CHUNK_BLOCKS;
+    for (size_t block = from; block < from + GC__CHUNK_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
 /* In the chosen pieces. */
@@ -2323,11 +2323,11 @@ GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f,
 /* The same, where f changes nothing but the clump: by any thread. */
 GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
     gc__clumps all = {worker->heap->handles, kinds, whole, f, NULL};
-    gc__crew_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
+    gc__workers_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
 
 /* Whether the collection that runs has nothing to do for settled handles. */
-GC__FN bool gc__settled_are_skipped(const gc_heap *heap) { return heap->cycle->marking == GC__MARKING_FINISH; }
+GC__FN bool gc__precleaned_are_skipped(const gc_heap *heap) { return gc__is_mark_end(heap); }
 
 /* Roots. Free places look like slots that refer to no heap. */
 
@@ -2362,8 +2362,8 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
-    bool skips = gc__settled_are_skipped(heap);
-    if (skips) gc__handles_settle_last(heap);
+    bool skips = gc__precleaned_are_skipped(heap);
+    if (skips) gc__handles_preclean_last(heap);
     gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* which begins with all roots */
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
@@ -2453,39 +2453,39 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     gc__waits_begin(heap);
-    gc__clumps_choose(heap, generation, gc__settled_are_skipped(heap));
+    gc__clumps_choose(heap, generation, gc__precleaned_are_skipped(heap));
     gc__clumps_each(heap, dependent, gc__dependents_gather, worker);
     gc__waits_fixpoint(worker, false);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
-    gc__notes_clear(heap, false);
-    gc__phase_note(heap, GC_PHASE_FINALIZERS);
+    gc__discovered_clear(heap, false);
+    gc__phase_begin(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
-    gc__waits_fixpoint(worker, heap->reprieves);
+    gc__waits_fixpoint(worker, heap->finalizer_marks);
     /* Everything that survives this collection has been reached. */
-    gc__phase_note(heap, GC_PHASE_HANDLES);
+    gc__phase_begin(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK_LONG, false, gc__handles_clear_clump);
     gc__clumps_share(worker, dependent, false, gc__dependents_clear_clump);
-    gc__notes_clear(heap, true);
+    gc__discovered_clear(heap, true);
     gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, true, gc__handles_age_clump);
     gc__handles_age_segments(heap->handles);
-    if (generation == 2 && !gc__settled_are_skipped(heap)) gc__handles_chain(heap);
+    if (generation == 2 && !gc__precleaned_are_skipped(heap)) gc__handles_chain(heap);
 }
 
 /* For verify. */
 
 GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
-    uint8_t noted = segment->youth[first / GC__HANDLE_CLUMP];
+    uint8_t youth_noted = segment->youth[first / GC__HANDLE_CLUMP];
     gc__handles_age_clump(NULL, segment, first, count);
-    if (segment->youth[first / GC__HANDLE_CLUMP] > noted || (noted && !segment->young))
+    if (segment->youth[first / GC__HANDLE_CLUMP] > youth_noted || (youth_noted && !segment->young))
         gc__fatal(
             &all->heap->options,
             "verify (collection %llu): the handles at %p refer to an object that is younger than noted: a fault of "
             "the collector, or an object was stored without gc_handle_set",
             (unsigned long long)all->heap->collection.number, (void *)&segment->places[first]);
-    segment->youth[first / GC__HANDLE_CLUMP] = noted;
+    segment->youth[first / GC__HANDLE_CLUMP] = youth_noted;
     gc__handles_visit_strong(context, segment, first, count);
     if (gc__handle_kind(segment, first) == GC_HANDLE_DEPENDENT)
         gc__handles_visit_dependents(context, segment, first, count);

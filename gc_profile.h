@@ -5905,7 +5905,8 @@ GC__FN void gc__write_snapshot(gc_heap *const *heaps, size_t count, bool at_end,
     snapshot.out = output;
     snapshot.hides_texts = __atomic_load_n(&gc__the_profile.hides_texts, __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++) {
-        if (!at_end) gc__collect_stopped(heaps[i], 2, GC_REASON_INDUCED, false);
+        const gc__request request = gc__request_stopped(2, GC_REASON_INDUCED, false);
+        if (!at_end) gc__collect_stopped(heaps[i], &request);
         gc__heap_flush(heaps[i]);
     }
     if (!gc__snapshot_make(&snapshot, heaps, count)) gc__output_fail(output, output->error ? output->error : ENOMEM);

@@ -618,8 +618,8 @@ GC__FN void gc__inline_update(const gc_library *library) {
     to->watch = from->watch;
     to->log_bits = from->log_bits;
     to->log = from->log;
-    to->note_store = from->note_store;
-    to->note_store_call = from->note_store_call;
+    to->log_store = from->log_store;
+    to->log_store_call = from->log_store_call;
     __atomic_store_n(&to->lowest, from->lowest, __ATOMIC_RELEASE);
     __atomic_store_n(&to->highest, from->highest, __ATOMIC_RELEASE);
     __atomic_store_n(&to->low, from->low, __ATOMIC_RELEASE);

@@ -58,7 +58,7 @@ $words{'src/diag/dac_table.h'}{$_} = 1 for keys %{$words{'src/api/dac_vars.h'}};
 $words{'src/api/dac_vars.h'} = {};
 
 my (%definers, %declarers, %kind);
-open my $tags, '-|', 'ctags', '--languages=C', '--langmap=C:.h', '--kinds-C=dfpstugev', '-I', 'GC__FN,GC__INLINED,GC__OUT_OF_LINE,GC__COLD,GC_API,GC_DAC_API,GC__DAC_FN,GC__EXTERN,GC__CODE_RETURN_STUB+',
+open my $tags, '-|', 'ctags', '--languages=C', '--langmap=C:.h', '--kinds-C=dfpstugev', '-I', 'GC__FN,GC__INLINED,GC__OUT_OF_LINE,GC__COLD,GC_API,GC_DAC_API,GC__DAC_FN,GC__EXTERN,GC__CODE_RETURN_STUB+,GC_PHASES+',
     '--sort=no', '-x', '--_xformat=%N %K %F', @parts or die "ctags does not start: tools/setup test installs it\n";
 while (<$tags>) {
     my ($name, $kind, $path) = split;
@@ -99,6 +99,7 @@ for my $path (@parts) {
     for my $to (@{$includes{$path} || []}) {
         next if $looks{$path}{$to =~ s{^src/}{}r};
         next if $to eq 'src/gc_barrier_x86_64.h' || $path eq 'src/api/config.h';
+        next if $to eq 'src/api/dac_vars.h'; # its lists define names that ctags does not see
         my @in = $to eq 'src/api/config.h' ? ($to, 'src/api/linkage.h') : $to; # which it alone may include
         # A part that expands the list of all functions uses all of them.
         my %used = (%{$words{$path}}, $words{$path}{GC__INTERFACE} ? %{$words{'src/api/interface.h'}} : ());

@@ -16,8 +16,11 @@
 #endif
 
 #include "dac_vars.h"
+#include "phases.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 #define GC__DAC_EXTERN extern "C"
@@ -95,7 +98,7 @@ typedef struct gc_dac_collector {
 typedef struct gc_dac_heap {
     uint64_t address;
     unsigned collector; /* its index */
-    gc_dac_phase phase;
+    gc_phase phase;
     bool stopping; /* a collection waits for the threads, or runs */
     bool locked;   /* a thread is in a slow path */
     bool non_moving, non_generational, conservative_stack, stress;

@@ -14,24 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GC_DAC_MAJOR 1
-#define GC_DAC_MINOR 1
+#define GC_DAC_MAJOR 2
+#define GC_DAC_MINOR 0
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
 #define GC__DAC_NOTE_TYPE 1
-
-/* What a collection is doing, in this order. */
-typedef enum gc_dac_phase {
-    GC_DAC_IDLE,    /* no collection runs */
-    GC_DAC_OPENING, /* hooks, verification: nothing has changed yet */
-    GC_DAC_GATHER,  /* gathers roots: nothing has changed yet */
-    GC_DAC_CONDEMN, /* chooses regions; from here to the end objects in condemned regions cannot be listed */
-    GC_DAC_TRACE,   /* marks and copies: roots and fields may be old or new */
-    GC_DAC_HANDLES, /* handles and finalizers; the rest as before */
-    GC_DAC_SWEEP,   /* frees regions; the rest as before */
-    GC_DAC_CLOSING, /* all is in place again: hooks, verification */
-    GC_DAC_PHASES
-} gc_dac_phase;
 
 /* X(NAME, address): variables of the collector. */
 #define GC__DAC_VARIABLES(X)     \

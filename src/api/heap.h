@@ -1,6 +1,7 @@
 /* Heaps: options, creation, statistics. */
 #pragma once
 
+#include "phases.h"
 #include "result.h"
 #include "types.h"
 
@@ -19,27 +20,6 @@ typedef enum gc_reason {
     GC_REASONS(GC__REASON_NAME)
 #undef GC__REASON_NAME
 } gc_reason;
-
-/* The phases of a collection, in their order; those from ROOTS to FINALIZERS may take turns. X(NAME, text). */
-#define GC_PHASES(X)                                                                   \
-    X(GC_PHASE_OPEN, "open")             /* the start hook, verification */            \
-    X(GC_PHASE_GATHER, "gather roots")   /* asks the host for roots */                 \
-    X(GC_PHASE_PLAN, "plan")             /* chooses regions to move, mark or ignore */ \
-    X(GC_PHASE_ROOTS, "mark roots")      /* traces from roots */                       \
-    X(GC_PHASE_CARDS, "cards")           /* traces from dirty cards */                 \
-    X(GC_PHASE_REMARK, "remark")         /* what marking beside mutators had left */   \
-    X(GC_PHASE_AMBIGUOUS, "suspects")     /* traces from conservative words */          \
-    X(GC_PHASE_HANDLES, "handles")       /* dependent and weak handles */              \
-    X(GC_PHASE_FINALIZERS, "finalizers") /* queues finalizers, and traces from them */ \
-    X(GC_PHASE_SWEEP, "sweep")           /* frees regions */                           \
-    X(GC_PHASE_CLOSE, "close")           /* pacing, verification, statistics */
-
-typedef enum gc_phase {
-#define GC__PHASE_NAME(name, text) name,
-    GC_PHASES(GC__PHASE_NAME)
-#undef GC__PHASE_NAME
-        GC_PHASE_COUNT
-} gc_phase;
 
 /* The text of a reason; static storage. [any thread; never collects; cannot fail] */
 GC_API const char *gc_reason_text(gc_reason reason);

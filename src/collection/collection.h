@@ -22,7 +22,7 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     const gc__request *request = &heap->cycle->plan->request;
     heap->collecting = true;
     heap->finalizer_marks = false;
-    gc__phase_begin(heap, GC_DAC_OPENING);
+    gc__phase_begin(heap, GC_PHASE_OPEN);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = request->generation;
@@ -96,7 +96,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     int generation = heap->collection.generation;
     gc__worker alone, *worker = heap->collector->workers ? &heap->collector->workers->threads[0].worker : &alone;
     gc__cycle_close_windows(heap);
-    gc__phase_begin(heap, GC_DAC_CONDEMN);
+    gc__phase_begin(heap, GC_PHASE_PLAN);
     memset(worker, 0, sizeof *worker);
     worker->visitor.visit = gc__trace_visit;
     worker->heap = heap;
@@ -113,20 +113,20 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__workers_enter(worker);
     gc__each_condemned(worker, condemned, plan->purpose == GC__YOUNG_WHOLESALE ? gc__region_promote_whole : gc__region_clear);
     /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
-    gc__phase_begin(heap, GC_DAC_TRACE);
+    gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);
     gc__trace_candidates(worker);
     gc__remembered_forget(heap);
     gc__marking_trace_old(worker, condemned);
     gc__trace_ambiguous(worker, condemned);
-    gc__phase_begin(heap, GC_DAC_HANDLES);
+    gc__phase_begin(heap, GC_PHASE_HANDLES);
     gc__handles_trace(worker, generation);
     if (heap->options.collection_traced) {
         GC__HOST_SCOPE;
         heap->options.collection_traced(heap->options.host, &heap->collection);
     }
     /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
-    gc__phase_begin(heap, GC_DAC_SWEEP);
+    gc__phase_begin(heap, GC_PHASE_SWEEP);
     gc__worker_end(worker);
     gc__workers_leave(worker);
     if (plan->into_holes) gc__old_holes_forget(heap);
@@ -135,13 +135,13 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
-    gc__phase_begin(heap, GC_DAC_CLOSING);
+    gc__phase_begin(heap, GC_PHASE_CLOSE);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
 
 GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
     if (gc__is_null(heap, "gc_collection_find", "heap")) return NULL;
-    GC_ASSERT(heap->collecting && heap->phase == GC_DAC_HANDLES,
+    GC_ASSERT(heap->collecting && (heap->phase == GC_PHASE_HANDLES || heap->phase == GC_PHASE_FINALIZERS),
               "gc_collection_find: called outside of options.collection_traced: in other hooks nobody knows yet what "
               "survives, or everything else is gone");
     return (void *)gc__address_after_trace((uintptr_t)object);
@@ -195,7 +195,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     if (heap->options.stress) gc__stress_index(heap);
     if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
-    gc__phase_begin(heap, GC_DAC_GATHER);
+    gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap);
@@ -211,7 +211,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     if (GC_DEBUG >= 3) gc__check_heap(heap, "end", gathered);
     if (gathered) gc__cycle_statistics(heap);
     heap->collecting = false;
-    gc__phase_begin(heap, GC_DAC_IDLE);
+    gc__phase_begin(heap, GC_PHASE_NONE);
     GC__HOST_SCOPE;
     if (gathered) gc__finalizers_announce(heap);
     if (heap->options.collection_end) heap->options.collection_end(heap->options.host, &heap->collection);

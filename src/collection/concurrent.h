@@ -258,7 +258,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     if (!gc__is_mark_end(heap)) return;
     for (unsigned g = 0; g < GC_GENERATIONS; g++) gc__worker_close_window(worker, g);
     heap->cycle->marked_bytes[2] -= gc__copied_to(worker, 2); /* the sweep counts them with their regions */
-    gc__phase_note(heap, GC_PHASE_REMARK);
+    gc__phase_begin(heap, GC_PHASE_REMARK);
     gc__old_holes_forget(heap);
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {

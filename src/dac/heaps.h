@@ -185,7 +185,7 @@ GC__DAC_FN void gc__dac_each_heap(gc_dac *dac, gc__dac_copy *copy,
    puts them back after taking these away. */
 GC__DAC_FN void gc__dac_places_condemn(gc_dac *dac, gc__dac_copy *copy, uint64_t heap) {
     uint32_t phase = gc__dac_member32(dac, copy, heap, GC__DAC_AT_heap_phase);
-    bool collects = phase >= GC_DAC_CONDEMN && phase <= GC_DAC_SWEEP;
+    bool collects = phase >= GC_PHASE_PLAN && phase <= GC_PHASE_SWEEP;
     for (size_t i = 0; i < copy->place_count; i++) {
         gc__dac_place *place = &copy->places[i];
         bool has_objects = place->kind == gc__dac_fact(copy, GC__DAC_FACT_KIND_SMALL) || gc__dac_is_large(copy, place);
@@ -241,10 +241,14 @@ GC_DAC_API const char *gc_dac_message(const gc_dac *dac) {
     return dac->calls[dac->depth + 1 < GC__DAC_CALLS ? dac->depth + 1 : GC__DAC_CALLS - 1].message;
 }
 
+static const char *const gc__dac_phase_texts[] = {
+#define GC__DAC_PHASE_TEXT(name, text) text,
+    GC_PHASES(GC__DAC_PHASE_TEXT)
+#undef GC__DAC_PHASE_TEXT
+};
+
 GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, const gc_dac_heap *heap) {
-    static const char *const phases[GC_DAC_CLOSING + 1] = {"",        "opening", "gathering roots", "choosing regions",
-                                                           "tracing", "handles", "sweeping",        "closing"};
-    if (heap->phase < GC_DAC_CONDEMN || heap->phase > GC_DAC_SWEEP)
+    if (heap->phase < GC_PHASE_PLAN || heap->phase > GC_PHASE_SWEEP)
         return dac->moving ? "the process runs on while it is read: what is reported is of different moments" : "";
     size_t condemned = 0;
     for (size_t i = 0; i < copy->place_count; i++)
@@ -253,7 +257,7 @@ GC__DAC_FN const char *gc__dac_doubts(gc_dac *dac, const gc__dac_copy *copy, con
                           "collection %llu, of generation %d, is at work (%s): objects in its %zu condemned regions "
                           "cannot be listed; roots, handles "
                           "and references into these may be old or new, and dead objects are still in them%s",
-                          (unsigned long long)heap->collections, heap->collection_generation, phases[heap->phase],
+                          (unsigned long long)heap->collections, heap->collection_generation, gc__dac_phase_texts[heap->phase],
                           condemned, dac->moving ? "; and the process runs on while it is read" : "");
 }
 
@@ -264,7 +268,7 @@ GC__DAC_FN gc_dac_heap gc__dac_heap_read(gc_dac *dac, const gc__dac_copy *copy, 
     uint32_t phase = gc__dac_member32(dac, copy, address, GC__DAC_AT_heap_phase);
     heap.address = address;
     heap.collector = copy->info.index;
-    heap.phase = phase <= GC_DAC_CLOSING ? (gc_dac_phase)phase : GC_DAC_TRACE;
+    heap.phase = phase <= GC_PHASE_NONE ? (gc_phase)phase : GC_PHASE_ROOTS;
     heap.stopping = gc__dac_member32(dac, copy, threads, GC__DAC_AT_threads_stopping) != 0;
     heap.locked = gc__dac_member(dac, copy, threads, GC__DAC_AT_threads_owner) != 0;
     heap.non_moving = gc__dac_member8(dac, copy, address, GC__DAC_AT_heap_non_moving) != 0;

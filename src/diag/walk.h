@@ -13,7 +13,7 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
 
 /* Whether `function`, which looks at objects, is called while the collection has them in two places. */
 GC__FN bool gc__is_amid_collection(gc_heap *heap, const char *function) {
-    if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_DAC_CONDEMN || heap->phase >= GC_DAC_CLOSING)
+    if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
     gc__fail(GC_ERROR_MISUSE,
              "%s: called within options.collection_traced or a trace function, where objects cannot be listed: call "

@@ -156,6 +156,7 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->pace = &all->pace;
     heap->cycle = &all->cycle;
     heap->cycle->plan = &heap->cycle->planned;
+    heap->phase = GC_PHASE_NONE;
     heap->handles = &all->handles;
     heap->finalizers = &all->finalizers;
     heap->stress = &all->stress;

@@ -468,7 +468,8 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     if (stays || plan->purpose == GC__YOUNG_WHOLESALE) return GC__MARK;
     if (plan->moves_all) return move;
     if (plan->purpose == GC__SLIDE) return gc__verdict_for_sliding(region);
-    return gc__is_staying(heap, region) ? GC__MARK : gc__verdict_by_density(heap, region, move);
+    if (gc__is_staying(heap, region)) return GC__MARK;
+    return gc__verdict_by_density(heap, region, move);
 }
 
 /* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a

@@ -90,7 +90,7 @@ struct gc_heap {
     bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
     bool finalizer_marks; /* the collection that runs ends a marking, and objects that are reprieved count as reached by now */
     bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
-    uint32_t phase;           /* gc_dac_phase, for readers in other processes; atomic */
+    uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
     uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
     gc_phase phase_counted;   /* that phase */
     uint64_t phase_ticks[GC_PHASE_COUNT]; /* that its phases have taken */

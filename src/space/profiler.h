@@ -3,7 +3,6 @@
 #pragma once
 
 #include "heap.h"
-#include "../api/dac_vars.h"
 
 /* Functions are called by the thread that allocates, in cooperative mode, or by the one that collects, unless they say
    otherwise. None of them waits for another thread. */
@@ -76,31 +75,16 @@ GC__FN void gc__phases_share(gc_heap *heap, uint64_t all_ns) {
     }
 }
 
-/* A collection begins this phase, or, with GC_DAC_IDLE, has ended. */
-GC__FN void gc__phase_begin(gc_heap *heap, gc_dac_phase phase) {
-    static const uint8_t noted[] = {0,
-                                    GC_PHASE_OPEN,
-                                    GC_PHASE_GATHER,
-                                    GC_PHASE_PLAN,
-                                    GC_PHASE_ROOTS,
-                                    GC_PHASE_HANDLES,
-                                    GC_PHASE_SWEEP,
-                                    GC_PHASE_CLOSE};
+/* A collection begins this phase; or, with GC_PHASE_NONE, it has ended. */
+GC__FN void gc__phase_begin(gc_heap *heap, gc_phase phase) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
-    if (phase != GC_DAC_IDLE) gc__phase_count(heap, (gc_phase)noted[phase]);
-    if (profiler && phase == GC_DAC_IDLE) profiler->ended(heap);
-    if (profiler && phase != GC_DAC_IDLE) profiler->phase(heap, (gc_phase)noted[phase]);
+    if (phase != GC_PHASE_NONE) gc__phase_count(heap, phase);
+    if (profiler && phase == GC_PHASE_NONE) profiler->ended(heap);
+    if (profiler && phase != GC_PHASE_NONE) profiler->phase(heap, phase);
 }
 
 GC__FN void gc__traced_note(gc_heap *heap, int generation) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     if (profiler) profiler->traced(heap, generation);
-}
-
-/* A collection begins a phase that readers in other processes do not tell apart. */
-GC__FN void gc__phase_note(gc_heap *heap, gc_phase phase) {
-    const gc__profiler *profiler = gc__profiler_of(heap);
-    gc__phase_count(heap, phase);
-    if (profiler) profiler->phase(heap, phase);
 }

@@ -412,7 +412,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     (void)condemned;
     gc__trace_roots(worker);
     if (above == 2) return;
-    gc__phase_note(worker->heap, GC_PHASE_CARDS);
+    gc__phase_begin(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above, slots);
     if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
 }
@@ -424,7 +424,7 @@ GC__FN void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
     gc__map *ambiguous = &worker->cycle->ambiguous;
     size_t objects = 0, bytes = 0;
     if (worker->ambiguous) {
-        gc__phase_note(heap, GC_PHASE_AMBIGUOUS);
+        gc__phase_begin(heap, GC_PHASE_AMBIGUOUS);
         size_t before = gc__traced_bytes(worker, condemned);
         for (size_t i = 0; i < ambiguous->capacity; i++) {
             uintptr_t object = ambiguous->keys[i];

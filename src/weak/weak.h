@@ -236,11 +236,11 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
     gc__discovered_clear(heap, false);
-    gc__phase_note(heap, GC_PHASE_FINALIZERS);
+    gc__phase_begin(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
     gc__waits_fixpoint(worker, heap->finalizer_marks);
     /* Everything that survives this collection has been reached. */
-    gc__phase_note(heap, GC_PHASE_HANDLES);
+    gc__phase_begin(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK_LONG, false, gc__handles_clear_clump);
     gc__clumps_share(worker, dependent, false, gc__dependents_clear_clump);

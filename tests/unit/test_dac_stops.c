@@ -156,7 +156,7 @@ static const uint64_t kept_sum = (uint64_t)THREADS * KEPT * (THREADS * KEPT - 1)
 static void test_churn(int stops, gc_options options, const char *name) {
     options.nursery_bytes = (size_t)4 << 20;
     pid_t pid = start(churn, options);
-    int trusted = 0, doubted = 0, wrong = 0, phases[GC_DAC_CLOSING + 1] = {0};
+    int trusted = 0, doubted = 0, wrong = 0, phases[GC_PHASE_NONE + 1] = {0};
     goes_on();
     for (int i = 0; i < stops; i++) {
         found all;
@@ -171,7 +171,7 @@ static void test_churn(int stops, gc_options options, const char *name) {
             doubted++;
         /* What is left out is said, and nothing is there twice. */
         bool fair = whole ? right : why[0] && all.kept <= 2 * THREADS * KEPT;
-        bool collecting = all.heap.phase >= GC_DAC_CONDEMN && all.heap.phase <= GC_DAC_SWEEP;
+        bool collecting = all.heap.phase >= GC_PHASE_PLAN && all.heap.phase <= GC_PHASE_SWEEP;
         if (fair && (whole || collecting)) continue;
         if (wrong++ < 5)
             diag("stop %d, phase %d: %zu kept, sum %llu, %zu unfinished: %s", i, all.heap.phase, all.kept,
@@ -180,8 +180,7 @@ static void test_churn(int stops, gc_options options, const char *name) {
     is(wrong, 0, "%s, %d stops: %d with all objects as they are, %d that say what is left out", name, stops, trusted,
        doubted);
     ok(trusted > doubted / 20, "most of the stops outside of collections can be trusted");
-    diag("phases: idle %d, opening %d, gather %d, condemn %d, trace %d, handles %d, sweep %d, closing %d", phases[0],
-         phases[1], phases[2], phases[3], phases[4], phases[5], phases[6], phases[7]);
+    for (int i = 0; i <= GC_PHASE_NONE; i++) diag("%d stops in phase %d", phases[i], i);
     end_process(pid);
 }
 
@@ -269,7 +268,7 @@ static void look_at_collection(void) {
     stepping.tables = sum;
     found all;
     size_t count;
-    bool whole = list_all(&all, &count), moves = all.heap.phase >= GC_DAC_CONDEMN && all.heap.phase <= GC_DAC_SWEEP;
+    bool whole = list_all(&all, &count), moves = all.heap.phase >= GC_PHASE_PLAN && all.heap.phase <= GC_PHASE_SWEEP;
     stepping.left_out += !whole;
     if (whole ? !has_kept() : !moves) note_wrong(&all, count);
 }

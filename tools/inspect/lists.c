@@ -400,10 +400,13 @@ static bool print_collector(void *context, const gc_dac_collector *collector) {
 }
 
 void command_summary(inspected *target, const gc_dac_heap *heap, const command_options *options) {
-    static const char *const phases[] = {"idle",    "opening", "gathering roots", "condemning",
-                                         "tracing", "handles", "sweeping",        "closing"};
+    static const char *const phases[] = {
+#define PHASE_TEXT(name, text) text,
+        GC_PHASES(PHASE_TEXT)
+#undef PHASE_TEXT
+            "idle"};
     uint64_t threads = 0;
-    const char *phase = (unsigned)heap->phase < 8 ? phases[heap->phase] : "unknown";
+    const char *phase = phases[heap->phase];
     gc_dac_collectors(target->dac, print_collector, (void *)heap);
     type_pass pass = count_all(target, heap, options->generation);
     json_number("objects", pass.objects);
@@ -415,8 +418,8 @@ void command_summary(inspected *target, const gc_dac_heap *heap, const command_o
     text("  objects         %s of %s\n", commas(pass.objects), human(pass.bytes));
     text("  limit           %s\n", heap->heap_bytes_max ? human(heap->heap_bytes_max) : "none");
     text("  collections     %s%s%s%s\n", commas(heap->collections), heap->collections ? "; the last one because: " : "",
-         heap->collections ? clean(heap->collection_reason) : "", heap->phase == GC_DAC_IDLE ? "" : "; it still runs");
-    if (heap->phase != GC_DAC_IDLE) text("  phase           %s\n", phase);
+         heap->collections ? clean(heap->collection_reason) : "", heap->phase == GC_PHASE_NONE ? "" : "; it still runs");
+    if (heap->phase != GC_PHASE_NONE) text("  phase           %s\n", phase);
     json_begin("statistics", '{');
     target_check(target, gc_dac_statistics(target->dac, heap, print_statistic, NULL));
     json_end();

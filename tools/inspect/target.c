@@ -179,7 +179,7 @@ void graph_roots(heap_graph *graph) {
 }
 
 bool heap_is_collecting(const gc_dac_heap *heap) {
-    return heap->phase >= GC_DAC_CONDEMN && heap->phase <= GC_DAC_SWEEP;
+    return heap->phase >= GC_PHASE_PLAN && heap->phase <= GC_PHASE_SWEEP;
 }
 
 /* A pass over all references. They wait in a row, while the memory is fetched that tells what they refer to. */
