@@ -108,7 +108,7 @@ wanted := $(if $(CASE),$(strip $(foreach test,$(tests),$(if $(findstring $(CASE)
 
 quick_longest := $(filter %/test_collect %/test_limits %/test_threads %/test_verify %/test_fork,$(quick_programs))
 quick_tests := $(quick_longest) tests/random/random.t $(filter-out $(quick_longest),$(quick_programs)) \
-    $(addprefix tests/compile/,compile.t headers.t style.t)
+    $(addprefix tests/compile/,compile.t docs.t headers.t style.t)
 
 # What a script needs to have been built; phony, since else .SECONDARY leaves unbuilt what is older than the script.
 .PHONY: $(scripts)
