@@ -6,6 +6,17 @@
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
+/* Programs set limits by any number, and SIZE_MAX means that there is none. Sums and products with them must not overflow, so a
+   limit is cut to this, */
+#define GC__LIMIT_MOST (SIZE_MAX / 4 * 3)
+#define GC__BUDGET_MOST (SIZE_MAX / 64) /* a nursery, a soft limit and the growth of a heap to this, */
+#define GC__EXTERNAL_MOST (SIZE_MAX / 2) /* and the sum of off-heap bytes is never more than this. */
+
+GC__FN size_t gc__times_at_most(size_t a, size_t b, size_t most) {
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? most : gc__min(product, most);
+}
+
 /* Adds to a counter that threads add to without the lock. */
 GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
 GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }

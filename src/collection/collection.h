@@ -23,7 +23,7 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     heap->collecting = true;
     heap->finalizer_marks = false;
     gc__phase_begin(heap, GC_PHASE_OPEN);
-    if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
+    if (heap->marker->has_thread) heap->pause.marker_ns = gc__ns_since(gc__os_now_ns(), heap->pauses->stopped_ns);
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = request->generation;
     heap->collection.reason = request->reason;
@@ -55,7 +55,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
     collection->pause_ns = gc__pause_until_now(heap);
-    gc__phases_share(heap, collection->pause_ns - gc__pause_before_phases(heap));
+    gc__phases_share(heap, gc__ns_since(collection->pause_ns, gc__pause_before_phases(heap)));
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;

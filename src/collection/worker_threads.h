@@ -15,7 +15,7 @@
 GC__FN unsigned gc__workers_processors(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     uint64_t now = gc__os_now_ns();
-    if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
+    if (!collector->processors_asked_ns || gc__ns_passed(now, collector->processors_asked_ns, GC__PROCESSORS_ASK_NS)) {
         unsigned quota = gc__os_quota();
         collector->processors = gc__os_processors();
         if (quota < collector->processors) collector->processors = quota;

@@ -462,7 +462,7 @@ GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
 
 /* By how much generation 2 would have grown during the marking if mutators had not waited for it. */
 GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
-    uint64_t took = gc__os_now_ns() - marker->began_ns, ran = took - gc__min(took, marker->waited_ns);
+    uint64_t took = gc__ns_since(gc__os_now_ns(), marker->began_ns), ran = took - gc__min(took, marker->waited_ns);
     return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
 }
 

@@ -50,8 +50,9 @@ GC__FN gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
     return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
 }
 
-/* Some pauses have ended, later than all before. */
+/* Some pauses have ended, later than all before. If they have not, the clock has stepped back, and all begins anew. */
 GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
+    if (share->count && paused->ended < gc__window_entry(share, share->count - 1)->ended) share->ns = share->count = 0;
     uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns); /* of the earliest such window */
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
@@ -60,7 +61,7 @@ GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
     }
     share->ns += paused->ns;
     gc__paused *last = share->count ? gc__window_entry(share, share->count - 1) : NULL;
-    if (last && paused->began - last->began < share->window_ns / GC__WINDOW_PARTS) {
+    if (last && gc__ns_since(paused->began, last->began) < share->window_ns / GC__WINDOW_PARTS) {
         last->ended = paused->ended;
         last->ns += paused->ns;
     } else {
@@ -82,15 +83,15 @@ GC__FN void gc__pauses_close_windows(gc__pauses *pauses) {
 /* A pause has ended. Many short ones in a row, as of a program that collects at each allocation, take some instructions each. */
 GC__FN void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
     gc__paused *recent = &pauses->recent;
-    if (recent->ns && ended - recent->began < GC__NS_PER_MS / GC__WINDOW_PARTS) {
+    if (recent->ns && ended >= recent->ended && gc__ns_since(ended, recent->began) < GC__NS_PER_MS / GC__WINDOW_PARTS) {
         recent->ended = ended;
-        recent->ns += ended - began;
+        recent->ns += gc__ns_since(ended, began);
         return;
     }
     gc__pauses_close_windows(pauses);
     recent->began = began;
     recent->first_ended = recent->ended = ended;
-    recent->ns = ended - began;
+    recent->ns = gc__ns_since(ended, began);
 }
 
 /* The least part of any window that pauses have left. */
@@ -106,19 +107,21 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
     uint64_t now = gc__os_now_ns(), asked = threads->stop_started_ns ? threads->stop_started_ns : now;
     memset(pause, 0, sizeof *pause);
     pause->help_ns = pauses->help_ns;
-    pause->stop_ns = now - asked;
+    pause->stop_ns = gc__ns_since(now, asked);
     if (pause->stop_ns) pause->slowest_ns = threads->slowest_ns;
-    pauses->began_ns = asked - pause->help_ns;
+    pauses->began_ns = gc__ns_since(asked, pause->help_ns);
     pauses->stopped_ns = now;
     pause->held_bytes = gc__bytes_in_use(heap);
     pause->goal_bytes = heap->goal_bytes;
     pauses->help_ns = threads->stop_started_ns = 0;
 }
 
-GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
+GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) {
+    return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
+}
 /* What of the pause came before the collection's phases. */
 GC__FN uint64_t gc__pause_before_phases(const gc_heap *heap) {
-    return heap->pauses->stopped_ns - heap->pauses->began_ns + heap->pause.marker_ns;
+    return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
 /* Of the collection that has just run. */
@@ -156,7 +159,7 @@ GC__FN void gc__pause_keep(gc_heap *heap) {
 
 /* A thread has waited for the marker between two collections, while others may have run: no pause, but time that is taken. */
 GC__FN void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
-    heap->stats.pause_total_ns += ended_ns - began_ns;
+    heap->stats.pause_total_ns += gc__ns_since(ended_ns, began_ns);
     gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
@@ -164,7 +167,7 @@ GC__FN void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ende
 GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     gc_stats *stats = &heap->stats;
     gc__pauses *pauses = heap->pauses;
-    uint64_t now = gc__os_now_ns(), ns = now - pauses->began_ns;
+    uint64_t now = gc__os_now_ns(), ns = gc__ns_since(now, pauses->began_ns);
     unsigned bucket = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;
     stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
     stats->pause_total_ns += ns;
@@ -172,8 +175,8 @@ GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     if (ns > stats->pause_max_ns) stats->pause_max_ns = ns;
     gc__pauses_note(pauses, pauses->began_ns, now);
     heap->pause.ns = ns;
-    heap->pause.wake_ns = woken_ns ? now - woken_ns : 0;
-    heap->pause.began_ns = pauses->began_ns - pauses->created_ns;
+    heap->pause.wake_ns = woken_ns ? gc__ns_since(now, woken_ns) : 0;
+    heap->pause.began_ns = gc__ns_since(pauses->began_ns, pauses->created_ns);
     if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
 }
 

@@ -125,7 +125,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
    finalizers that run for too long. */
 GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
     uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
-    uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
+    uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
     gc__park(NULL);
     gc__os_wait_for(&heap->finalizers->event, event, wait < patience ? wait : patience);

@@ -30,9 +30,9 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     unsigned most = heap->options.collecting_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
     size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->overhead_allocated_bytes;
-    bool goes_on = before->ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
+    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
     heap->pace->overhead_allocated_bytes = allocated;
-    spent->ns = now.ns - before->ns;
+    spent->ns = gc__ns_since(now.ns, before->ns);
     spent->paused_ns = now.paused_ns - before->paused_ns;
     spent->collections = now.collections - before->collections;
     bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;

@@ -189,15 +189,20 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
     return *elsewhere ? NULL : (char *)high;
 }
 
-static __thread char gc__os_identity; /* by its address */
-GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+static uint64_t gc__os_selves; /* atomic */
+static __thread uint64_t gc__os_identity;
+GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
+    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
+    return gc__os_identity;
+}
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 GC__FN bool gc__os_is_single_threaded(void) { return GC__OS_SINGLE_THREADED; }
 GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 struct gc__lock {
     pthread_mutex_t mutex;
-    const void *owner; /* atomic; NULL: nobody */
-    bool forked;       /* by its owner, who held it before */
+    uint64_t owner; /* atomic; gc__os_self; 0: nobody */
+    bool forked;    /* by its owner, who held it before */
 };
 #if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
 #define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
@@ -205,9 +210,9 @@ struct gc__lock {
 #define GC__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
 #endif
 #define GC__LOCK_INITIALIZER \
-    { GC__MUTEX_INITIALIZER, NULL, false }
+    { GC__MUTEX_INITIALIZER, 0, false }
 
-GC__FN void gc__lock_own(gc__lock *lock, const void *owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
+GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
     return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
 }
@@ -222,7 +227,7 @@ GC__FN void gc__lock_take(gc__lock *lock) {
     gc__lock_own(lock, gc__os_self());
 }
 GC__FN void gc__lock_release(gc__lock *lock) {
-    gc__lock_own(lock, NULL);
+    gc__lock_own(lock, 0);
     pthread_mutex_unlock(&lock->mutex);
 }
 GC__FN bool gc__lock_try(gc__lock *lock) {

@@ -76,6 +76,14 @@ GC__FN int gc__os_processor(void);
 GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: there is none */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
+/* From one time to a later one by the same clock. Clocks have stepped back in guests that were moved to another machine: then
+   no time has passed. */
+GC__FN uint64_t gc__ns_since(uint64_t later, uint64_t earlier) { return later > earlier ? later - earlier : 0; }
+/* Whether that was at least `ns`, or is not known, since the clock has stepped back: what is due at intervals would otherwise
+   not come for as long as it has. */
+GC__FN bool gc__ns_passed(uint64_t later, uint64_t earlier, uint64_t ns) {
+    return later < earlier || later - earlier >= ns;
+}
 /* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
    another stack, as a fiber does; in that case *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
@@ -99,9 +107,9 @@ GC__FN void gc__lock_fork_adopt(gc__lock *lock);
 GC__FN void gc__lock_fork_release(gc__lock *lock);
 /* Whether the calling thread is the only one, and no other can start before it lets one: false where that is not known. */
 GC__FN bool gc__os_is_single_threaded(void);
-/* Stands for the calling thread. */
-GC__FN const void *gc__os_self(void);
-/* The system's number of the calling thread, by which others name it. */
+/* Stands for the calling thread, and for no other that there was or will be. Not 0. */
+GC__FN uint64_t gc__os_self(void);
+/* The system's number of the calling thread, by which others name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 
 /* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,

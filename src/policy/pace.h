@@ -24,7 +24,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 
 /* By how much the heap may grow beyond what lives. */
 GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = live_bytes / 100 * gc__growth_percent(heap), soft = heap->options.heap_bytes_soft;
+    size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST), soft = heap->options.heap_bytes_soft;
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
     return gc__max(growth, GC__NURSERY_MIN);
@@ -323,13 +323,13 @@ GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
    no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
    last collection, or its time was ignored, the share is unknown. */
 GC__FN void gc__pace_nursery(gc_heap *heap) {
-    uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = now - stopped;
+    uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = gc__ns_since(now, stopped);
     uint64_t workers_ns = gc__workers_cpu_ns(heap->collector->workers),
-             helped_ns = workers_ns - gc__min(workers_ns, heap->pace->workers_cpu_ns);
+             helped_ns = gc__ns_since(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->workers_cpu_ns = workers_ns;
     if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) {
-        heap->pace->resumed_by = NULL;
+        heap->pace->resumed_by = 0;
         return;
     }
     if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + helped_ns);
@@ -339,10 +339,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (gc__pace_ignores_time(heap->collection.generation, heap->collection.reason)) {
-        heap->pace->resumed_by = NULL;
+        heap->pace->resumed_by = 0;
         return;
     }
-    uint64_t since = now - heap->pace->resumed_cpu_ns;
+    uint64_t since = gc__ns_since(now, heap->pace->resumed_cpu_ns);
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + helped_ns) * 100 / (since + helped_ns + 1) : GC__GC_SHARE_HIGH;
     heap->pace->resumed_cpu_ns = now;

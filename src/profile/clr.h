@@ -295,7 +295,7 @@ GC__FN void gc__net_one(gc__nettrace *self, const gc__profile_event *event) {
 }
 
 /* When the threads were asked to stop, ahead of the event which says that they have. */
-GC__FN uint64_t gc__net_asked(const gc__profile_event *event) { return event->time_ns - event->amount; }
+GC__FN uint64_t gc__net_asked(const gc__profile_event *event) { return gc__ns_since(event->time_ns, event->amount); }
 
 GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *events, size_t count,
                            gc__output *output) {

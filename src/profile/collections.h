@@ -101,7 +101,7 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
 /* Ends the phase that has run until now. */
 GC__FN void gc__part_end(gc__profiled_heap *self, uint64_t now_ns) {
     gc__profile_collection *collection = &self->collection;
-    if (collection->part_count) collection->parts[collection->part_count - 1].ns = now_ns - self->part_ns;
+    if (collection->part_count) collection->parts[collection->part_count - 1].ns = gc__ns_since(now_ns, self->part_ns);
     self->part_ns = now_ns;
 }
 
@@ -182,7 +182,7 @@ GC__FN void gc__profile_stopped(gc_heap *heap, uint64_t asked_ns) {
         last_ns = at;
         last = gc__record(thread)->tid;
     }
-    gc__stop_tell(heap->profiled, GC_PROFILE_STOP, gc__os_now_ns() - asked_ns, last);
+    gc__stop_tell(heap->profiled, GC_PROFILE_STOP, gc__ns_since(gc__os_now_ns(), asked_ns), last);
 }
 
 GC__FN void gc__profile_resumed(gc_heap *heap) {

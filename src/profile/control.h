@@ -115,6 +115,8 @@ GC__FN const gc__profile_format *gc__profile_find_format(const char *file) {
     return format;
 }
 
+#define GC__PERIOD_BYTES_MOST (UINT64_C(1) << 50) /* the chance of each byte must differ from 0 in calculations */
+
 /* Fills in the defaults; false with gc__fail. */
 GC__FN bool gc__profile_options_fill(gc_profile_options *options, const gc_profile_options *given) {
     const char *fault = NULL;
@@ -127,6 +129,8 @@ GC__FN bool gc__profile_options_fill(gc_profile_options *options, const gc_profi
     if (fault) return false;
     if (!options->period_bytes) options->period_bytes = 102400;
     if (!options->tick_bytes) options->tick_bytes = 102400;
+    options->period_bytes = gc__min(options->period_bytes, GC__PERIOD_BYTES_MOST);
+    options->tick_bytes = gc__min(options->tick_bytes, INT64_MAX);
     if (!options->per_second) options->per_second = 5;
     if (!options->what) options->what = GC_PROFILE_DEFAULT;
     if (!options->depth_max) options->depth_max = 128;
@@ -201,14 +205,14 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
 GC__FN void gc__profile_writer(void *context) {
     gc__profiling *all = (gc__profiling *)context;
     uint64_t seconds = all->profile.options.interval_s, interval = seconds * 1000 * GC__NS_PER_MS;
-    uint64_t due = gc__os_now_ns() + interval;
+    uint64_t written = gc__os_now_ns();
     while (__atomic_load_n(&all->writing, __ATOMIC_SEQ_CST)) {
         uint64_t now = gc__os_now_ns();
-        if (now < due) {
-            gc__os_wait_for(&all->writing, 1, due - now);
+        if (!gc__ns_passed(now, written, interval)) {
+            gc__os_wait_for(&all->writing, 1, interval - (now - written));
         } else {
             gc__profile_write_copy(all->file, all->format);
-            due = gc__os_now_ns() + interval;
+            written = gc__os_now_ns();
         }
     }
 }

@@ -54,7 +54,7 @@ GC__FN void gc__page_space(gc__output *output, const gc__profile_space *space) {
 }
 
 GC__FN uint64_t gc__page_time(const gc__profile *profile, uint64_t ns) {
-    return ns > profile->start_ns ? ns - profile->start_ns : 0;
+    return gc__ns_since(ns, profile->start_ns);
 }
 
 GC__FN void gc__page_collection(const gc__profile *profile, gc__output *output,
@@ -80,7 +80,7 @@ GC__FN void gc__page_collection(const gc__profile *profile, gc__output *output,
 
 GC__FN void gc__page_data(const gc__profile *profile, gc__output *output) {
     gc__put_format(output, "{\"duration_ns\":%llu,\"period_bytes\":%llu,\"allocated_bytes\":%llu,\"lost_samples\":%llu",
-                   (unsigned long long)(profile->end_ns - profile->start_ns),
+                   (unsigned long long)gc__ns_since(profile->end_ns, profile->start_ns),
                    (unsigned long long)profile->options.period_bytes, (unsigned long long)profile->allocated_bytes,
                    (unsigned long long)profile->lost_samples);
     GC__PUT_LIST(output, "phases", (size_t)GC_PHASE_COUNT, i, gc__put_json(output, gc__phase_text((gc_phase)i)));
@@ -101,14 +101,14 @@ GC__FN void gc__page_summary(const gc__profile *profile, gc__output *output) {
     for (size_t i = 0; i < profile->collections_count; i++) {
         const gc__profile_collection *collection = &profile->collections[i];
         uint64_t asked = collection->asked_ns ? collection->asked_ns : collection->start_ns,
-                 pause = collection->end_ns - asked;
+                 pause = gc__ns_since(collection->end_ns, asked);
         pauses += pause;
         if (pause > longest) longest = pause;
     }
     gc__put_format(
         output,
         "<p>%s bytes allocated in %.3f s; %zu collections paused for %.1f ms in all, and %.2f ms at most.</p>\n",
-        gc__grouped(bytes, (double)profile->allocated_bytes), (double)(profile->end_ns - profile->start_ns) / 1e9,
+        gc__grouped(bytes, (double)profile->allocated_bytes), (double)gc__ns_since(profile->end_ns, profile->start_ns) / 1e9,
         profile->collections_count, (double)pauses / 1e6, (double)longest / 1e6);
     gc__put_format(output,
                    "<p class='quiet'>One byte in %s was sampled, and what is shown of objects is estimated from that.",

@@ -176,7 +176,7 @@ GC__FN void gc__net_event(gc__nettrace *self, gc__nettrace_event event, uint64_t
     gc__net_pieces(to, 0); /* processor */
     gc__net_pieces(to, self->thread);
     gc__net_pieces(to, self->stack);
-    gc__net_pieces(to, time_ns - self->last_ns);
+    gc__net_pieces(to, gc__ns_since(time_ns, self->last_ns));
     gc__net_pieces(to, self->payload.used);
     gc__net_put(to, self->payload.bytes, self->payload.used);
     if (!self->block_first_ns) self->block_first_ns = time_ns;

@@ -138,7 +138,7 @@ GC__FN void gc__pb_put_head(gc__pb_writer *writer) {
     }
     gc__pb_put_number(writer->output, GC__PB_PERIOD, profile->options.period_bytes);
     gc__pb_put_number(writer->output, GC__PB_TIME, profile->start_utc_ns);
-    gc__pb_put_number(writer->output, GC__PB_DURATION, profile->end_ns - profile->start_ns);
+    gc__pb_put_number(writer->output, GC__PB_DURATION, gc__ns_since(profile->end_ns, profile->start_ns));
     gc__pb_put_number(writer->output, GC__PB_DEFAULT_TYPE, GC__PB_TEXT_INUSE_SPACE);
 }
 

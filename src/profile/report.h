@@ -101,12 +101,12 @@ GC__FN void gc__report_type(const gc__profile *profile, uint32_t type, gc__repor
 GC__FN void gc__report_head(const gc__profile *profile, gc__output *output) {
     uint64_t pause_ns = 0, longest_ns = 0;
     for (size_t i = 0; i < profile->collections_count; i++) {
-        uint64_t ns = profile->collections[i].end_ns - profile->collections[i].asked_ns;
+        uint64_t ns = gc__ns_since(profile->collections[i].end_ns, profile->collections[i].asked_ns);
         pause_ns += ns;
         if (ns > longest_ns) longest_ns = ns;
     }
     gc__put_format(output, "%.3f s, %llu bytes allocated; a byte in %llu is sampled\n",
-                   (double)(profile->end_ns - profile->start_ns) / 1e9, (unsigned long long)profile->allocated_bytes,
+                   (double)gc__ns_since(profile->end_ns, profile->start_ns) / 1e9, (unsigned long long)profile->allocated_bytes,
                    (unsigned long long)profile->options.period_bytes);
     gc__put_format(output, "%zu collections, %.3f ms in all, the longest %.3f ms\n", profile->collections_count,
                    (double)pause_ns / 1e6, (double)longest_ns / 1e6);

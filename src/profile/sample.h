@@ -186,7 +186,7 @@ GC__FN void gc__rate_count(gc__profiled_thread *self, gc__noted *record, const v
     rate->bytes += bytes;
     if (rate->objects < rate->every) return;
     uint64_t now = gc__os_now_ns(), interval = 1000000000 / self->options.per_second;
-    uint64_t passed = rate->last_ns && now > rate->last_ns ? now - rate->last_ns : 1;
+    uint64_t passed = rate->last_ns ? gc__max(gc__ns_since(now, rate->last_ns), 1) : 1;
     double wanted = (double)rate->objects * (double)interval / (double)passed;
     rate->every = !rate->last_ns || wanted < 1 ? 1 : wanted < 1e9 ? (uint64_t)wanted : 1000000000;
     if (!gc__budget_take(key, now, self->options.per_second)) return;
@@ -444,7 +444,7 @@ GC__FN void gc__profile_finalized(gc_thread *thread, const char *type, uint64_t 
     if (!gc__profile_wants(GC_PROFILE_FINALIZER)) return;
     memset(&event, 0, sizeof event);
     event.kind = GC_PROFILE_FINALIZER;
-    event.amount = gc__os_now_ns() - started_ns;
+    event.amount = gc__ns_since(gc__os_now_ns(), started_ns);
     gc__event_put(thread->heap, thread, &event, type);
 }
 

@@ -87,7 +87,7 @@ GC__FN void gc__svg_head(const gc__profile *profile, gc__output *output) {
     gc__put_format(
         output,
         "</text>\n<text class=\"quiet\" x=\"10\" y=\"46\">%s bytes in %.3f s; one byte in %llu was sampled</text>\n",
-        gc__grouped(bytes, (double)profile->allocated_bytes), (double)(profile->end_ns - profile->start_ns) / 1e9,
+        gc__grouped(bytes, (double)profile->allocated_bytes), (double)gc__ns_since(profile->end_ns, profile->start_ns) / 1e9,
         (unsigned long long)profile->options.period_bytes);
     gc__put_text(output,
                  "<text id=\"reset\" class=\"control\" x=\"10\" y=\"68\" style=\"display:none\">Reset Zoom</text>\n"

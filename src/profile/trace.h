@@ -29,7 +29,7 @@ GC__FN void gc__trace_open(const gc__profile *profile, gc__output *output, const
 /* What happened before the profile started is shown at its start. */
 GC__FN void gc__trace_time(const gc__profile *profile, gc__output *output, uint64_t ns) {
     gc__put_text(output, ",\"ts\":");
-    gc__trace_us(output, ns > profile->start_ns ? ns - profile->start_ns : 0);
+    gc__trace_us(output, gc__ns_since(ns, profile->start_ns));
 }
 
 /* A span of time, without its end: arguments may follow. */
@@ -40,7 +40,7 @@ GC__FN void gc__trace_span(const gc__profile *profile, gc__output *output, const
     gc__put_text(output, ",\"cat\":\"gc\"");
     gc__trace_time(profile, output, from_ns);
     gc__put_text(output, ",\"dur\":");
-    gc__trace_us(output, to_ns > from_ns ? to_ns - from_ns : 0);
+    gc__trace_us(output, gc__ns_since(to_ns, from_ns));
 }
 
 /* Ends a record. */
@@ -135,7 +135,7 @@ GC__FN void gc__trace_event(const gc__profile *profile, gc__output *output, cons
     if (event->kind == GC_PROFILE_COLLECTION_END)
         gc__trace_collection(profile, output, &profile->collections[event->collection]);
     if (event->kind != GC_PROFILE_FINALIZER) return;
-    gc__trace_span(profile, output, "finalizer", event->thread, event->time_ns - event->amount, event->time_ns);
+    gc__trace_span(profile, output, "finalizer", event->thread, gc__ns_since(event->time_ns, event->amount), event->time_ns);
     gc__trace_close(output);
 }
 

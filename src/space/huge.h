@@ -36,7 +36,7 @@ GC__FN void gc__huge_touch(gc__region *region) {
     uint64_t before = gc__os_cpu_ns();
     gc__supply_prefer_huge_pages((void *)region->base, GC__HUGE_PAGE_BYTES);
     __atomic_fetch_or((uint8_t *)region->base, (uint8_t)0, __ATOMIC_RELAXED);
-    gc__huge_note(&gc__the_arena, gc__os_cpu_ns() - before);
+    gc__huge_note(&gc__the_arena, gc__ns_since(gc__os_cpu_ns(), before));
     for (size_t i = 0; i < GC__HUGE_REGIONS; i++) region[i].populated = true;
 }
 

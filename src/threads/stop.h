@@ -46,17 +46,17 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
             gc__cpu_pause();
             continue;
         }
-        uint64_t wait_ns = patience_ms * GC__NS_PER_MS, waited_ns = gc__os_now_ns() - heap->threads->stop_started_ns;
+        uint64_t wait_ns = patience_ms * GC__NS_PER_MS, waited_ns = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns);
         /* An interrupt has no effect in native code, nor where the code cannot be stopped. */
         if (gc__world_interrupt(thread)) wait_ns = GC__INTERRUPT_NS + waited_ns / GC__INTERRUPT_TRIES;
         if (gc__is_cooperative(thread)) gc__os_wait_for(&heap->threads->stopped_count, count, wait_ns);
         if (complained) continue;
-        uint64_t waited_ms = (gc__os_now_ns() - heap->threads->stop_started_ns) / GC__NS_PER_MS;
+        uint64_t waited_ms = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
     uint64_t stopped = __atomic_load_n(&gc__record(thread)->stopped_at_ns, __ATOMIC_RELAXED),
-             waited = stopped > heap->threads->stop_started_ns ? stopped - heap->threads->stop_started_ns : 0;
+             waited = gc__ns_since(stopped, heap->threads->stop_started_ns);
     gc__record(thread)->stops++;
     gc__record(thread)->stop_total_ns += waited;
     if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
@@ -97,7 +97,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         if (thread != self) gc__world_await(heap, thread);
-    uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
+    uint64_t waited = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns);
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;
     gc__stop_note(heap);

@@ -42,7 +42,7 @@ typedef struct gc__pace {
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     uint64_t workers_cpu_ns;              /* that of collector threads when the last one ended */
-    const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
+    uint64_t resumed_by;               /* the native thread that ran the last one, by whose clock that is; 0: not known */
 } gc__pace;
 
 /* What the trace has seen of weak tables: a gc_weak_entries after the other. */

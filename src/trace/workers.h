@@ -199,12 +199,12 @@ GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
     gc__workers_lock(workers);
 }
 
-/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, until `until_ns`.
+/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, for so long from `start_ns` on.
 
    A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
    which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
-GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t until_ns) {
-    while (gc__os_now_ns() < until_ns && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
+GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t start_ns, uint64_t polls_ns) {
+    while (!gc__ns_passed(gc__os_now_ns(), start_ns, polls_ns) && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 16; i++) gc__cpu_pause();
         if (__atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST) != woken) return;
     }
@@ -229,12 +229,12 @@ GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
     }
     gc__workers_unlock(workers);
     uint64_t start = gc__os_now_ns();
-    gc__worker_thread_wait(thread, woken, polls ? start + GC__WORKERS_SPIN_NS : 0);
+    gc__worker_thread_wait(thread, woken, start, polls ? GC__WORKERS_SPIN_NS : 0);
     uint64_t woke = gc__os_now_ns();
     start =
         gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
     gc__workers_lock(workers);
-    thread->asleep_ns += woke > start ? woke - start : 0;
+    thread->asleep_ns += gc__ns_since(woke, start);
 }
 
 /* The CPU time of all threads but the one that collects. */

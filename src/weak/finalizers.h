@@ -608,7 +608,7 @@ GC__FN void gc__finalizers_watch(gc_heap *heap) {
     bool late = false;
     gc__lock_take(&all->lock);
     for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
+        uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
         if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
         late = record->reported = true;
         snprintf(message, sizeof message,
