@@ -46,7 +46,7 @@ static inline void gc_visit_derived(gc_visitor *visitor, void *slot, void *base)
 
 /* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.
    A count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not
-   8-byte aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+   8-byte aligned or would reach beyond the end of memory. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */

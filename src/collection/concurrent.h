@@ -43,13 +43,8 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 
 /* At creation: says why not, if it was asked for. */
 GC__FN void gc__marking_explain(const gc_heap *heap) {
-    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
-    const char *obstacle = gc__marking_obstacle(&heap->options);
+    const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     char message[240];
-    /* With a goal for pauses that is what was asked for, and in so small a heap the goal is kept all the same. */
-    if (!obstacle && !heap->options.pause_goal_us && !heap->options.test_marker_steps &&
-        heap->limit_bytes < GC__MARKING_WORTH)
-        obstacle = "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
     if (!obstacle) return;
     snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
              obstacle);
@@ -59,8 +54,10 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
 /* Before a collection gathers roots: nothing is left of the last cycle. */
 GC__FN void gc__marking_decide(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
-    bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
-    if (!heap->marking && full) gc__finalizers_decide_all(heap->finalizers);
+    bool full = plan->request.generation == 2;
+    if (heap->marking) return;
+    if (full) gc__marking_resolve(heap);
+    if (full || gc__is_of_cycle(plan)) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if GC_HAS_MODEL
@@ -284,7 +281,7 @@ GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     uint64_t start = gc__os_now_ns(), asked = gc__max(ns - gc__min(ns, marker->late_ns), ns / 16);
     __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, asked);
-    uint64_t took = gc__os_now_ns() - start;
+    uint64_t took = gc__ns_since(gc__os_now_ns(), start);
     uint64_t late = gc__min(took - gc__min(took, asked), ns);
     marker->late_ns = (7 * marker->late_ns + late) / 8;
     marker->waited_ns += took;
@@ -297,7 +294,7 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
     uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));
-    heap->pauses->help_ns += gc__os_now_ns() - start;
+    heap->pauses->help_ns += gc__ns_since(gc__os_now_ns(), start);
 }
 
 /* The same where a mutator can do nothing else. False: the marker has done nothing in many such waits. */

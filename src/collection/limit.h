@@ -78,7 +78,7 @@ GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_is_share = !bytes && share;
     if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
     heap->options.heap_bytes_max = bytes;
-    heap->limit_bytes = bytes ? bytes : gc__the_arena.bytes;
+    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
 /* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is

@@ -46,6 +46,7 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
         return GC_ERROR_HEAP_FULL;
     }
     gc__limit_set(heap, bytes, share);
+    if (!heap->marking) gc__marking_resolve(heap);
     gc__limit_adapt(heap);
     return GC_OK;
 }
@@ -68,7 +69,7 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
     gc__world_stop(heap);
-    heap->options.heap_bytes_soft = bytes;
+    heap->options.heap_bytes_soft = gc__min(bytes, GC__BUDGET_MOST);
     gc__limit_adapt(heap);
     gc__world_resume(heap);
     return GC_OK;

@@ -573,9 +573,10 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
+    if (!gc__external_count(heap, (size_t)bytes, "gc_external_add")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    gc__external_own(heap, (size_t)bytes);
+    heap->owned_bytes += (size_t)bytes;
     gc__heap_note_held(heap);
     return GC_OK;
 }
@@ -591,20 +592,32 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     return result;
 }
 
-/* Changes the bytes without an owner. False: there are not as many. */
-GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+/* Takes bytes without an owner off. False with gc__fail: there are not as many. */
+GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     size_t before = gc__counted(&heap->unowned_bytes);
-    if (gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
-        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
-        __atomic_store_n(&heap->unowned_bytes, before + (size_t)bytes, __ATOMIC_RELAXED);
-        __atomic_store_n(&heap->external_bytes, gc__external_bytes(heap) + (size_t)bytes, __ATOMIC_RELAXED);
+    do {
+        if (before >= bytes) continue;
+        gc__fail(GC_ERROR_MISUSE, "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+                 bytes);
+        return false;
+    } while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before - bytes, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Changes the bytes without an owner. False with gc__fail: there are not as many, or cannot be. */
+GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+    size_t unowned = gc__counted(&heap->unowned_bytes), all = gc__external_bytes(heap);
+    bool fits = bytes < 0 ? unowned >= (size_t)0 - (size_t)bytes : (size_t)bytes <= GC__EXTERNAL_MOST - all;
+    if (fits && gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
+        __atomic_store_n(&heap->unowned_bytes, unowned + (size_t)bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&heap->external_bytes, all + (size_t)bytes, __ATOMIC_RELAXED);
         return true;
     }
-    do
-        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
-    while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
-    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+    if (bytes < 0) return gc__unowned_remove(heap, (size_t)0 - (size_t)bytes);
+    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_external_add")) return false;
+    gc__count(&heap->unowned_bytes, (size_t)bytes);
     return true;
 }
 
@@ -616,13 +629,15 @@ GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc__thread_shrink_windows(self);
 }
 
+/* The same if a collection is due, now that off-heap bytes were added. */
+GC__FN void gc__external_interrupt(gc_heap *heap) {
+    if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+}
+
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
     if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
-    if (!gc__unowned_add(heap, bytes))
-        return gc__fail(GC_ERROR_MISUSE,
-                        "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
-                        (size_t)0 - (size_t)bytes);
-    if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    if (!gc__unowned_add(heap, bytes)) return gc__last_result;
+    if (bytes > 0) gc__external_interrupt(heap);
     return GC_OK;
 }
 
@@ -632,7 +647,9 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
     *moved = 0;
     if (bytes <= old - used) return GC_OK;
     while (size - used < bytes && size < SIZE_MAX / 4) size *= 2;
-    char *base = size - used < bytes ? NULL : (char *)realloc(stack->base, size);
+    bool counted = size - used >= bytes && gc__unowned_add(heap, (ptrdiff_t)(size - old));
+    char *base = counted ? (char *)realloc(stack->base, size) : NULL;
+    if (counted && !base) gc__unowned_add(heap, -(ptrdiff_t)(size - old));
     if (!base)
         return gc__fail(GC_ERROR_MEMORY,
                         "gc_value_stack_reserve: the system gives no memory for %zu bytes more than the %zu in use",
@@ -644,7 +661,7 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
     void **marks[] = {&stack->untouched, &stack->settled[0], &stack->settled[1]};
     for (int i = 0; i < 3; i++)
         if (*marks[i]) *marks[i] = (void *)((uintptr_t)*marks[i] + (uintptr_t)*moved);
-    gc_heap_external_add(heap, (ptrdiff_t)(size - old));
+    gc__external_interrupt(heap);
     return GC_OK;
 }
 

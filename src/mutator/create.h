@@ -85,6 +85,8 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
+    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
@@ -176,6 +178,8 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->observer.needs_barrier = !options->non_generational;
     gc__limit_set(heap, options->heap_bytes_max, 0);
     heap->limit_is_open = !options->heap_bytes_max;
+    heap->asked_concurrent = options->concurrent == GC_CONCURRENT_ON;
+    gc__marking_resolve(heap);
     gc__heap_start_pace(heap);
     return heap;
 }

@@ -26,6 +26,23 @@ GC__FN const char *gc__marking_obstacle(const gc_options *options) {
            "stored";
 }
 
+/* The same with what may change while the heap runs. With a goal for pauses that is what was asked for, and in so small a heap
+   the goal is kept all the same. */
+GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
+    const gc_options *options = &heap->options;
+    const char *obstacle = gc__marking_obstacle(options);
+    if (obstacle || options->pause_goal_us || options->test_marker_steps || heap->limit_bytes >= GC__MARKING_WORTH)
+        return obstacle;
+    return "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
+}
+
+/* An option without effect must not change how the heap is paced either. It comes into force once nothing stands against it any
+   more: another barrier or a higher limit may do that. The world is stopped, and nothing is being marked. */
+GC__FN void gc__marking_resolve(gc_heap *heap) {
+    if (!heap->asked_concurrent) return;
+    heap->options.concurrent = gc__marking_obstacle_now(heap) ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
+}
+
 /* The barrier may have been switched since the heap was created. */
 GC__FN bool gc__marking_is_on(const gc_heap *heap) {
     if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;

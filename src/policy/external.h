@@ -21,10 +21,25 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* Adds to the bytes of objects. Lock held. */
-GC__FN void gc__external_own(gc_heap *heap, size_t bytes) {
-    heap->owned_bytes += bytes;
-    __atomic_fetch_add(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
+/* Adds to the sum of off-heap bytes. False with gc__fail: so many there cannot be. */
+GC__FN bool gc__external_count(gc_heap *heap, size_t bytes, const char *function) {
+    size_t before = gc__external_bytes(heap);
+    do {
+        if (bytes <= GC__EXTERNAL_MOST - gc__min(before, GC__EXTERNAL_MOST)) continue;
+        gc__fail(GC_ERROR_TOO_LARGE,
+                 "%s: %zu bytes are added to %zu that are off the heap already, more than any memory holds: add what is "
+                 "allocated, and take it off when it is freed",
+                 function, bytes, before);
+        return false;
+    } while (!__atomic_compare_exchange_n(&heap->external_bytes, &before, before + bytes, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+/* Takes bytes of objects off. Lock held. */
+GC__FN void gc__external_disown(gc_heap *heap, size_t bytes) {
+    heap->owned_bytes -= bytes;
+    __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
@@ -35,7 +50,7 @@ GC__FN void gc__external_update(gc_heap *heap) {
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
-            gc__external_own(heap, 0 - moving->words[i + 1]);
+            gc__external_disown(heap, moving->words[i + 1]);
     }
 }
 
@@ -62,6 +77,6 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
-    gc__external_own(heap, 0 - bytes);
+    gc__external_disown(heap, bytes);
     return GC_OK;
 }

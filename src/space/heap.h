@@ -66,6 +66,7 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing, so mutators have the reserve, until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
+    bool asked_concurrent; /* options.concurrent was on; it is off while it would have no effect */
     size_t metadata_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
     size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
@@ -447,7 +448,7 @@ GC__FN void gc__heap_plan_uncommit(gc_heap *heap, uint64_t now) {
 GC__FN void gc__heap_uncommit(gc_heap *heap) {
     if (heap->options.keep_memory) return;
     uint64_t now = gc__os_now_ns();
-    if (now - heap->uncommitted_ns >= GC__UNCOMMIT_NS) gc__heap_plan_uncommit(heap, now);
+    if (gc__ns_passed(now, heap->uncommitted_ns, GC__UNCOMMIT_NS)) gc__heap_plan_uncommit(heap, now);
     if (heap->uncommit_waits) return;
     size_t count = heap->uncommit_bytes / GC__UNCOMMIT_PART >> GC_REGION_SHIFT;
     if (count < GC__UNCOMMIT_REGIONS_MIN) count = GC__UNCOMMIT_REGIONS_MIN;

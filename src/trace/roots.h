@@ -231,6 +231,11 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
         return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
+    if (count > (UINTPTR_MAX - (uintptr_t)slots) / sizeof(gc_word))
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
+                        "is not their size in bytes, and cannot be negative",
+                        count, slots);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {

@@ -92,6 +92,21 @@ ln -s "$dir" "$top/alias"
 loads 'by a link within its folder' GC_NAME=link.so
 loads 'by a link to a link' GC_NAME=chain.so
 loads 'by a link to its folder' GC_PATH="$top/alias/good.so"
+process="${find}the path leads through a link of /proc"
+(cd "$dir" && run GC_PATH=/proc/self/cwd/good.so "$dir/host"; grep -q "$process" <<< "$page")
+ok $? "refused: the current folder by a path that begins with a slash"
+for way in /proc/thread-self/cwd //proc/./self/cwd "/proc/$$/cwd"; do
+    (cd "$dir" && run GC_PATH="$way/good.so" "$dir/host"; grep -q "$process" <<< "$page")
+    ok $? "and by $way"
+done
+refused 'the root of the process' "$process" GC_PATH="/proc/self/root$dir/good.so"
+exec 7< "$dir"
+refused 'an open folder' "$process" GC_PATH=/proc/self/fd/7/good.so
+refused 'an open folder by /dev' "$process" GC_PATH=/dev/fd/7/good.so
+exec 7<&-
+ln -s /proc/self/cwd "$top/here"
+(cd "$dir" && run GC_PATH="$top/here/good.so" "$dir/host"; grep -q "$process" <<< "$page")
+ok $? "and by a link to that"
 refused 'a link to itself' "${find}it cannot be opened: Too many levels" GC_NAME=loop.so
 refused 'a link to nothing' "${find}there is no such file" GC_NAME=dangling.so
 refused 'a link to a folder below' "${find}it is a symbolic link that leaves its folder" GC_NAME=below.so

@@ -159,6 +159,44 @@ static void unowned(void) {
     is(stats().external_bytes, 0, "to the last byte");
 }
 
+/* Sums that no memory has are refused, alone and beside another thread. */
+static void *add_too_much(void *unused) {
+    (void)unused;
+    is(gc_heap_external_add(heap, PTRDIFF_MAX), GC_OK, "off-heap bytes may be as many as PTRDIFF_MAX");
+    for (int i = 0; i < 2; i++) is(gc_heap_external_add(heap, PTRDIFF_MAX), GC_ERROR_TOO_LARGE, "but not more");
+    is(gc_heap_external_add(heap, 1), GC_ERROR_TOO_LARGE, "not by one");
+    has(gc_last_message(), "gc_heap_external_add: 1 bytes are added to 9223372036854775807", "which is said");
+    is(stats().external_bytes, PTRDIFF_MAX, "and nothing was added");
+    is(gc_heap_external_add(heap, -PTRDIFF_MAX), GC_OK, "all can be taken off");
+    is(stats().external_bytes, 0, "and then none are left");
+    is(gc_heap_external_add(heap, PTRDIFF_MIN), GC_ERROR_MISUSE, "nor can more be taken off");
+    return NULL;
+}
+
+static void too_much(void) {
+    add_too_much(NULL);
+    pthread_t thread;
+    pthread_create(&thread, NULL, add_too_much, NULL);
+    GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+    pthread_join(thread, NULL);
+}
+
+static void too_much_of_objects(void) {
+    node *n = new_node(1);
+    GC_ROOTS(gc, n);
+    gc_heap_external_add(heap, PTRDIFF_MAX - 100);
+    is(gc_external_add(gc, n, 101), GC_ERROR_TOO_LARGE, "an object has no more than what others leave");
+    is(gc_external_add(gc, n, 100), GC_OK, "but that");
+    is(stats().external_bytes, PTRDIFF_MAX, "which is all");
+    gc_value_stack stack = {0};
+    ptrdiff_t moved;
+    is(gc_value_stack_reserve(heap, &stack, 100, &moved), GC_ERROR_MEMORY, "a stack of values has none");
+    ok(!stack.base, "and is as it was");
+    is(gc_external_add(gc, n, -100), GC_OK, "all is taken off");
+    is(gc_heap_external_add(heap, -(PTRDIFF_MAX - 100)), GC_OK, "again");
+    is(stats().external_bytes, 0, "and none is left");
+}
+
 /* Two threads at once, neither of which is attached: a hook in place of realloc is called anywhere. */
 static uint32_t threads_there; /* atomic */
 static void *add_and_take(void *unused) {
@@ -288,6 +326,8 @@ static void forgotten(void) {
 int main(void) {
     run(unowned, (gc_options){0});
     begin(NULL), unowned_budget(), end();
+    begin(NULL), too_much_of_objects(), end();
+    begin(NULL), too_much(), end();
     run(unowned_by_threads, (gc_options){0});
     run(unowned, (gc_options){0}); /* with locked instructions, since there have been threads */
     run(buffers, (gc_options){0});

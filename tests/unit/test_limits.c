@@ -391,6 +391,73 @@ static void no_limit(void) {
     end();
 }
 
+static void finalize_nothing(gc_thread *thread, void *object) { (void)thread, (void)object; }
+
+/* SIZE_MAX is no limit, and what is less by a little is none that is met. */
+static void far_limits(void) {
+    static const gc_finalizer finalizer = {.finalize = finalize_nothing};
+    static const size_t below[] = {0, 1, 4096, (size_t)1 << 40, SIZE_MAX / 64, SIZE_MAX / 4, SIZE_MAX / 2};
+    for (size_t i = 0; i < 2 * sizeof below / sizeof *below; i++) {
+        size_t limit = SIZE_MAX - below[i / 2], failed = 0;
+        begin(i % 2 ? &(gc_options){0} : &(gc_options){.heap_bytes_max = limit});
+        if (i % 2) is(gc_heap_set_bytes_max(heap, limit), GC_OK, "a limit of %zu bytes is set", limit);
+        node *n = NULL;
+        GC_ROOTS(gc, n);
+        for (size_t j = 0; j < 2000; j++) {
+            n = new_node(j);
+            failed += !n || !gc_handle_create(heap, GC_HANDLE_WEAK, n);
+            failed += gc_finalizer_register(gc, n, &finalizer) != GC_OK;
+            failed += gc_external_add(gc, n, 1000) != GC_OK;
+        }
+        is(failed, 0, "objects with a handle and a finalizer, under a limit of %zu bytes", limit);
+        if (failed) diag("%s", gc_last_message());
+        is(stats().heap_bytes_max, i / 2 ? limit : 0, "which statistics tell");
+        end();
+    }
+}
+
+/* What is huge means that collections are rare, and goals far. */
+static void far_budgets(void) {
+    const gc_options far[] = {{.nursery_bytes = SIZE_MAX},
+                              {.nursery_bytes = SIZE_MAX - 4096},
+                              {.nursery_bytes = SIZE_MAX, .heap_bytes_max = SIZE_MAX},
+                              {.nursery_bytes = SIZE_MAX / 2, .heap_bytes_soft = SIZE_MAX - 1},
+                              {.nursery_bytes = SIZE_MAX, .growth_percent = ~0u},
+                              {.nursery_bytes = SIZE_MAX, .non_generational = true},
+                              {.nursery_bytes = SIZE_MAX, .concurrent = GC_CONCURRENT_ON, .pause_goal_us = ~0u}};
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        begin(&far[i]);
+        node *n = NULL;
+        GC_ROOTS(gc, n);
+        for (int j = 0; j < 200000; j++) n = new_node(1);
+        gc_stats s = stats();
+        is(s.collections[0] + s.collections[1] + s.collections[2], 0, "no collection with far budgets, %zu", i);
+        is(gc_collect(heap, 2, 0), GC_OK, "but the one that is asked for");
+        for (int j = 0; j < 200000; j++) n = new_node(1);
+        s = stats();
+        is(s.collections[0] + s.collections[1] + s.collections[2], 1, "and none after it");
+        end();
+    }
+}
+
+/* Off-heap bytes may be any number, and so the heap's goal is: the growth must not overflow. */
+static void far_growth(void) {
+    const unsigned percent[] = {0, 1000000, 0x7FFFFFFF, ~0u};
+    for (size_t i = 0; i < sizeof percent / sizeof *percent; i++) {
+        for (size_t off = (size_t)1 << 36; off < SIZE_MAX / 2; off *= 2) {
+            begin(&(gc_options){.growth_percent = percent[i]});
+            gc_heap_external_add(heap, (ptrdiff_t)off);
+            gc_collect(heap, 2, 0), gc_collect(heap, 2, 0);
+            gc_pause pauses[GC_PAUSES_KEPT];
+            size_t count = gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, false), goal = 0;
+            for (size_t j = 0; j < count; j++) goal = pauses[j].number == 2 ? pauses[j].goal_bytes : goal;
+            if (goal < off + off / 64) ok(false, "growth of %u %% and %zu bytes off the heap: a goal of %zu", percent[i], off, goal);
+            end();
+        }
+        ok(true, "a heap that grows by %u %% has a goal beyond what it holds", percent[i]);
+    }
+}
+
 static void end_when_exhausted(void *bytes) {
     begin(&(gc_options){.heap_bytes_max = 8 * GC_REGION_BYTES, .abort_when_exhausted = true});
     node *list = NULL;
@@ -434,6 +501,9 @@ int main(void) {
     resources(); /* first: its children must find the arena not reserved yet */
     misused_hook();
     no_limit();
+    far_limits();
+    far_budgets();
+    far_growth();
     ended_when_exhausted();
     static const size_t regions[] = {8, 9, 16};
     for (size_t i = 0; i < 3; i++) {

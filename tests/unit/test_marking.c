@@ -1185,6 +1185,51 @@ static void obstacles(void) {
     has(gc_last_message(), "options.concurrent is 7", "by a sentence");
 }
 
+/* Collections of a program whose heap has these options. */
+static gc_stats collections_of(gc_options options, bool concurrent) {
+    options.concurrent = concurrent ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    options.warning = on_warning;
+    begin(&options);
+    size_t kept = options.heap_bytes_max && options.heap_bytes_max < GC__MARKING_WORTH ? 200 : 20000;
+    vector *keep = new_vector(kept);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < 200000; i++) {
+        bytes *b = new_bytes(1000);
+        if (i < kept || i % 16 == 0) gc_store(gc, &keep->items[i % kept], b);
+    }
+    gc_stats s = stats();
+    end();
+    return s;
+}
+
+/* The time that collections take has no influence here: the nursery's size is given, or follows from what lives. */
+static void without_effect(void) {
+    const gc_options options[] = {{.non_generational = true, .heap_bytes_max = 40 << 20},
+                                  {.non_generational = true},
+                                  {.non_generational = true, .non_moving = true, .pause_goal_us = 500},
+                                  {.non_moving = true, .nursery_bytes = 256 << 10},
+                                  {.nursery_bytes = 128 << 10, .heap_bytes_max = GC__MARKING_WORTH - 1}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        warnings = 0;
+        gc_stats off = collections_of(options[i], false), on = collections_of(options[i], true);
+        is(warnings, 1, "an option without effect is warned of");
+        for (int g = 0; g < GC_GENERATIONS; g++)
+            is(on.collections[g], off.collections[g], "and changes no number of collections of generation %d", g);
+    }
+}
+
+/* What stands against it may go. */
+static void obstacle_goes(void) {
+    warnings = 0;
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .warning = on_warning, .heap_bytes_max = GC__MARKING_WORTH - 1});
+    ok(warnings == 1 && !gc__has_pause_goal(heap), "a small limit stands against it");
+    is(gc_heap_set_bytes_max(heap, 64 << 20), GC_OK, "until it is raised");
+    ok(gc__has_pause_goal(heap) && gc__marking_is_on(heap), "and then it is in force");
+    is(gc_heap_set_bytes_max(heap, GC__MARKING_WORTH - 1), GC_OK, "and lowered again");
+    ok(!gc__has_pause_goal(heap), "and then it is not");
+    end();
+}
+
 /* With a thread that marks. */
 #define TABLE 60000
 static void churn(vector *all, size_t stores) {
@@ -1239,7 +1284,7 @@ static void with_a_thread(void) {
 }
 
 /* A program that does not allocate any more still has its marking ended, and its memory given back. */
-static const void *ended_by;
+static uint64_t ended_by;
 static size_t left_to_give; /* when the last collection ended */
 static void on_end(void *host, const gc_collection *collection) {
     (void)host;
@@ -1416,6 +1461,8 @@ int main(void) {
     scattered();
     end();
     obstacles();
+    without_effect();
+    obstacle_goes();
     by_default();
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON});
     time_of_the_thread();

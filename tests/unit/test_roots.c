@@ -214,6 +214,10 @@ static void globals(void) {
 
     is(gc_roots_add(heap, (char *)global_slots + 4, 1, 0), GC_ERROR_MISUSE,
        "gc_roots_add of a slot that is not aligned");
+    const size_t counts[] = {SIZE_MAX, SIZE_MAX / sizeof(void *), SIZE_MAX / sizeof(void *) + 2, (size_t)-1 / 8 * 7};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        is(gc_roots_add(heap, global_slots, counts[i], 0), GC_ERROR_MISUSE, "gc_roots_add of %zu slots", counts[i]);
+    has(gc_last_message(), "would reach beyond the end of memory", "which says why");
     is(gc_roots_add(heap, NULL, 0, 0), GC_OK, "no slots at NULL are allowed");
     is(gc_roots_add(heap, global_slots, 0, 0), GC_OK, "and elsewhere");
     compact();

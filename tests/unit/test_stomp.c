@@ -292,6 +292,28 @@ static void two_threads(gc_barrier barrier) {
     gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
+static int warnings;
+static void on_warning(void *host, const char *message) {
+    (void)host, (void)message;
+    warnings++;
+}
+
+/* A heap that was to be marked beside mutators is paced like any other while the barrier does not allow that. */
+static void stands_against_marking(void) {
+    gc_barrier before = gc_barrier_current();
+    gc_barrier_switch(GC_BARRIER_BYTE_REGION);
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .warning = on_warning});
+    ok(warnings == 1 && !gc__has_pause_goal(heap), "a barrier that shows too little stands against marking beside mutators");
+    is(gc_barrier_switch(before), GC_OK, "until another one");
+    gc_collect(heap, 2, 0);
+    ok(gc__has_pause_goal(heap) && gc__marking_is_on(heap), "and after a full collection it is in force");
+    gc_barrier_switch(GC_BARRIER_BYTE_REGION);
+    gc_collect(heap, 2, 0);
+    ok(!gc__has_pause_goal(heap), "until that one comes back");
+    end();
+    gc_barrier_switch(before);
+}
+
 int main(void) {
     told t = {0};
     gc_options options = observed(&t);
@@ -309,6 +331,7 @@ int main(void) {
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1}); /* checkmark would look at all handles */
     switched_while_marking();
     end();
+    stands_against_marking();
     two_heaps();
     two_threads(GC_BARRIER_OBJECT_LOGGING);
     two_threads(GC_BARRIER_POST_GROW);
