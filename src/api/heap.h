@@ -111,9 +111,10 @@ typedef struct gc_options {
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
-       says what stands against it. If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if
-       all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By
-       default it is on in heaps with a pause_goal_us, unless something stands against it or collector_threads is 1. */
+       says what stands against it; it is off until that changes. If nobody allocates for a tenth of a second, a thread that comes
+       to a safe point ends it; if all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the
+       collection's callbacks. By default it is on in heaps with a pause_goal_us, unless something stands against it or
+       collector_threads is 1. */
     gc_concurrent concurrent;
     /* Trace functions may be called by that thread, while mutators change their objects: what they read of these besides slots
        must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe

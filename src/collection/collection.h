@@ -159,6 +159,7 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     gc__limit_look(heap);
+    if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
     gc__remembering_choose(heap);

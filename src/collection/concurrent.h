@@ -54,10 +54,8 @@ GC__FN void gc__marking_explain(const gc_heap *heap) {
 /* Before a collection gathers roots: nothing is left of the last cycle. */
 GC__FN void gc__marking_decide(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
-    bool full = plan->request.generation == 2;
-    if (heap->marking) return;
-    if (full) gc__marking_resolve(heap);
-    if (full || gc__is_of_cycle(plan)) gc__finalizers_decide_all(heap->finalizers);
+    bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
+    if (!heap->marking && full) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if GC_HAS_MODEL

@@ -46,7 +46,7 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
         return GC_ERROR_HEAP_FULL;
     }
     gc__limit_set(heap, bytes, share);
-    if (!heap->marking) gc__marking_resolve(heap);
+    gc__marking_resolve(heap, false);
     gc__limit_adapt(heap);
     return GC_OK;
 }

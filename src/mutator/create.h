@@ -179,7 +179,7 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     gc__limit_set(heap, options->heap_bytes_max, 0);
     heap->limit_is_open = !options->heap_bytes_max;
     heap->asked_concurrent = options->concurrent == GC_CONCURRENT_ON;
-    gc__marking_resolve(heap);
+    gc__marking_resolve(heap, true);
     gc__heap_start_pace(heap);
     return heap;
 }

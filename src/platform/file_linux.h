@@ -25,6 +25,27 @@ GC__FN int gc__os_file_create_own(const char *name) {
     return -1;
 }
 
+/* Which file a descriptor stands for. Programs close descriptors that are not theirs, as daemons do when they start, and then
+   have the same numbers for files of their own, to which gc.h must not write. */
+typedef struct gc__os_file_identity {
+    uint64_t device, number;
+} gc__os_file_identity;
+
+GC__FN gc__os_file_identity gc__os_file_identify(int file) {
+    struct stat status;
+    gc__os_file_identity none = {0, 0};
+    if (file < 0 || fstat(file, &status) != 0) return none;
+    gc__os_file_identity identity = {(uint64_t)status.st_dev, (uint64_t)status.st_ino};
+    return identity;
+}
+
+GC__FN bool gc__os_file_is(int file, const gc__os_file_identity *identity) {
+    gc__os_file_identity now = gc__os_file_identify(file);
+    bool same = now.device == identity->device && now.number == identity->number;
+    if (!same) errno = EBADF;
+    return same;
+}
+
 /* Maps the beginning of a file as code, without any use of that in this process; NULL: the system refuses. */
 GC__FN void *gc__os_file_map_code(int file, size_t bytes) {
     void *mapped = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);

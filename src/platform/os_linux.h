@@ -273,19 +273,22 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
 
 struct gc__os_thread {
     pthread_t id;
+    uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
     cpu_set_t all, others; /* processors before and after it last left one */
     void (*f)(void *context);
     void *context;
 };
 
 GC__FN void *gc__os_thread_main(void *thread) {
-    const gc__os_thread *self = (const gc__os_thread *)thread;
+    gc__os_thread *self = (gc__os_thread *)thread;
+    __atomic_store_n(&self->self, gc__os_self(), __ATOMIC_RELAXED);
     self->f(self->context);
     return NULL;
 }
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context) {
     thread->f = f;
     thread->context = context;
+    thread->self = 0;
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 /* Faults are the thread's own. */
@@ -310,7 +313,7 @@ GC__FN void gc__os_thread_is_patient(void) {
     if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
 }
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
-    return pthread_equal(thread->id, pthread_self()) != 0;
+    return __atomic_load_n(&thread->self, __ATOMIC_RELAXED) == gc__os_self();
 }
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
     cpu_set_t now;

@@ -37,10 +37,12 @@ GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
 }
 
 /* An option without effect must not change how the heap is paced either. It comes into force once nothing stands against it any
-   more: another barrier or a higher limit may do that. The world is stopped, and nothing is being marked. */
-GC__FN void gc__marking_resolve(gc_heap *heap) {
-    if (!heap->asked_concurrent) return;
-    heap->options.concurrent = gc__marking_obstacle_now(heap) ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
+   more, as with another barrier or a higher limit. `may_end`: the heap is about to be paced anew after a full collection, as it
+   must be when the option ends. The world is stopped. */
+GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
+    bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
+    if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
+    if (stands && may_end && !heap->marking) heap->options.concurrent = GC_CONCURRENT_OFF;
 }
 
 /* The barrier may have been switched since the heap was created. */

@@ -24,7 +24,8 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 
 /* By how much the heap may grow beyond what lives. */
 GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST), soft = heap->options.heap_bytes_soft;
+    size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
+    size_t soft = heap->options.heap_bytes_soft;
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
     return gc__max(growth, GC__NURSERY_MIN);

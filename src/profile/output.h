@@ -15,6 +15,7 @@
 
 typedef struct gc__output {
     int file;
+    gc__os_file_identity identity; /* of that */
     bool streamed;
     bool special;     /* a device or a pipe: written in place, and not to be patched */
     int error;        /* of the first failure; 0: none */
@@ -34,9 +35,14 @@ GC__FN void gc__output_fail(gc__output *output, int error) {
 /* The number of bytes that were put so far: the position in the file of what is put next. */
 GC__FN uint64_t gc__output_position(const gc__output *output) { return output->written + output->used; }
 
-GC__FN void gc__output_flush(gc__output *output) {
-    if (!output->error && output->used && !gc__os_file_write(output->file, output->buffer, output->used, -1))
+GC__FN void gc__output_write(gc__output *output, const void *data, size_t bytes, int64_t position) {
+    if (output->error || !bytes) return;
+    if (!gc__os_file_is(output->file, &output->identity) || !gc__os_file_write(output->file, data, bytes, position))
         gc__output_fail(output, gc__os_error());
+}
+
+GC__FN void gc__output_flush(gc__output *output) {
+    gc__output_write(output, output->buffer, output->used, -1);
     output->written += output->used;
     output->used = 0;
 }
@@ -101,9 +107,10 @@ GC__FN void gc__put_format(gc__output *output, const char *format, ...) {
 GC__FN void gc__output_patch(gc__output *output, uint64_t position, const void *data, size_t bytes) {
     gc__output_flush(output);
     if (output->special) gc__output_fail(output, ESPIPE);
-    if (!output->error && !gc__os_file_write(output->file, data, bytes, (int64_t)position))
-        gc__output_fail(output, gc__os_error());
+    gc__output_write(output, data, bytes, (int64_t)position);
 }
+
+static unsigned gc__outputs; /* that were opened; atomic: two threads may write a file of the same name */
 
 /* Opens the file; false: it cannot be, and errors are in gc_last_message. */
 GC__FN bool gc__output_open(gc__output *output, const char *name, bool streamed) {
@@ -113,11 +120,13 @@ GC__FN bool gc__output_open(gc__output *output, const char *name, bool streamed)
     output->special = gc__os_file_is_special(name);
     bool direct = streamed || output->special;
     int length = snprintf(output->name, sizeof output->name, "%s", name);
-    int longer = snprintf(output->temporary, sizeof output->temporary, "%s.%u.tmp", name, gc__os_process_number());
+    int longer = snprintf(output->temporary, sizeof output->temporary, "%s.%u.%u.tmp", name, gc__os_process_number(),
+                          __atomic_add_fetch(&gc__outputs, 1, __ATOMIC_RELAXED));
     if (length < 0 || longer < 0 || (size_t)longer >= sizeof output->temporary)
         output->error = ENAMETOOLONG;
     else if ((output->file = gc__os_file_create(direct ? output->name : output->temporary)) < 0)
         output->error = gc__os_error();
+    output->identity = gc__os_file_identify(output->file);
     if (direct) output->temporary[0] = 0;
     return !output->error;
 }
@@ -125,7 +134,8 @@ GC__FN bool gc__output_open(gc__output *output, const char *name, bool streamed)
 /* Completes and closes the file. False: it was not written, for which output->error says why. */
 GC__FN bool gc__output_close(gc__output *output) {
     gc__output_flush(output);
-    if (output->file >= 0 && !gc__os_file_close(output->file)) gc__output_fail(output, gc__os_error());
+    bool lost = output->file >= 0 && !gc__os_file_is(output->file, &output->identity);
+    if (lost || (output->file >= 0 && !gc__os_file_close(output->file))) gc__output_fail(output, gc__os_error());
     if (output->temporary[0] && !output->error && !gc__os_file_rename(output->temporary, output->name))
         gc__output_fail(output, gc__os_error());
     if (output->temporary[0] && output->error && output->file >= 0) gc__os_file_remove(output->temporary);

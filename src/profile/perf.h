@@ -10,8 +10,13 @@
 #include "../platform/image.h"
 #include "../platform/platform.h"
 
+typedef struct gc__perf_file {
+    int file; /* 0: not written */
+    gc__os_file_identity identity;
+} gc__perf_file;
+
 typedef struct gc__perf {
-    int map, dump; /* files; 0: not written */
+    gc__perf_file map, dump;
     void *marker;  /* the mapped page of the dump */
     uint64_t count;
 } gc__perf;
@@ -54,9 +59,9 @@ GC__STATIC_ASSERT(sizeof(gc__jitdump_head) == 40 && sizeof(gc__jitdump_load) == 
                       sizeof(gc__jitdump_line) == 16,
                   "perf knows these layouts");
 
-GC__FN void gc__perf_close_file(int *file) {
-    if (*file) gc__os_file_close(*file);
-    *file = 0;
+GC__FN void gc__perf_close_file(gc__perf_file *self) {
+    if (self->file && gc__os_file_is(self->file, &self->identity)) gc__os_file_close(self->file);
+    self->file = 0;
 }
 
 /* A process that was forked forgets the files of its parent. */
@@ -68,16 +73,24 @@ GC__FN void gc__perf_forget(void) {
 }
 
 /* Writes to one of the files, which is given up if that fails. */
-GC__FN void gc__perf_write(int *file, const void *data, size_t bytes) {
-    if (*file && !gc__os_file_write(*file, data, bytes, -1)) gc__perf_close_file(file);
+GC__FN void gc__perf_write(gc__perf_file *self, const void *data, size_t bytes) {
+    if (!self->file) return;
+    bool same = gc__os_file_is(self->file, &self->identity);
+    if (!same || !gc__os_file_write(self->file, data, bytes, -1)) gc__perf_close_file(self);
+}
+
+/* False: the file could not be opened. */
+GC__FN bool gc__perf_take(gc__perf_file *self, int file) {
+    if (file <= 0) return false;
+    self->file = file;
+    self->identity = gc__os_file_identify(file);
+    return true;
 }
 
 GC__FN bool gc__perf_open_map(void) {
     char name[64];
     snprintf(name, sizeof name, GC__PERF_MAP, gc__os_process_number());
-    int file = gc__os_file_create_own(name);
-    if (file > 0) gc__the_perf.map = file;
-    return file > 0;
+    return gc__perf_take(&gc__the_perf.map, gc__os_file_create_own(name));
 }
 
 GC__FN bool gc__perf_open_dump(void) {
@@ -87,10 +100,9 @@ GC__FN bool gc__perf_open_dump(void) {
     const char *folder = gc__setting("JITDUMPDIR");
     snprintf(name, sizeof name, "%s/jit-%u.dump", folder && *folder ? folder : ".", head.process);
     int file = gc__os_file_create_own(name);
-    if (file <= 0) return false;
-    gc__the_perf.dump = file;
+    if (!gc__perf_take(&gc__the_perf.dump, file)) return false;
     gc__perf_write(&gc__the_perf.dump, &head, sizeof head);
-    gc__the_perf.marker = gc__the_perf.dump ? gc__os_file_map_code(file, gc__os_page_bytes()) : NULL;
+    gc__the_perf.marker = gc__the_perf.dump.file ? gc__os_file_map_code(file, gc__os_page_bytes()) : NULL;
     return gc__the_perf.marker != NULL;
 }
 
@@ -137,8 +149,8 @@ GC__FN void gc__perf_dump_lines(const void *start, size_t bytes, const gc_profil
 GC__FN void gc__perf_note(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                           size_t line_count) {
     gc__perf *perf = &gc__the_perf;
-    if (perf->map) gc__perf_map_code(start, bytes, name);
-    if (!perf->dump) return;
+    if (perf->map.file) gc__perf_map_code(start, bytes, name);
+    if (!perf->dump.file) return;
     uint64_t now = gc__os_now_ns();
     if (line_count) gc__perf_dump_lines(start, bytes, lines, line_count, now);
     gc__jitdump_load load = {{GC__JITDUMP_LOAD, (uint32_t)(sizeof load + strlen(name) + 1 + bytes), now},

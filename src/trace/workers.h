@@ -199,7 +199,7 @@ GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
     gc__workers_lock(workers);
 }
 
-/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, for so long from `start_ns` on.
+/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, `polls_ns` from `start_ns` on.
 
    A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
    which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */

@@ -1226,6 +1226,7 @@ static void obstacle_goes(void) {
     is(gc_heap_set_bytes_max(heap, 64 << 20), GC_OK, "until it is raised");
     ok(gc__has_pause_goal(heap) && gc__marking_is_on(heap), "and then it is in force");
     is(gc_heap_set_bytes_max(heap, GC__MARKING_WORTH - 1), GC_OK, "and lowered again");
+    full();
     ok(!gc__has_pause_goal(heap), "and then it is not");
     end();
 }

@@ -166,7 +166,52 @@ static void united(void) {
     gc__profile_free(&profile);
 }
 
+/* A program may close descriptors that it does not know, and have their numbers for its own files. */
+static void files_of_others(void) {
+    gc__output output;
+    char name[64], mine[64], read[8] = "";
+    snprintf(name, sizeof name, "/tmp/gc-profile-%d.json", (int)getpid());
+    snprintf(mine, sizeof mine, "/tmp/gc-mine-%d", (int)getpid());
+    for (int streamed = 0; streamed < 2; streamed++) {
+        ok(gc__output_open(&output, name, streamed), "a file is opened");
+        int number = output.file, file = open(mine, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        dup2(file, number), close(file);
+        gc__put_text(&output, "not for this file");
+        ok(!gc__output_close(&output) && output.error == EBADF, "its number is another file's, which is an error");
+        is(pread(number, read, sizeof read, 0), 0, "nothing is written to that");
+        is(close(number), 0, "nor is it closed");
+    }
+    gc__perf_file perf = {0};
+    ok(gc__perf_take(&perf, gc__os_file_create_own(name)), "a file for perf is opened");
+    int number = perf.file, file = open(mine, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(file, number), close(file);
+    gc__perf_write(&perf, "not for this file", 17);
+    is(perf.file, 0, "it is given up");
+    is(pread(number, read, sizeof read, 0), 0, "and nothing is written to another");
+    is(close(number), 0, "which stays open");
+    remove(name), remove(mine);
+}
+
+/* Two threads may write a profile to the same file, which is whole: that of him who was the last to end. */
+static void same_file_twice(void) {
+    gc__output outputs[2];
+    char name[64], read[8] = "";
+    snprintf(name, sizeof name, "/tmp/gc-profile-%d.json", (int)getpid());
+    for (int i = 0; i < 2; i++) ok(gc__output_open(&outputs[i], name, false), "a file is opened");
+    gc__put_text(&outputs[1], "other");
+    gc__put_text(&outputs[0], "one");
+    ok(gc__output_close(&outputs[1]), "one is whole");
+    ok(gc__output_close(&outputs[0]), "and then the other");
+    FILE *file = fopen(name, "r");
+    size_t bytes = fread(read, 1, sizeof read - 1, file);
+    fclose(file);
+    ok(bytes == 3 && strcmp(read, "one") == 0, "which is what is there: %s", read);
+    remove(name);
+}
+
 int main(void) {
+    files_of_others();
+    same_file_twice();
     formats();
     decimal_commas();
     empty();
