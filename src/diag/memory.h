@@ -64,9 +64,9 @@ GC__COLD size_t gc__memory_map(const gc_heap *heap, char *map) {
 
 GC__COLD void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t all, const char *meaning) {
     static const char bar[] = "########################################";
-    size_t length = all ? (bytes * GC__BAR_WIDTH + all / 2) / all : 0;
+    double length = all ? (double)bytes / (double)all * GC__BAR_WIDTH + 0.5 : 0;
     fprintf(file, "%-14s %10.2f MiB  %-*.*s  %s\n", name, (double)bytes / 1048576.0, GC__BAR_WIDTH,
-            (int)gc__min(length, GC__BAR_WIDTH), bar, meaning);
+            length < GC__BAR_WIDTH ? (int)length : GC__BAR_WIDTH, bar, meaning);
 }
 
 GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file) {

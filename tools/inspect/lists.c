@@ -211,8 +211,7 @@ static bool visit_finalizer(void *context, const gc_dac_finalizer *finalizer) {
     if (!pass->list || pass->listed++ >= pass->options->limit) return true;
     table_text(finalizer_states[finalizer->state]);
     table_address(finalizer->object);
-    table_number(finalizer->started_ns && pass->target->is_process ? (target_now_ns() - finalizer->started_ns) / 1000000
-                                                                   : 0);
+    table_number(finalizer->started_ns && pass->target->is_process ? target_ns_since(finalizer->started_ns) / 1000000 : 0);
     table_text(finalizer->object ? described(pass->target, finalizer->object) : finalizer->type);
     table_row_end();
     return true;

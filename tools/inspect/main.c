@@ -285,7 +285,7 @@ static void print_cost(uint64_t began_ns) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     fprintf(stderr, "took %.1f s, %.1f s of them of a processor, and at most %ld MB of memory\n",
-            (double)(target_now_ns() - began_ns) / 1e9,
+            (double)target_ns_since(began_ns) / 1e9,
             (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
                 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
             usage.ru_maxrss / 1000);

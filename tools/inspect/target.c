@@ -15,6 +15,11 @@ uint64_t target_now_ns(void) {
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+uint64_t target_ns_since(uint64_t earlier_ns) {
+    uint64_t now_ns = target_now_ns();
+    return now_ns > earlier_ns ? now_ns - earlier_ns : 0;
+}
+
 /* Opening. */
 
 static bool add_heap(void *context, const gc_dac_heap *heap) {
@@ -73,7 +78,7 @@ uint64_t target_close(inspected *target) {
     target->dac = NULL;
     for (size_t i = 0; i < target->types_count; i++) free(target->types[i]);
     free(target->types), free(target->heaps);
-    return target->opened_ns ? target_now_ns() - target->opened_ns : 0;
+    return target->opened_ns ? target_ns_since(target->opened_ns) : 0;
 }
 
 void target_check(const inspected *target, bool complete) {

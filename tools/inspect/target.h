@@ -36,6 +36,8 @@ void target_open(inspected *target, const char *name, const target_options *opti
 uint64_t target_close(inspected *target);
 /* The system's monotonic clock. */
 uint64_t target_now_ns(void);
+/* How long ago that was by it; 0: a clock that runs ahead, as those of other containers may, has shown it. */
+uint64_t target_ns_since(uint64_t earlier_ns);
 /* Notes the reader's message, if a call has failed. */
 void target_check(const inspected *target, bool complete);
 /* The record of an object's type. */
