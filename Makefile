@@ -178,4 +178,4 @@ format: ## lay out src/, examples/ and tests/ by .clang-format
 clean: ## remove build/
 	rm -rf build
 
--include $(shell find build -name '*.d' 2> /dev/null)
+-include $(shell find build -name root -prune -o -name '*.d' -print 2> /dev/null)
