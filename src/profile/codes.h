@@ -110,6 +110,11 @@ GC__FN void gc__known_remove(const void *start) {
     free(code);
 }
 
+GC__FN void gc__known_free(void) {
+    while (gc__the_known_codes.first) gc__known_remove(gc__the_known_codes.first->start);
+    gc__map_free(&gc__the_known_codes.places);
+}
+
 GC__FN void gc__profile_warn(const char *message) {
     gc_options options;
     memset(&options, 0, sizeof options);

@@ -371,12 +371,36 @@ GC_API gc_result gc_profile_stop(void) {
     return format->objects ? gc__profile_write_objects(file, format) : gc__profile_write_copy(file, format);
 }
 
+/* The record of that host; NULL: no memory. Lock held. */
+GC__FN gc__profile_host_set *gc__profile_host_find(const gc_profile_host *host) {
+    gc__profile_host_set *set = gc__the_profile_hosts;
+    while (set && memcmp(&set->host, host, sizeof *host) != 0) set = set->next;
+    if (set) return set;
+    set = (gc__profile_host_set *)calloc(1, sizeof *set);
+    if (!set) return NULL;
+    set->host = *host;
+    set->next = gc__the_profile_hosts;
+    return gc__the_profile_hosts = set;
+}
+
 GC_API void gc_profile_set_host(const gc_profile_host *host) {
-    gc__profile_host_set *set = (gc__profile_host_set *)calloc(1, sizeof *set);
-    if (!set) return;
-    if (host) set->host = *host;
+    const gc_profile_host none = {NULL, NULL, NULL};
     gc__lock_take(&gc__profile_lock);
-    set->former = gc__the_profile_host;
-    __atomic_store_n(&gc__the_profile_host, set, __ATOMIC_RELEASE);
+    gc__profile_host_set *set = gc__profile_host_find(host ? host : &none);
+    if (set) __atomic_store_n(&gc__the_profile_host, set, __ATOMIC_RELEASE);
     gc__lock_release(&gc__profile_lock);
+}
+
+/* Frees what is left of profiles. Lock held; there is no heap, nor thread of a profile. */
+GC__FN void gc__profile_free_all(void) {
+    gc__profile_forget(&gc__the_profile);
+    __atomic_store_n(&gc__the_profile.number, 0, __ATOMIC_RELEASE);
+    gc__known_free();
+    gc__rules_free();
+    __atomic_store_n(&gc__the_profile_host, (gc__profile_host_set *)NULL, __ATOMIC_RELEASE);
+    while (gc__the_profile_hosts) {
+        gc__profile_host_set *next = gc__the_profile_hosts->next;
+        free(gc__the_profile_hosts);
+        gc__the_profile_hosts = next;
+    }
 }

@@ -143,10 +143,9 @@ static const gc__profiling_calls gc__the_profiling_calls = {gc__profile_heap_cre
 
 GC__AT_LOAD GC__FN void gc__profile_at_load(void) { gc__the_profiling = &gc__the_profiling_calls; }
 
-/* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
-GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
+/* Ends the profile that the environment asked for. */
+GC__FN gc_result gc__profile_end_asked(void) {
     char file[GC__NAME_BYTES_MAX];
-    if (!gc__the_profile.by_environment) return;
     gc_result result = gc__profile_end(file);
     const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
     if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);
@@ -155,5 +154,27 @@ GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
                           "the profile %s is not written: the program ended without gc_heap_destroy; call that, or "
                           "gc_profile_write at the moment of interest",
                           file);
-    if (result != GC_OK) gc__profile_warn(gc__last_message);
+    return result;
+}
+
+/* Ends a profile that the host has left, whose writer would run on in a library that is gone, and frees everything, unless there
+   still is a heap: then all of it may be in use. */
+GC__FN gc_result gc__profile_unload(void) {
+    char file[GC__NAME_BYTES_MAX];
+    gc_result result = GC_OK;
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__the_arena.heaps) {
+        if (gc__the_profile.on) result = gc__profile_end(file);
+        gc__lock_take(&gc__profile_lock);
+        gc__profile_free_all();
+        gc__lock_release(&gc__profile_lock);
+    }
+    gc__lock_release(&gc__the_arena.lock);
+    return result;
+}
+
+/* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
+GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
+    if (gc__the_profile.by_environment && gc__profile_end_asked() != GC_OK) gc__profile_warn(gc__last_message);
+    if (gc__profile_unload() != GC_OK) gc__profile_warn(gc__last_message);
 }

@@ -155,12 +155,13 @@ typedef struct gc__profiling {
 
 static gc__profiling gc__the_profile;
 
-/* What the host adds; atomic. Former ones stay. */
+/* What the host adds. Former ones stay, since threads may be using them. */
 typedef struct gc__profile_host_set {
     gc_profile_host host;
-    struct gc__profile_host_set *former;
+    struct gc__profile_host_set *next;
 } gc__profile_host_set;
-static gc__profile_host_set *gc__the_profile_host;
+static gc__profile_host_set *gc__the_profile_host;  /* atomic; written under the lock */
+static gc__profile_host_set *gc__the_profile_hosts; /* all that there ever were, each once; lock */
 
 GC__FN const gc_profile_host *gc__profile_host(void) {
     static const gc_profile_host none = {NULL, NULL, NULL};

@@ -75,6 +75,12 @@ GC__FN void gc__rule_keep(uintptr_t pc, const gc__rule *rule) {
     for (int i = 0; i < 2; i++) __atomic_store_n(&entry->words[i], words[i], __ATOMIC_RELAXED);
 }
 
+/* Nobody walks a stack any more. */
+GC__FN void gc__rules_free(void) {
+    gc__rule_entry *rules = __atomic_exchange_n(&gc__rules, (gc__rule_entry *)NULL, __ATOMIC_ACQ_REL);
+    if (rules) gc__os_unmap(rules, sizeof *rules << GC__RULES_SHIFT);
+}
+
 /* Makes the row a short rule. False: it says more than that can. */
 GC__FN bool gc__rule_shorten(const gc__cfi *cfi, gc__rule *rule) {
     const gc__cfi_row *row = &cfi->row;
