@@ -89,9 +89,12 @@ GC__FN void gc__code_interrupted(void *context) {
 /* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
 GC__FN void gc__code_stress(const gc_heap *heap, bool interruptible) {
     bool stress = interruptible && heap && heap->options.stress == GC_STRESS_SAFEPOINT;
-    gc__my_interruptee.random = stress ? gc__os_now_ns() | 1 : 0;
+    gc__my_interruptee.random = 0;
     gc__os_interrupt_later(0);
-    if (stress) gc__code_interrupt_soon();
+    if (!stress) return;
+    gc__os_interrupt_later(GC__STRESS_NS_MAX); /* makes the timer while no interrupt would make another one */
+    gc__my_interruptee.random = gc__os_now_ns() | 1;
+    gc__code_interrupt_soon();
 }
 
 /* A collection that waits for the calling thread already looks at it again. */

@@ -154,7 +154,10 @@ typedef struct bytes {
 } bytes;
 static const gc_type bytes_type = GC_TYPE_ARRAY_LEAF(bytes, bytes);
 
+/* SCALE=N: an Nth of the objects. */
 static int fill(gc_thread *gc, long most) {
+    const char *scale = getenv("SCALE");
+    if (scale) most /= atol(scale);
     cell *list = NULL;
     GC_ROOTS(gc, list);
     for (long i = 0; i < most; i++) {
@@ -163,7 +166,7 @@ static int fill(gc_thread *gc, long most) {
         gc_store(gc, &c->next, i % 100 == 0 ? NULL : list);
         list = c;
     }
-    REQUIRE(gc_new_array(gc, &bytes_type, 4 << 20));
+    REQUIRE(gc_new_array(gc, &bytes_type, scale ? 40000 : 4 << 20));
     gc_collect(gc_thread_heap(gc), 2, GC_COLLECT_COMPACTING);
     return 0;
 }
@@ -191,25 +194,42 @@ static int plain(int round) {
     return heap_with(NULL);
 }
 
-/* The heap ends with its thread attached, and a collection that is still marking. */
+/* The heap's threads have work, and it ends while one of them marks. */
 static int concurrent(int round) {
     gc_options options = {0};
+    gc_stats stats;
     options.concurrent = GC_CONCURRENT_ON;
     options.concurrent_trace_functions = options.parallel_trace_functions = true;
     options.collector_threads = 3;
-    options.nursery_bytes = 1 << 20;
     gc_heap *heap = gc_heap_create(&options);
     REQUIRE(heap);
     gc_thread *gc = gc_thread_attach(heap);
     REQUIRE(gc);
-    int result = fill(gc, 100000);
+    {
+        cell *list = NULL;
+        GC_ROOTS(gc, list);
+        for (int i = 0; i < 50000; i++) {
+            cell *c = (cell *)gc_new(gc, &cell_type);
+            REQUIRE(c);
+            gc_store(gc, &c->next, list);
+            list = c;
+        }
+        gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+        gc_collect(heap, 2, GC_COLLECT_DEFAULT);
+        gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    }
+    gc_heap_stats(heap, &stats);
+    REQUIRE(stats.concurrent_cycles > 0);
     if (round % 2) gc_thread_detach(gc);
     gc_heap_destroy(heap);
-    return result;
+    return 0;
 }
 
 static void *attached(void *heap) {
     gc_thread *gc = gc_thread_attach((gc_heap *)heap);
+#ifdef WITH_CODE
+    if (gc) gc_thread_set_interruptible(gc, true);
+#endif
     return gc && fill(gc, 1000) == 0 ? heap : NULL; /* its end detaches it */
 }
 static int with_threads(gc_heap *heap, gc_thread *gc) {
@@ -282,6 +302,45 @@ static int forks(int round) {
     return status || child < 0 || waitpid(child, &status, 0) != child || status != 0;
 }
 
+/* Options, one after another. */
+static int options(int round) {
+    gc_options options = {0};
+    options.non_moving = round % 3 == 1;
+    options.non_generational = round % 5 == 1;
+    options.conservative_stack = round % 3 == 2;
+    options.keep_memory = round % 2;
+    options.pause_goal_us = round % 4 == 3 ? 1000 : 0;
+    options.heap_bytes_soft = round % 4 == 2 ? 8 << 20 : 0;
+    options.warning = say_nothing;
+    gc_heap *heap = gc_heap_create(&options);
+    REQUIRE(heap);
+    gc_thread *gc = gc_thread_attach(heap);
+    REQUIRE(gc);
+    int result = fill(gc, 20000);
+    gc_heap_destroy(heap);
+    return result;
+}
+
+/* A heap that gets full, the reports on one, and every barrier. */
+static int with_reports(gc_heap *heap, gc_thread *gc) {
+    FILE *nowhere = fopen("/dev/null", "w");
+    REQUIRE(nowhere);
+    gc_heap_print_stats(heap, nowhere);
+    gc_heap_print_memory(heap, nowhere);
+    gc_heap_print_pauses(heap, nowhere);
+    fclose(nowhere);
+    if (gc_barrier_current() != GC_BARRIER_NONE)
+        for (int i = 1; i < GC_BARRIER_COUNT; i++)
+            if (gc_barrier_switch((gc_barrier)i) == GC_OK && fill(gc, 1000) != 0) return 1;
+    REQUIRE(gc_heap_set_bytes_max(heap, 48 << 20) == GC_OK);
+    for (void *c; (c = gc_new_array(gc, &bytes_type, 1 << 20)) != NULL;) REQUIRE(gc_handle_create(heap, GC_HANDLE_STRONG, c));
+    return gc_last_result() != GC_ERROR_HEAP_FULL;
+}
+static int reports(int round) {
+    (void)round;
+    return heap_with(with_reports);
+}
+
 /* Profiles. What the host has named stays named. */
 static size_t no_frames(void *host, gc_thread *thread, gc_profile_frame *frames, size_t most) {
     return (void)host, (void)thread, (void)frames, most & 0;
@@ -328,6 +387,9 @@ static int with_code(gc_heap *heap, gc_thread *gc) {
     gc_code code = {bytes, sizeof bytes, map, map_bytes, NULL, "code", NULL};
     REQUIRE(gc_code_add(&code) == GC_OK);
     REQUIRE(gc_code_find(bytes + 99) == &code);
+    FILE *nowhere = fopen("/dev/null", "w");
+    REQUIRE(nowhere && gc_code_dump(bytes, nowhere, NULL));
+    fclose(nowhere);
     const char *function = (const char *)section; /* as good as any address */
     memcpy(section + 4, &function, sizeof function);
     gc_llvm_module *module = gc_code_add_llvm(section, sizeof section, 0);
@@ -371,7 +433,8 @@ static const struct {
     int (*f)(int round);
 } features[] = {
     {"plain", plain},     {"concurrent", concurrent}, {"threads", threads},           {"all", all},
-    {"forks", forks},     {"profile", profile},       {"profile_left", profile_left},
+    {"forks", forks},     {"options", options},       {"reports", reports},           {"profile", profile},
+    {"profile_left", profile_left},
 #ifdef WITH_CODE
     {"code", code},
 #endif

@@ -30,7 +30,7 @@ kept() {
 
 # shellcheck disable=SC2086
 gcc $flags -O0 -DMAIN tests/scripts/unload.c -ldl -o "$dir/main" && library library -O1 && library checked -O0 -DGC_DEBUG=2 -DGC_BARRIER=at_run_time -DGC_SHADOW_HEAP=1
-features='plain concurrent threads all forks profile reader'
+features='plain concurrent threads all forks options reports profile reader'
 if [ "$(uname -m)" = x86_64 ]; then features="$features code"; fi
 for feature in $features; do
     flat "$feature" library "$feature" LC_ALL=C
@@ -43,5 +43,6 @@ for ending in folded txt pb svg html json nettrace heapsnapshot; do
     ok $? "and the profile is there: .$ending"
 done
 flat 'GC_PROFILE with threads and all else' library all "GC_PROFILE=$dir/asked.txt,interval=1"
-for feature in $features; do flat "$feature, checked, under stress" checked "$feature" GC_STRESS=1000 GC_VERIFY=1; done
+for feature in ${features/concurrent /}; do flat "$feature, checked, under stress" checked "$feature" GC_STRESS=1000 GC_VERIFY=1; done
+for feature in threads code; do flat "$feature, interrupted at random" checked "$feature" GC_STRESS=safepoint SCALE=500; done
 finish
