@@ -52,7 +52,7 @@ GC__FN size_t gc__map_capacity(size_t count) {
 }
 
 /* Moves the entries to memory of another size. On failure nothing has changed. */
-GC__FN bool gc__map_resize(gc__map *map, size_t capacity) {
+GC__HOT bool gc__map_resize(gc__map *map, size_t capacity) {
     gc__map other = {NULL, NULL, 0, capacity};
     other.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&other));
     if (!other.keys) return false;

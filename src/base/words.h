@@ -61,8 +61,10 @@ GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
+GC__OUT_OF_LINE bool gc__words_grow(gc__words *list) { return gc__words_reserve(list, list->count + 1); }
+
 GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
+    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_grow(list)) return false;
     list->words[list->count++] = word;
     return true;
 }
@@ -73,7 +75,7 @@ GC__FN size_t gc__words_charged(size_t bytes) { return bytes > GC__WORDS_FIRST_B
 /* The memory that the list takes. */
 GC__FN size_t gc__words_bytes(const gc__words *list) { return gc__words_charged(list->capacity * sizeof(uintptr_t)); }
 
-GC__FN void gc__words_free(gc__words *list) {
+GC__OUT_OF_LINE void gc__words_free(gc__words *list) {
     if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
     memset(list, 0, sizeof *list);
 }

@@ -168,13 +168,13 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
 }
 
-GC__FN void gc__fail_left_out(void) {
+GC__COLD void gc__fail_left_out(void) {
     gc__fail(GC_ERROR_MEMORY, "a collection was left out: the system gives no memory for the list of roots. Raise "
                               "`ulimit -v` or the memory limit of the process");
 }
 
 /* The collection is left out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
-GC__FN void gc__cycle_leave_out(gc_heap *heap) {
+GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
     gc__fail_left_out();
@@ -274,7 +274,7 @@ GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
 }
 
 /* On the marker's thread, when it has rested for a while: has the marking ended, or gives memory back. */
-GC__FN void gc__marking_rests(gc_heap *heap) {
+GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
     if (!heap->marking) {
@@ -300,7 +300,7 @@ GC__FN bool gc__collect_for(gc_heap *heap, gc__event event) {
 }
 
 /* From now on the marker's thread does not collect. */
-GC__FN void gc__marking_close(gc_heap *heap) {
+GC__COLD void gc__marking_close(gc_heap *heap) {
     gc__heap_lock(heap);
     heap->marker->is_closing = true;
     gc__heap_unlock(heap);
@@ -414,7 +414,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
-GC__FN void gc__collect_under_stress(gc_heap *heap) {
+GC__COLD void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__collect_for(heap, GC__STRESS_POINT);
     gc__heap_unlock(heap);

@@ -24,7 +24,7 @@
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
 
 /* What barriers call, which those of other heaps may be doing. Arena's lock held. */
-GC__FN void gc__marking_tables(void) {
+GC__COLD void gc__marking_tables(void) {
     if (gc__tables.log_store) return;
     gc__tables.log_store = gc__store_logged;
     gc__tables.log_store_call = gc__store_logged_call;
@@ -42,7 +42,7 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 }
 
 /* At creation: says why not, if it was asked for. */
-GC__FN void gc__marking_explain(const gc_heap *heap) {
+GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     char message[240];
     if (!obstacle) return;
@@ -61,18 +61,18 @@ GC__FN void gc__marking_decide(gc_heap *heap) {
 #if GC_HAS_MODEL
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
-GC__FN void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
+GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
+GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
-GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_step(gc_heap *heap) { (void)heap; }
+GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
+GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
-GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
+GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
         return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
                gc__finalizers_compact_next(heap);
@@ -97,7 +97,7 @@ GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     return number;
 }
 
-GC__FN void gc__marker_thread(void *context) {
+GC__COLD void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
     unsigned looks = 0;
@@ -165,7 +165,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
 
 /* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
    hold a lock of the C library. */
-GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
+GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
     if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
     marker->rests = rests;
@@ -178,7 +178,7 @@ GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)
 }
 
 /* Ends the thread, and the cycle. The heap is being destroyed. */
-GC__FN void gc__marking_end_thread(gc_heap *heap) {
+GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
@@ -207,7 +207,7 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
 }
 
 /* A cycle begins. */
-GC__FN void gc__marking_count_room(gc_heap *heap) {
+GC__COLD void gc__marking_count_room(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t grown = gc__grown_bytes(heap), most = heap->pace->full_threshold + gc__growth_due(heap);
     marker->most_bytes = gc__max(most, grown + grown / GC__MARKING_ROOM);
@@ -221,7 +221,7 @@ GC__FN void gc__marking_count_room(gc_heap *heap) {
 }
 
 /* Before a collection condemns anything. */
-GC__FN void gc__marking_step(gc_heap *heap) {
+GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
@@ -328,7 +328,7 @@ GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
 }
 
 /* After a collection: whether the next nursery has such parts. */
-GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
+GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->undivided_bytes = 0;
     if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;

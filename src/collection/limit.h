@@ -8,13 +8,13 @@
 #include "../weak/handle_table.h"
 
 /* The bytes of a list that is empty between collections, which keeps its memory unless that is to be released. */
-GC__FN size_t gc__list_bytes(gc__words *list, bool release) {
+GC__OUT_OF_LINE size_t gc__list_bytes(gc__words *list, bool release) {
     size_t bytes = gc__words_bytes(list);
     if (release) gc__words_free(list);
     return bytes;
 }
 
-GC__FN size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
+GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
     if (!workers) return 0;
     size_t bytes = sizeof *workers + gc__list_bytes(&workers->for_host, release) + gc__list_bytes(&workers->cards, release);
     for (unsigned i = 0; i < workers->count; i++) {
@@ -28,7 +28,7 @@ GC__FN size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
 }
 
 /* Those of all such lists of the collector. */
-GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
+GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
     gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
                         &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
@@ -56,7 +56,7 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
    the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
    stopped. */
-GC__FN void gc__metadata_count(gc_heap *heap) {
+GC__COLD void gc__metadata_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
     if (gc__external_table_bytes(heap) > much)
         for (int g = 0; g < GC_GENERATIONS; g++) gc__map_shrink(&heap->collector->external[g]);
@@ -70,10 +70,10 @@ GC__FN void gc__metadata_count(gc_heap *heap) {
 }
 
 /* The share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's other memory. */
-GC__FN size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
 
 /* `share`: the limit if `bytes` is 0; if it is 0, too, there is none. */
-GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_is_open = false;
     heap->limit_is_share = !bytes && share;
     if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
@@ -83,7 +83,7 @@ GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
 
 /* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
    stopped. */
-GC__FN void gc__limit_look(gc_heap *heap) {
+GC__COLD void gc__limit_look(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
         gc__limit_set(heap, 0, gc__container_share());
 }

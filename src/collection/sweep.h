@@ -101,7 +101,7 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
     heap->cycle->condemns_old = false;
 }
 
-GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
+GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     gc__small_regions *old = &heap->cycle->old_small;
     old->used_bytes = old->live_bytes = 0;
     if (heap->collection.generation == 2) /* what is listed has just been copied there */
@@ -130,7 +130,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
 }
 
 /* Tells barriers where young regions are now, and counts those of generation 1. */
-GC__FN void gc__sweep_bounds(gc_heap *heap) {
+GC__HOT void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     heap->pace->young_regions = 0;
     for (int g = 0; g < 2; g++)

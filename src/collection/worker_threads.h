@@ -12,7 +12,7 @@
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
 /* The processors of the process, which may be taken away, or given, while the program runs. */
-GC__FN unsigned gc__workers_processors(gc_heap *heap) {
+GC__COLD unsigned gc__workers_processors(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     uint64_t now = gc__os_now_ns();
     if (!collector->processors_asked_ns || gc__ns_passed(now, collector->processors_asked_ns, GC__PROCESSORS_ASK_NS)) {
@@ -30,7 +30,7 @@ GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
     unsigned wanted = heap->options.collector_threads;
     return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), GC__WORKERS_DEFAULT);
 }
-GC__FN unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
+GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
@@ -48,7 +48,7 @@ GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
 /* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
    listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
    only longer ones are shared. Called before it stops the world, too. */
-GC__FN bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
+GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
     if (gc__workers_finds_marked(heap, purpose)) generation = 1;
     for (int g = 0; g <= generation; g++)
@@ -60,13 +60,13 @@ GC__FN bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int g
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
-GC__FN void gc__workers_enter(gc__worker *worker) { (void)worker; }
-GC__FN void gc__workers_leave(gc__worker *worker) { (void)worker; }
-GC__FN void gc__workers_end(gc_heap *heap) { (void)heap; }
-GC__FN void gc__workers_forget(gc_heap *heap) { (void)heap; }
+GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
+GC__COLD void gc__workers_enter(gc__worker *worker) { (void)worker; }
+GC__COLD void gc__workers_leave(gc__worker *worker) { (void)worker; }
+GC__COLD void gc__workers_end(gc_heap *heap) { (void)heap; }
+GC__COLD void gc__workers_forget(gc_heap *heap) { (void)heap; }
 #else
-GC__FN void gc__workers_thread(void *context) {
+GC__COLD void gc__workers_thread(void *context) {
     gc__worker_thread *thread = (gc__worker_thread *)context;
     gc__workers *workers = thread->workers;
     gc__tells_later = true;
@@ -75,7 +75,7 @@ GC__FN void gc__workers_thread(void *context) {
 }
 
 /* The crew's record, with one member; NULL: no memory. */
-GC__FN gc__workers *gc__workers_new(gc_heap *heap) {
+GC__COLD gc__workers *gc__workers_new(gc_heap *heap) {
     gc__workers *workers = (gc__workers *)gc__os_map(sizeof *workers);
     if (!workers) return NULL;
     gc__lock_init(&workers->lock);
@@ -89,7 +89,7 @@ GC__FN gc__workers *gc__workers_new(gc_heap *heap) {
 }
 
 /* False: the system gives no thread. */
-GC__FN bool gc__workers_start_one(gc__workers *workers, unsigned number) {
+GC__COLD bool gc__workers_start_one(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     char name[16];
     snprintf(name, sizeof name, "gc worker %u", number % 100);
@@ -117,7 +117,7 @@ GC__FN void gc__workers_reset(gc__workers *workers) {
     workers->asleep = 0;
 }
 
-GC__FN void gc__workers_set_most(gc__workers *workers, unsigned most) {
+GC__COLD void gc__workers_set_most(gc__workers *workers, unsigned most) {
     gc__workers_lock(workers);
     gc__workers_resize(workers, workers->count, most);
     gc__lock_release(&workers->lock);
@@ -125,7 +125,7 @@ GC__FN void gc__workers_set_most(gc__workers *workers, unsigned most) {
 
 /* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
    the host has suspended may hold a lock of the C library. Heap lock held. */
-GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) {
+GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     gc__collector *collector = heap->collector;
     if (collector->workers && collector->workers->forked && !heap->collecting) gc__workers_reset(collector->workers);
     if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
@@ -152,7 +152,7 @@ GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) {
 
 /* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
    only, so that none is left half full. */
-GC__FN void gc__workers_enter(gc__worker *worker) {
+GC__COLD void gc__workers_enter(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     const gc__plan *plan = heap->cycle->plan;
     int generation = heap->collection.generation;
@@ -167,7 +167,7 @@ GC__FN void gc__workers_enter(gc__worker *worker) {
 }
 
 /* The trace is over: hands in what the other workers have counted. */
-GC__FN void gc__workers_leave(gc__worker *worker) {
+GC__COLD void gc__workers_leave(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (!workers) return;
     for (unsigned i = 0; i < workers->count; i++) {
@@ -181,7 +181,7 @@ GC__FN void gc__workers_leave(gc__worker *worker) {
 }
 
 /* In the child of fork(): the threads do not exist. Locks held. */
-GC__FN void gc__workers_forget(gc_heap *heap) {
+GC__COLD void gc__workers_forget(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;
     workers->forked = true;
@@ -189,7 +189,7 @@ GC__FN void gc__workers_forget(gc_heap *heap) {
 }
 
 /* Ends the threads. */
-GC__FN void gc__workers_end(gc_heap *heap) {
+GC__COLD void gc__workers_end(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;
     gc__workers_lock(workers);

@@ -113,7 +113,7 @@ GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
 }
 
 /* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
-GC__FN void gc__finalizer_marks_end(const gc_heap *heap) {
+GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next)
         if (region->finalizer_marks) gc__region_flip_whole(region);
 }
@@ -137,6 +137,6 @@ GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
     marker->held.count = 0;
 }
 #else
-GC__FN void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
+GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
 GC__FN void gc__finalizer_marks_count(gc__worker *worker) { (void)worker; }
 #endif

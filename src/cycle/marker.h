@@ -265,7 +265,7 @@ GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
 }
 
 /* Has the marker look at what is left in a part of the log. */
-GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
+GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     bool room = gc__shade_room(heap, &marker->seen, end - from);
     for (; from < end; from++) {
@@ -434,7 +434,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
 }
 
 /* Drops from `seen` what is no object of those that the cycle began with, and what is marked already, as most of it is. */
-GC__FN void gc__marker_sift_seen(gc_heap *heap) {
+GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
@@ -446,7 +446,7 @@ GC__FN void gc__marker_sift_seen(gc_heap *heap) {
 }
 
 /* An object waits anew in each collection that meets a leaving object in its slots elsewhere: most repetitions are dropped. */
-GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
+GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
     gc__words *waiting = &heap->marker->waiting;
     uintptr_t met[256] = {0}; /* by a hash of the address */
     size_t kept = 0;
@@ -517,7 +517,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
 }
 
 /* The last collection goes on with what is grey. */
-GC__FN void gc__marker_hand_over(gc__worker *worker) {
+GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
         if (marker->fifo[i] && !gc__marker_evacuates(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);

@@ -22,13 +22,13 @@ typedef struct gc__checker {
     "finds "                                                                                                      \
     "the second; the first, please report"
 
-GC__FN void gc__check_true(const gc__checker *checker, bool holds, const void *where, const char *what) {
+GC__COLD void gc__check_true(const gc__checker *checker, bool holds, const void *where, const char *what) {
     if (holds) return;
     gc__fatal(&checker->heap->options, "check (%s of collection %llu): %s (%p): " GC__CHECK_REMEDY, checker->when,
               (unsigned long long)checker->heap->collection.number, what, where);
 }
 
-GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t recorded, const char *what) {
+GC__COLD void gc__check_equal(const gc__checker *checker, size_t counted, size_t recorded, const char *what) {
     if (counted == recorded) return;
     gc__fatal(&checker->heap->options,
               "check (%s of collection %llu): %s: %zu were counted, %zu are noted: " GC__CHECK_REMEDY, checker->when,
@@ -38,7 +38,7 @@ GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t r
 /* Regions. */
 
 /* A region's entries in the tables that are indexed by address. */
-GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region *region) {
+GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__region *region) {
     for (uint32_t i = 0; i < region->span; i++) {
         const gc__region *part = region + i;
         size_t entry = (region->base >> GC_REGION_SHIFT) + i;
@@ -54,7 +54,7 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
     }
 }
 
-GC__FN void gc__region_check(const gc__checker *checker, const gc__region *region, int generation) {
+GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *region, int generation) {
     uintptr_t end = gc__region_end(region);
     bool large = region->kind == GC__LARGE;
     gc__check_true(checker, large || region->kind == GC__SMALL, region,
@@ -78,7 +78,7 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
     gc__region_check_tables(checker, region);
 }
 
-GC__FN void gc__large_check(gc__checker *checker, const gc__region *region) {
+GC__COLD void gc__large_check(gc__checker *checker, const gc__region *region) {
     size_t bytes = gc__object_bytes(region->base), end = gc__region_end(region) - gc__page_end(region->top);
     gc__check_equal(checker, region->top - region->base, bytes, "bytes of a large object");
     gc__check_true(checker, end < GC_REGION_BYTES && region->spare <= end, region, "the end of a large object is amiss");
@@ -88,7 +88,7 @@ GC__FN void gc__large_check(gc__checker *checker, const gc__region *region) {
     checker->slack_bytes += end - region->spare;
 }
 
-GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
+GC__COLD void gc__region_list_check(gc__checker *checker, int generation) {
     size_t most = gc__regions_used(), count = 0;
     for (const gc__region *region = checker->heap->regions[generation]; region; region = region->next) {
         gc__check_true(checker, count++ < most, region, "a list of regions has no end");
@@ -100,7 +100,7 @@ GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
 }
 
 /* Checks the free list, or the quarantine: `count` regions of a kind. */
-GC__FN void gc__region_chain_check(const gc__checker *checker, const gc__region *first, size_t count, uint8_t kind,
+GC__COLD void gc__region_chain_check(const gc__checker *checker, const gc__region *first, size_t count, uint8_t kind,
                                    const char *what) {
     size_t found = 0;
     for (const gc__region *region = first; region && found <= count; region = region->next, found++)
@@ -108,12 +108,12 @@ GC__FN void gc__region_chain_check(const gc__checker *checker, const gc__region 
     gc__check_equal(checker, found, count, what);
 }
 
-GC__FN bool gc__region_is_listed(const gc__region *region, const gc__region *first) {
+GC__COLD bool gc__region_is_listed(const gc__region *region, const gc__region *first) {
     while (first && first != region) first = first->next;
     return !region || first;
 }
 
-GC__FN void gc__regions_check(gc__checker *checker) {
+GC__COLD void gc__regions_check(gc__checker *checker) {
     const gc_heap *heap = checker->heap;
     size_t owned = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) {
@@ -136,7 +136,7 @@ GC__FN void gc__regions_check(gc__checker *checker) {
 }
 
 /* Bytes. Objects allocated in generation 0 since the last collection are counted in generation_bytes[0] alone. */
-GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
+GC__COLD void gc__bytes_check(const gc__checker *checker, bool collected) {
     const gc_heap *heap = checker->heap;
     size_t external = 0;
     gc__check_equal(checker, checker->live_bytes[1], heap->generation_bytes[1], "bytes of generation 1");
@@ -159,7 +159,7 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
     gc__check_equal(checker, external, heap->owned_bytes, "external bytes");
 }
 
-GC__FN void gc__threads_check(const gc__checker *checker, bool collected) {
+GC__COLD void gc__threads_check(const gc__checker *checker, bool collected) {
     for (const gc_thread *thread = checker->heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__check_true(checker, thread->heap == checker->heap, thread, "a thread in the list is another heap's");
         gc__check_true(checker,
@@ -171,7 +171,7 @@ GC__FN void gc__threads_check(const gc__checker *checker, bool collected) {
 
 /* Handles. */
 
-GC__FN bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
+GC__COLD bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
     const gc__handle_segment *segment = checker->segment;
     if (!segment || segment != gc__handle_segment_of(place)) segment = checker->heap->handles->segments;
     while (segment && segment != gc__handle_segment_of(place)) segment = segment->next;
@@ -180,7 +180,7 @@ GC__FN bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
 }
 
 /* `kind`: GC_HANDLE_KINDS for the chain of free blocks. */
-GC__FN void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache *cache, int kind) {
+GC__COLD void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache *cache, int kind) {
     uintptr_t place = cache->first;
     for (size_t i = 0; i < cache->count; i++) {
         gc__check_true(checker, gc__handle_segment_is_known(checker, place), (void *)place,
@@ -197,7 +197,7 @@ GC__FN void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache 
     *(kind < GC_HANDLE_KINDS ? &checker->free_places[kind] : &checker->free_blocks) += cache->count;
 }
 
-GC__FN void gc__handle_segment_check(const gc__checker *checker, const gc__handle_segment *segment, size_t *free_places,
+GC__COLD void gc__handle_segment_check(const gc__checker *checker, const gc__handle_segment *segment, size_t *free_places,
                                      size_t *free_blocks) {
     gc__check_true(checker, segment->heap == checker->heap, segment, "a segment of handles is another heap's");
     for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) {
@@ -213,7 +213,7 @@ GC__FN void gc__handle_segment_check(const gc__checker *checker, const gc__handl
 }
 
 /* Handles lock held. */
-GC__FN void gc__handles_check(gc__checker *checker) {
+GC__COLD void gc__handles_check(gc__checker *checker) {
     const gc__handles *handles = checker->heap->handles;
     size_t free_places[GC_HANDLE_KINDS] = {0}, free_blocks = 0;
     for (const gc__handle_segment *segment = handles->segments; segment; segment = segment->next)
@@ -231,7 +231,7 @@ GC__FN void gc__handles_check(gc__checker *checker) {
 /* Finalizers. */
 
 /* Finalizers lock held. */
-GC__FN void gc__finalizers_check(const gc__checker *checker) {
+GC__COLD void gc__finalizers_check(const gc__checker *checker) {
     const gc__finalizers *all = checker->heap->finalizers;
     const gc__words *registered = &all->registered;
     size_t room = registered->count + 2 * all->promised, empty = 0;
@@ -265,7 +265,7 @@ GC__FN void gc__finalizers_check(const gc__checker *checker) {
 }
 
 /* The world is stopped, and windows are flushed. `collected`: they are closed, and nothing was allocated since. */
-GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
+GC__COLD void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__checker checker;
     memset(&checker, 0, sizeof checker);
     checker.heap = heap;

@@ -3,9 +3,9 @@
 
 #include "verify.h"
 
-GC__FN size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
+GC__COLD size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
 
-GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
+GC__COLD void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
     if (!ref || !gc__in_arena(ref)) return;
     size_t index = gc__checkmark_index(ref);
     uint8_t bit = (uint8_t)(1u << (index & 7));
@@ -22,7 +22,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
 }
 
 /* Visits those slots of a weak table that keep their objects alive; of ephemerons the collection has taken notes. */
-GC__FN void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
+GC__COLD void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
     unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
     for (size_t i = 0; i < entries->count; i++) {
         if (entries->kind == GC_WEAK_VALUES) gc_visit(visitor, gc__entry_key(entries, i), 1, flags);
@@ -30,7 +30,7 @@ GC__FN void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *en
     }
 }
 
-GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & GC__SLOT_ENTRIES) {
         gc__checkmark_entries(visitor, (const gc_weak_entries *)slot);
@@ -42,7 +42,7 @@ GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, u
                             (gc_word *)slot + i);
 }
 
-GC__FN size_t gc__count_marks(const gc_heap *heap) {
+GC__COLD size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -52,14 +52,14 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     return count;
 }
 
-GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
+GC__COLD bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     const gc__verifier *verifier = (const gc__verifier *)visitor;
     size_t index = gc__checkmark_index(object);
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 
 /* After the sweep: everything reachable must have survived; and nothing else, if the whole heap was traced at once. */
-GC__FN void gc__checkmark(gc_heap *heap, bool exact) {
+GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);

@@ -44,14 +44,14 @@ GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) < 65536, "offsets have 16 bits");
 
 /* Appends the first entries of a list, as many as the reader has room for, and counts them in *room. */
-GC__FN char *gc__dac_append(char *to, uint16_t *room, const void *list, unsigned count, size_t entry_bytes) {
+GC__COLD char *gc__dac_append(char *to, uint16_t *room, const void *list, unsigned count, size_t entry_bytes) {
     if (*room > count) *room = (uint16_t)count;
     memcpy(to, list, *room * entry_bytes);
     return to + *room * entry_bytes;
 }
 
 /* Describes this collector in a record of a reader in this process, whose numbers say what it knows and has room for. */
-GC__FN void gc__dac_describe(GcDacVars *to) {
+GC__COLD void gc__dac_describe(GcDacVars *to) {
     size_t room = offsetof(GcDacVars, variables) + to->variable_count * sizeof *to->variables +
                   to->fact_count * sizeof *to->facts + to->member_count * sizeof *to->members +
                   to->statistic_count * sizeof *to->statistics;
@@ -68,7 +68,7 @@ GC__FN void gc__dac_describe(GcDacVars *to) {
     to->magic = GC__DAC_MAGIC; /* last: now it is a description */
 }
 
-GC__FN GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
+GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
 /* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {

@@ -40,18 +40,18 @@ typedef struct gc__pauses {
     gc__window_share windows[GC_WINDOWS];
 } gc__pauses;
 
-GC__FN void gc__pauses_open(gc__pauses *pauses) {
+GC__COLD void gc__pauses_open(gc__pauses *pauses) {
     uint64_t window_ns = GC__NS_PER_MS;
     pauses->created_ns = gc__os_now_ns();
     for (int i = 0; i < GC_WINDOWS; i++, window_ns *= 10) pauses->windows[i].window_ns = window_ns;
 }
 
-GC__FN gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
+GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
     return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
 }
 
 /* Some pauses have ended, later than all before. If they have not, the clock has stepped back, and all begins anew. */
-GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
+GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused) {
     if (share->count && paused->ended < gc__window_entry(share, share->count - 1)->ended) share->ns = share->count = 0;
     uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns); /* of the earliest such window */
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
@@ -74,14 +74,14 @@ GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
 }
 
 /* Has the windows know of all pauses. */
-GC__FN void gc__pauses_close_windows(gc__pauses *pauses) {
+GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
     memset(&pauses->recent, 0, sizeof pauses->recent);
 }
 
 /* A pause has ended. Many short ones in a row, as of a program that collects at each allocation, take some instructions each. */
-GC__FN void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
+GC__COLD void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
     gc__paused *recent = &pauses->recent;
     if (recent->ns && ended >= recent->ended && gc__ns_since(ended, recent->began) < GC__NS_PER_MS / GC__WINDOW_PARTS) {
         recent->ended = ended;
@@ -95,12 +95,12 @@ GC__FN void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) 
 }
 
 /* The least part of any window that pauses have left. */
-GC__FN double gc__window_utilisation(const gc__window_share *share) {
+GC__COLD double gc__window_utilisation(const gc__window_share *share) {
     return 1 - (double)share->most_ns / (double)share->window_ns;
 }
 
 /* The world is stopped. */
-GC__FN void gc__pause_begin(gc_heap *heap) {
+GC__COLD void gc__pause_begin(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     gc__threads *threads = heap->threads;
     gc__pauses *pauses = heap->pauses;
@@ -116,16 +116,16 @@ GC__FN void gc__pause_begin(gc_heap *heap) {
     pauses->help_ns = threads->stop_started_ns = 0;
 }
 
-GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) {
+GC__COLD uint64_t gc__pause_until_now(const gc_heap *heap) {
     return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
 }
 /* What of the pause came before the collection's phases. */
-GC__FN uint64_t gc__pause_before_phases(const gc_heap *heap) {
+GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
     return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
 /* Of the collection that has just run. */
-GC__FN void gc__pause_describe(gc_heap *heap) {
+GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
     const gc__cycle *cycle = heap->cycle;
@@ -148,7 +148,7 @@ GC__FN void gc__pause_describe(gc_heap *heap) {
 }
 
 /* Keeps the pause among the longest ones, of which it is one. */
-GC__FN void gc__pause_keep(gc_heap *heap) {
+GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);
     unsigned place = pauses->count < GC_PAUSES_KEPT ? pauses->count++ : GC_PAUSES_KEPT - 1;
@@ -158,13 +158,13 @@ GC__FN void gc__pause_keep(gc_heap *heap) {
 }
 
 /* A thread has waited for the marker between two collections, while others may have run: no pause, but time that is taken. */
-GC__FN void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
+GC__COLD void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
     heap->stats.pause_total_ns += gc__ns_since(ended_ns, began_ns);
     gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
 /* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */
-GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
+GC__COLD void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     gc_stats *stats = &heap->stats;
     gc__pauses *pauses = heap->pauses;
     uint64_t now = gc__os_now_ns(), ns = gc__ns_since(now, pauses->began_ns);
@@ -181,13 +181,13 @@ GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
 }
 
 /* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
-GC__FN void gc__pauses_forget(gc__pauses *pauses) {
+GC__COLD void gc__pauses_forget(gc__pauses *pauses) {
     gc__pauses_close_windows(pauses);
     pauses->count = 0;
     for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
 }
 
-GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
+GC_API __attribute__((cold)) size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
     GC__API_SCOPE("gc_heap_pauses");
     if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
     gc__heap_lock(heap);

@@ -32,13 +32,13 @@ GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     text[bytes - 1] = 0;
 }
 
-GC__FN gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
+GC__COLD gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
     uintptr_t *words = heap->stress->kept.words;
     return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
 }
 
 /* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
-GC__FN void gc__stress_keep_place(gc_heap *heap) {
+GC__COLD void gc__stress_keep_place(gc_heap *heap) {
     if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
     gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);
     place->number = heap->collection.number;

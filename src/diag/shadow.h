@@ -8,12 +8,12 @@
 
 static char *gc__shadow; /* the shadow of the arena's first byte; written under the arena's lock */
 
-GC__FN gc_word *gc__shadow_of(const void *slot) {
+GC__COLD gc_word *gc__shadow_of(const void *slot) {
     return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
 }
 
 /* Lock held. */
-GC__FN gc_result gc__shadow_open(void) {
+GC__COLD gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
@@ -25,18 +25,18 @@ GC__FN gc_result gc__shadow_open(void) {
 }
 
 /* The shadow is unmapped with the arena. */
-GC__FN void gc__shadow_close(void) { gc__shadow = NULL; }
+GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
-GC_API void gc__shadow_store(void *slot, size_t count) {
+GC_API __attribute__((cold)) void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
-GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor, (void)flags;
     if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
-GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
     if (!gc__in_arena((uintptr_t)slot)) return; /* an object owns it */
     for (size_t i = 0; i < count; i++) {
@@ -51,14 +51,14 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
     }
 }
 
-GC__FN bool gc__shadow_object(void *context, uintptr_t object) {
+GC__COLD bool gc__shadow_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->holder = object;
     gc__object_visit(object, &verifier->visitor);
     return true;
 }
 
-GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+GC__COLD void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
     if (!GC_SHADOW_HEAP || !gc__shadow) return;
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -72,6 +72,6 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
 }
 
 /* Before a collection, and by gc_heap_verify: reports the first old slot that was stored to without the barrier. */
-GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+GC__COLD void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
-GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
+GC__COLD void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }

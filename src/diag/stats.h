@@ -8,7 +8,7 @@
 #include "../trace/shade.h"
 #include "pauses.h"
 
-GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
+GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
@@ -45,7 +45,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
-GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
+GC_API __attribute__((cold)) void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     GC__API_SCOPE("gc_heap_stats");
     if (gc__is_null(heap, "gc_heap_stats", "heap") || gc__is_null(stats, "gc_heap_stats", "stats")) return;
     gc__world_stop(heap);
@@ -53,12 +53,12 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
-GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
+GC_API __attribute__((cold)) uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
-GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+GC_API __attribute__((cold)) uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
     if (gc__is_null(stats, "gc_stats_pause_percentile", "stats")) return 0;
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -72,7 +72,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
-GC__FN void gc__print_pauses_line(const gc_stats *s, FILE *file) {
+GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
     const double ms = (double)GC__NS_PER_MS;
     fprintf(file,
             "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms, p99.9 %.3f ms; at least %.1f %% of any 1 ms is left "
@@ -83,7 +83,7 @@ GC__FN void gc__print_pauses_line(const gc_stats *s, FILE *file) {
 }
 
 /* The share of the pauses that each phase took. */
-GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
+GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
     fprintf(file, "phases      ");
@@ -98,7 +98,7 @@ GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
 }
 
 /* What each collector thread has done: a line for each. */
-GC__FN void gc__print_workers(gc_heap *heap, FILE *file) {
+GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = heap->collector->workers;
     if (workers) gc__lock_take(&workers->lock);

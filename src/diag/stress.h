@@ -10,7 +10,7 @@
 #define GC__STRESS_SKIPPED 16
 
 /* Whether the key, which is not 0, comes for the first time. */
-GC__FN bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
+GC__COLD bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
     gc__map *seen = &heap->stress->seen;
     gc__lock_take(&heap->threads->roots_lock);
     bool is_new = !gc__map_find(seen, key) && gc__map_reserve(seen, seen->count + 1);
@@ -19,7 +19,7 @@ GC__FN bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
     return is_new;
 }
 
-GC__FN bool gc__stack_is_new(gc_heap *heap) {
+GC__COLD bool gc__stack_is_new(gc_heap *heap) {
     size_t allocations = __atomic_add_fetch(&heap->stress->allocations, 1, __ATOMIC_RELAXED);
     if (allocations > GC__STRESS_WARM && allocations % GC__STRESS_SKIPPED) return false;
     bool is_new = gc__stress_is_new(heap, (uintptr_t)gc__os_stack_hash() | 1);
@@ -27,7 +27,7 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
     return is_new;
 }
 
-GC__FN bool gc__location_is_new(gc_thread *thread) {
+GC__COLD bool gc__location_is_new(gc_thread *thread) {
     GC__HOST_SCOPE;
     const gc_options *options = &thread->heap->options;
     uintptr_t location = options->location(options->host, thread, NULL, 0);
@@ -254,7 +254,7 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
 }
 
 /* From now on gc__fault reports faults. */
-GC__FN void gc__faults_watch(void) {
+GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED) return;
     gc__os_stack_frames(frames); /* the first call may load a library */
@@ -264,7 +264,7 @@ GC__FN void gc__faults_watch(void) {
 }
 
 /* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
-GC__FN void gc__stress_index(gc_heap *heap) {
+GC__COLD void gc__stress_index(gc_heap *heap) {
     gc__stress_keep_place(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }

@@ -23,14 +23,14 @@ typedef struct gc__verifier {
 } gc__verifier;
 
 /* Whether a fault is only noted. */
-GC__FN bool gc__verify_discovered(const gc__verifier *verifier) {
+GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
     return verifier->unsound != NULL;
 }
 
 /* The name of the object's field at an offset, or of an element's if that is there; *length is that of the name. NULL: its type
    has none for it. */
-GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
+GC__COLD const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
     const char *name = type->fields;
@@ -48,7 +48,7 @@ GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *lengt
 }
 
 /* Which element is at the offset. False: it is in the fixed part. */
-GC__FN bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
+GC__COLD bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
     *element = type->element_bytes && offset >= type->bytes ? (offset - type->bytes) / type->element_bytes : 0;
@@ -180,7 +180,7 @@ GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, u
 }
 
 /* What is wrong with a reference into the arena, NULL if nothing. */
-GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
+GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
         return "that object was moved or freed by an earlier collection, and this slot was not updated: "
@@ -201,7 +201,7 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     return NULL;
 }
 
-GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
+GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
@@ -222,7 +222,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     gc__verify_fault(verifier, slot, ref, text, true);
 }
 
-GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
+GC__COLD void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
     uintptr_t fault = gc__stack_fault(stack), ref = fault ? gc__stack_ref(stack, fault) : 0;
     char text[256];
     if (!fault) return;
@@ -234,7 +234,7 @@ GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack 
     gc__verify_fault(verifier, (void *)fault, ref, text, true);
 }
 
-GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
     if (flags & GC__SLOT_STACK) gc__verify_stack(verifier, ((const gc__stack_part *)slot)->stack);
@@ -245,7 +245,7 @@ GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsi
 }
 
 /* Checks an object's header, before anything asks it for a size. */
-GC__FN bool gc__verify_header(void *context, uintptr_t object) {
+GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
@@ -265,7 +265,7 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     return true;
 }
 
-GC__FN bool gc__verify_object(void *context, uintptr_t object) {
+GC__COLD bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->objects += !verifier->rest;
     verifier->holder = object;
@@ -279,7 +279,7 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
 }
 
 /* The bounds of barriers, and the headers of the region's objects. */
-GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
+GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     const gc_barrier_tables *tables = &gc__tables; /* other heaps may be widening the bounds */
     uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
@@ -296,7 +296,7 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 }
 
 /* What active objects own is stored to without a barrier, so they count as remembered. */
-GC__FN void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
     if (flags & GC_SLOT_ACTIVE)
         gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -310,7 +310,7 @@ typedef struct gc__verify_job {
     size_t objects;              /* atomic */
 } gc__verify_job;
 
-GC__FN void gc__verify_unit(void *context, size_t unit) {
+GC__COLD void gc__verify_unit(void *context, size_t unit) {
     gc__verify_job *job = (gc__verify_job *)context;
     gc__region *region = (gc__region *)job->regions.words[unit];
     gc__verifier verifier = *job->verifier;
@@ -328,7 +328,7 @@ GC__FN void gc__verify_unit(void *context, size_t unit) {
 
 /* Verifies the regions on all threads of the crew, but for what trace functions would report. False: something is wrong, or
    there is no memory for the list. */
-GC__FN bool gc__verify_shared(gc__verifier *verifier) {
+GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
     gc_heap *heap = verifier->heap;
     gc__verify_job job;
     memset(&job, 0, sizeof job);
@@ -351,7 +351,7 @@ GC__FN bool gc__verify_shared(gc__verifier *verifier) {
 static uint64_t gc__verifications; /* that found no fault, in all heaps; atomic */
 
 /* Windows must be closed or flushed. */
-GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
+GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;

@@ -12,7 +12,7 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
 }
 
 /* Whether `function`, which looks at objects, is called while the collection has them in two places. */
-GC__FN bool gc__is_amid_collection(gc_heap *heap, const char *function) {
+GC__COLD bool gc__is_amid_collection(gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
     gc__fail(GC_ERROR_MISUSE,
@@ -86,7 +86,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     gc__world_resume(heap);
 }
 
-GC_API size_t gc_heap_verify(gc_heap *heap) {
+GC_API __attribute__((cold)) size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
     if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
     if (gc__handles_are_mine(heap) && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;

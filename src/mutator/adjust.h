@@ -3,7 +3,7 @@
 
 #include "allocate.h"
 
-GC__FN bool gc__limit_is_least(size_t bytes) {
+GC__COLD bool gc__limit_is_least(size_t bytes) {
     size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
     if (!bytes || bytes >= least) return true;
     gc__fail(GC_ERROR_OPTION,
@@ -15,7 +15,7 @@ GC__FN bool gc__limit_is_least(size_t bytes) {
 
 /* Collects, compacts for as long as that makes room, and packs, until the heap needs no more than `bytes`. The world is
    stopped. */
-GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
     while (gc__bytes_charged(heap) > bytes)
@@ -25,7 +25,7 @@ GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
 }
 
 /* Adapts to another limit, hard or soft, what was chosen by the former one. The world is stopped. */
-GC__FN void gc__limit_adapt(gc_heap *heap) {
+GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
     if (!heap->options.nursery_bytes && !heap->options.non_generational)
@@ -34,7 +34,7 @@ GC__FN void gc__limit_adapt(gc_heap *heap) {
     gc__heap_note_held(heap);
 }
 
-GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
+GC__COLD gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
     if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
     if (wanted && !gc__limit_reach(heap, wanted)) {
@@ -51,7 +51,7 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     return GC_OK;
 }
 
-GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
+GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
@@ -64,7 +64,7 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     return result;
 }
 
-GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
+GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_soft");
     if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
@@ -76,7 +76,7 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
 }
 
 /* Allocations that meet the limit read it with the lock held. */
-GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
+GC_API __attribute__((cold)) gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;

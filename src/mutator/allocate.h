@@ -126,7 +126,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     return gc__window_allocate(heap, window, bytes, zeroed);
 }
 
-GC__FN void gc__stress_at_allocation(gc_thread *thread) {
+GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
@@ -142,7 +142,7 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
 
 /* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
-GC__FN bool gc__compact_once(gc_heap *heap, const gc__request *request) {
+GC__COLD bool gc__compact_once(gc_heap *heap, const gc__request *request) {
     size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
     gc__collect(heap, request);
     return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
@@ -150,7 +150,7 @@ GC__FN bool gc__compact_once(gc_heap *heap, const gc__request *request) {
 
 /* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
    holes should have had for them, it tries again with few copies, to large holes. */
-GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
     request.room_for = bytes;
     gc__world_stop(heap);
@@ -170,7 +170,7 @@ GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
 }
 
 /* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
-GC__FN bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
+GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     if (gc__compact_for_room(heap, SIZE_MAX)) return true;
     gc__world_stop(heap);
     bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
@@ -181,7 +181,7 @@ GC__FN bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
 }
 
 /* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
-GC__FN bool gc__reserve_give(gc_heap *heap) {
+GC__COLD bool gc__reserve_give(gc_heap *heap) {
     gc__heap_lock(heap);
     size_t before = gc__evacuation_reserve(heap);
     heap->reserve_open = true;
@@ -192,7 +192,7 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
 
 /* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room, as
    allocations do. */
-GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
     gc__collect_at_limit(heap, GC__FULL);
     while (!gc__heap_has_room(heap, bytes))
@@ -213,7 +213,7 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
    heap is packed, and then there are the holes that are left, and the reserve. */
-GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__overhead spent;
@@ -248,7 +248,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
 }
 
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
-GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
+GC__COLD void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = gc__allocate_collecting(thread, bytes, kind);
     if (object) return object;
     gc__explain_full(thread->heap);
@@ -259,7 +259,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned 
 }
 
 /* gc__finalizer_promise by an allocation, which collects and asks the host before it fails. */
-GC__FN bool gc__finalizer_promise_collecting(gc_thread *thread) {
+GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__finalizer_promise(thread)) return true;
     for (int again = 0; gc__last_result == GC_ERROR_HEAP_FULL && !gc__heap_is_locked(heap); again++) {
@@ -543,7 +543,7 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 #endif
 
 /* Collects if `bytes` more off-heap bytes, and so many of their table, call for that; *object follows the object. */
-GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
+GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
     bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
@@ -665,7 +665,7 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
     return GC_OK;
 }
 
-GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
+GC_API __attribute__((cold)) void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
     gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;

@@ -10,7 +10,7 @@ static uint32_t gc__announced_by; /* number of the process that created the firs
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
 static bool gc__shows_pauses;     /* so is this: GC_VERBOSE=pauses */
 
-GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
+GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
     char message[GC__MESSAGE_BYTES];
     const char *value = gc__setting(variable);
     if (!value) return;
@@ -22,7 +22,7 @@ GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, c
 }
 
 /* Called when a heap was created. A process that was forked has been told by its parent. */
-GC__FN void gc__announce(const gc_options *options) {
+GC__COLD void gc__announce(const gc_options *options) {
     uint32_t nobody = 0;
     if (!GC_ENVIRONMENT || !__atomic_compare_exchange_n(&gc__announced_by, &nobody, gc__os_process_number(), false,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -43,7 +43,7 @@ GC__FN void gc__announce(const gc_options *options) {
 }
 
 /* The heap is about to be destroyed. */
-GC__FN void gc__announce_pauses(gc_heap *heap) {
+GC__COLD void gc__announce_pauses(gc_heap *heap) {
     if (!gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
             gc__os_process_number());
@@ -51,7 +51,7 @@ GC__FN void gc__announce_pauses(gc_heap *heap) {
 }
 
 /* At the end of the process, or of a library with this collector. */
-GC__FN void gc__announce_end(void) {
+GC__COLD void gc__announce_end(void) {
     uint64_t count = __atomic_load_n(&gc__verifications, __ATOMIC_RELAXED);
     const char *name = gc__the_outside.name ? gc__the_outside.name : "gc.h " GC_VERSION_TEXT;
     if (!gc__is_verbose || gc__announced_by != gc__os_process_number()) return;

@@ -6,12 +6,12 @@
 #include "../weak/handle_table.h"
 #include "../weak/finalizers.h"
 
-GC__FN void gc__thread_close_frames(gc_thread *thread) {
+GC__COLD void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, thread, NULL);
     gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, thread, NULL);
 }
 
-GC__FN void gc__thread_forget(gc_thread *thread) {
+GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
     gc_thread **link = &gc__my_attachments;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
@@ -19,7 +19,7 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
-GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
+GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
     const gc__profiler *profiler = gc__profiler_of(thread->heap);
     if (profiler)
         profiler->attached(thread, attached);
@@ -28,7 +28,7 @@ GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
 }
 
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
-GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
+GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
     gc__attach_note(thread, false);
@@ -39,7 +39,7 @@ GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
 }
 
 /* Ends the calling thread's attachment, in whichever mode it is. */
-GC__FN void gc__thread_leave(gc_thread *thread) {
+GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
@@ -52,7 +52,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
 }
 
 /* Forgets the thread's stacks, whose contents are gone. */
-GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
+GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack->thread = NULL; /* a fiber's, maybe */
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
@@ -62,7 +62,7 @@ GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
 }
 
 /* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
-GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(thread->heap);
     gc__thread_leave_stacks(thread);
@@ -81,7 +81,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
 static __thread bool gc__ending; /* the native thread's end has begun */
 
 /* A native thread ends. Returns true to be called again, after other destructors, each of which may detach the thread. */
-GC__FN bool gc__thread_ended(void) {
+GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
         for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
@@ -103,7 +103,7 @@ GC__FN bool gc__thread_ended(void) {
     return false;
 }
 
-GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
+GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
         return gc__fail(GC_ERROR_MEMORY,
                         "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
@@ -131,14 +131,14 @@ typedef struct gc__attachment {
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
 } gc__attachment;
 
-GC__FN gc_thread *gc__thread_new(void) {
+GC__COLD gc_thread *gc__thread_new(void) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) return NULL;
     all->record.handle_caches = all->handle_caches;
     return &all->record.thread;
 }
 
-GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
@@ -175,13 +175,13 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 }
 
 /* Whether the thread is an attachment of the caller's. Does not read *thread, which may have ended. */
-GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
+GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__my_attachments;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
     return mine != NULL;
 }
 
-GC_API void gc_thread_detach(gc_thread *thread) {
+GC_API __attribute__((cold)) void gc_thread_detach(gc_thread *thread) {
     GC__API_SCOPE("gc_thread_detach");
     if (!thread) return;
     if (!gc__thread_is_mine(thread)) {
@@ -204,18 +204,18 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_current(const gc_heap *heap) {
     return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
 }
-GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
+GC_API __attribute__((cold)) gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
-GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
+GC_API __attribute__((cold)) void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
     __atomic_store_n(&gc__record(thread)->name, name, __ATOMIC_RELEASE);
 }
 
-GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+GC_API __attribute__((cold)) void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
     if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
     if (conservative && (!gc__record(thread)->own_stack.base || !gc__record(thread)->stack_base))
         gc__fatal(

@@ -16,7 +16,7 @@
 #include "../collection/remembering.h"
 
 /* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
-GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
+GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     const char *text = gc__setting(name);
     if (!text || !*text) return true;
     char *end;
@@ -28,7 +28,7 @@ GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
 }
 
 /* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
-GC__FN gc_result gc__options_from_environment(gc_options *options) {
+GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
@@ -65,7 +65,7 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     return GC_OK;
 }
 
-GC__FN gc_result gc__options_check(gc_options *options) {
+GC__COLD gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
     if ((unsigned)options->stress > GC_STRESS_LOCATION)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
@@ -94,14 +94,14 @@ GC__FN gc_result gc__options_check(gc_options *options) {
 }
 
 /* Gives back what all heaps share. Lock held; there is no heap. */
-GC__FN void gc__arena_end(void) {
+GC__COLD void gc__arena_end(void) {
     gc__log_close();
     gc__shadow_close();
     gc__arena_close();
 }
 
 /* One heap less, or one that was not created after all. */
-GC__FN void gc__arena_left(void) {
+GC__COLD void gc__arena_left(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
@@ -122,7 +122,7 @@ typedef struct gc__instance {
     gc__remembered remembered;
 } gc__instance;
 
-GC__FN void gc__heap_start_pace(gc_heap *heap) {
+GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     pace->cache_bytes = gc__os_l2_bytes();
     pace->allocating = 1;
@@ -145,7 +145,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
 }
 
 /* The record of a heap that holds nothing yet; NULL with gc__fail. */
-GC__FN gc_heap *gc__heap_new(const gc_options *options) {
+GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
     if (!all) {
         gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
@@ -184,7 +184,7 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     return heap;
 }
 
-GC__FN void gc__heap_end_locks(gc_heap *heap) {
+GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->lock);
     gc__lock_end(&heap->threads->roots_lock);
     gc__lock_end(&heap->handles->lock);
@@ -192,7 +192,7 @@ GC__FN void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->marker->lock);
 }
 
-GC_API gc_heap *gc_heap_create(const gc_options *given) {
+GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
     GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
@@ -223,7 +223,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     return heap;
 }
 
-GC__FN void gc__heap_free_regions(gc_heap *heap) {
+GC__COLD void gc__heap_free_regions(gc_heap *heap) {
     while (heap->quarantine) gc__quarantine_pop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) {
         while (heap->regions[g]) {
@@ -238,7 +238,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 /* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that
    has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that mode. */
-GC__FN void gc__heap_check_left(const gc_heap *heap) {
+GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
@@ -252,7 +252,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
 }
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */
-GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
+GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
@@ -262,7 +262,7 @@ GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
 }
 
 /* Dismisses all threads but those that run a finalizer, or have run one and are about to detach. */
-GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
+GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
@@ -278,7 +278,7 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
 
 /* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock; code that
    makes a callback without it asks gc__is_abandoned first. */
-GC__FN void gc__heap_abandon(gc_heap *heap) {
+GC__COLD void gc__heap_abandon(gc_heap *heap) {
     gc_options *options = &heap->options;
     uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
     gc__heap_lock(heap); /* after a collection that the finalizer has begun */
@@ -305,7 +305,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     }
 }
 
-GC_API void gc_heap_destroy(gc_heap *heap) {
+GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
@@ -364,6 +364,6 @@ GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-GC_API void *gc_heap_host(const gc_heap *heap) {
+GC_API __attribute__((cold)) void *gc_heap_host(const gc_heap *heap) {
     return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
 }

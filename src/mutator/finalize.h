@@ -7,7 +7,7 @@
 #define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
 
 /* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
-GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
+GC__HOT const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
     while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
@@ -60,7 +60,7 @@ GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
 }
 
 /* Runs a finalizer, if one is due. `frame`: the frame of the public function that calls this one. */
-GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
+GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
     const gc_finalizer *finalizer = NULL;
@@ -123,7 +123,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
 
 /* Waits, in preemptive mode in all heaps of the thread, until `event` has changed or until `deadline_ns`. Then reports
    finalizers that run for too long. */
-GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
+GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
     uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
     uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
@@ -148,7 +148,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
+GC_API __attribute__((cold)) bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
@@ -185,7 +185,7 @@ GC__FN void gc__finalizer_thread(void *context) {
 }
 
 /* Waits while the thread's state is `state`. */
-GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
+GC__COLD bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
@@ -195,7 +195,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
     }
 }
 
-GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__is_called_by_hook(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
     gc__finalizers *all = heap->finalizers;
@@ -218,7 +218,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
 /* The end of the heap. */
 
 /* False: a finalizer does not return, so the heap's memory must stay. */
-GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
+GC__COLD bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
@@ -233,7 +233,7 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
 }
 
 /* Waits for finalizers that threads of the host's run. False: one does not return. */
-GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
+GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
@@ -248,7 +248,7 @@ GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
 }
 
 /* Queues all registered finalizers, except, if `skip`, the normal ones, which it forgets. Returns how many are queued. */
-GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
+GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_compact(all);
@@ -267,7 +267,7 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
 
 /* In cooperative mode: runs finalizers in some rounds, each of those that are queued when it begins, since finalizers can
    register and queue others. */
-GC__FN void gc__finalizers_run_all(gc_thread *thread) {
+GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
         size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
@@ -280,7 +280,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 }
 
 /* Runs the finalizers that are left. False: the heap cannot be freed. */
-GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
+GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
     (void)finalizing;
@@ -302,7 +302,7 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     return true;
 }
 
-GC__FN void gc__finalizers_free(gc_heap *heap) {
+GC__COLD void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__words *lists[GC__FINALIZER_LISTS];
     gc__finalizers_lists(all, lists);

@@ -11,7 +11,7 @@
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
 /* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
-GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
+GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
         f(&heap->marker->lock);
         f(&heap->handles->lock);
@@ -29,7 +29,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
 
 /* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
    frames lie above that, so other heaps may scan this thread meanwhile although this function returns. */
-GC__FN void gc__fork_begin(void) {
+GC__COLD void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
     GC__EACH_HEAP(heap) {
@@ -40,7 +40,7 @@ GC__FN void gc__fork_begin(void) {
 }
 
 /* Forgets the finalizers that other threads were running, and the finalizer thread, unless it has forked itself. */
-GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
+GC__COLD void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
     gc__finalizing **link = &all->running;
     while (*link) {
         if ((*link)->thread == self)
@@ -54,7 +54,7 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
 
 /* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection
    or walk may have been called while that goes through their list: then they stay in it, without roots. */
-GC__FN void gc__fork_forget_threads(gc_heap *heap) {
+GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
     if (self) gc__record(self)->tid = gc__os_thread_number();
@@ -82,7 +82,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     heap->pace->resumed_by = gc__os_self();
 }
 
-GC__FN void gc__fork_end(bool in_child) {
+GC__COLD void gc__fork_end(bool in_child) {
     gc__fork_each_leaf(gc__lock_fork_release);
     GC__EACH_HEAP(heap) {
         if (in_child) gc__fork_forget_threads(heap);
@@ -93,8 +93,8 @@ GC__FN void gc__fork_end(bool in_child) {
     gc__unpark_all();
 }
 
-GC__FN void gc__fork_end_parent(void) { gc__fork_end(false); }
-GC__FN void gc__fork_end_child(void) {
+GC__COLD void gc__fork_end_parent(void) { gc__fork_end(false); }
+GC__COLD void gc__fork_end_child(void) {
     gc__lock_fork_adopt(&gc__heaps_lock);
     GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
     gc__fork_each_leaf(gc__lock_fork_adopt);
@@ -111,7 +111,7 @@ GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
 }
 
 /* Asks once more if the system had no memory then. Arena's lock held. */
-GC__FN gc_result gc__fork_open(void) {
+GC__COLD gc_result gc__fork_open(void) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
     return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");

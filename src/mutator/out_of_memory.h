@@ -5,7 +5,7 @@
 #include "../threads/lock.h"
 
 /* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
-GC__FN void gc__explain_full(gc_heap *heap) {
+GC__COLD void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
         gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
@@ -17,7 +17,7 @@ GC__FN void gc__explain_full(gc_heap *heap) {
 
 /* Whether the hook allocates, and calls itself by that, without end. One that was left by longjmp deeper and deeper in the
    stack looks like it, but not so often. */
-GC__FN bool gc__asks_itself(const gc__thread_record *record) {
+GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
     gc__fail(GC_ERROR_MISUSE,
              "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
@@ -29,7 +29,7 @@ GC__FN bool gc__asks_itself(const gc__thread_record *record) {
 
 /* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and what is noted of the call can be found
    to be over: gc.h is called from above its frame then. */
-GC__FN bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
+GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
     const gc_options *options = &thread->heap->options;
     gc__thread_record *record = gc__record(thread);
     uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
@@ -48,7 +48,7 @@ GC__FN bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *
     return again;
 }
 
-GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
+GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
     gc_heap *heap = thread->heap;
     gc__thread_record *record = gc__record(thread);
     if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;

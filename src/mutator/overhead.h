@@ -9,7 +9,7 @@
 #define GC__OVERHEAD_PART 64                   /* each of which has made room for less than this part of the limit, */
 #define GC__OVERHEAD_FREE 8                    /* while all that is free is less than this part */
 
-GC__FN bool gc__overhead_is_percent(unsigned percent) {
+GC__COLD bool gc__overhead_is_percent(unsigned percent) {
     if (percent <= 100) return true;
     gc__fail(GC_ERROR_OPTION, "collecting_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
     return false;
@@ -41,7 +41,7 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
 }
 
 /* Whether such an allocation fails, with gc__fail: there has been a full collection since, and the heap is as full as before. */
-GC__FN bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
+GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
     if (!gc__is_nearly_full(heap)) return false;
     gc__fail(GC_ERROR_HEAP_FULL,
              "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "

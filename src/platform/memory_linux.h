@@ -25,7 +25,7 @@ typedef struct gc__os_groups {
     bool first;                     /* version 1 */
 } gc__os_groups;
 
-GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
+GC__COLD bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
     char name[2 * GC__OS_NAME_BYTES];
     snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
     lines->next = lines->end = 0;
@@ -35,7 +35,7 @@ GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const cha
 }
 
 /* The first line of a small file; empty if there is none. */
-GC__FN void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
+GC__COLD void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
     gc__os_lines lines;
     *line = 0;
     if (!gc__os_lines_open(&lines, folder, file)) return;
@@ -44,7 +44,7 @@ GC__FN void gc__os_read_line(const char *folder, const char *file, char *line, s
 }
 
 /* The number in a file; SIZE_MAX if there is none, as where the file says "max". */
-GC__FN size_t gc__os_number_in(const char *folder, const char *file) {
+GC__COLD size_t gc__os_number_in(const char *folder, const char *file) {
     char line[64], *end;
     gc__os_read_line(folder, file, line, sizeof line);
     unsigned long long number = strtoull(line, &end, 10);
@@ -52,7 +52,7 @@ GC__FN size_t gc__os_number_in(const char *folder, const char *file) {
 }
 
 /* Whether `word` is in a list that is separated by commas. */
-GC__FN bool gc__os_lists(const char *list, const char *word) {
+GC__COLD bool gc__os_lists(const char *list, const char *word) {
     size_t length = strlen(word);
     for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
         if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
@@ -60,7 +60,7 @@ GC__FN bool gc__os_lists(const char *list, const char *word) {
 }
 
 /* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the controller. */
-GC__FN bool gc__os_find_group(gc__os_groups *groups) {
+GC__COLD bool gc__os_find_group(gc__os_groups *groups) {
     gc__os_lines lines;
     char line[GC__OS_NAME_BYTES];
     bool found = false;
@@ -80,7 +80,7 @@ GC__FN bool gc__os_find_group(gc__os_groups *groups) {
 }
 
 /* Lines are "31 23 0:28 /root /mount/point options [more] - type source options". */
-GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
+GC__COLD bool gc__os_find_mount(gc__os_groups *groups) {
     gc__os_lines lines;
     char line[2 * GC__OS_NAME_BYTES], type[32], options[GC__OS_NAME_BYTES];
     bool found = false;
@@ -97,7 +97,7 @@ GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
 }
 
 /* The process's group below the mount point; that itself if the process does not see its group's name, as in a container. */
-GC__FN void gc__os_enter_group(gc__os_groups *groups) {
+GC__COLD void gc__os_enter_group(gc__os_groups *groups) {
     size_t root = strcmp(groups->root, "/") == 0 ? 0 : strlen(groups->root);
     const char *rest = groups->group + root;
     groups->mount_bytes = strlen(groups->folder);
@@ -106,7 +106,7 @@ GC__FN void gc__os_enter_group(gc__os_groups *groups) {
 }
 
 /* The least of what `limit` finds in the folder of the process's group and of those around it; SIZE_MAX if there is none. */
-GC__FN size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
+GC__COLD size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
     gc__os_groups groups;
     size_t least = SIZE_MAX;
     groups.controller = controller;
@@ -121,7 +121,7 @@ GC__FN size_t gc__os_group_least(const char *controller, size_t (*limit)(const g
     }
 }
 
-GC__FN size_t gc__os_group_bytes(const gc__os_groups *groups) {
+GC__COLD size_t gc__os_group_bytes(const gc__os_groups *groups) {
     static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
                                                                                            NULL};
     size_t least = SIZE_MAX;
@@ -133,7 +133,7 @@ GC__FN size_t gc__os_group_bytes(const gc__os_groups *groups) {
 }
 
 /* The processors that the group's quota amounts to, at least 1: it gives microseconds of all of them in each period. */
-GC__FN size_t gc__os_group_processors(const gc__os_groups *groups) {
+GC__COLD size_t gc__os_group_processors(const gc__os_groups *groups) {
     char line[64];
     unsigned long long quota, period;
     if (groups->first) {
@@ -147,7 +147,7 @@ GC__FN size_t gc__os_group_processors(const gc__os_groups *groups) {
     return period ? (size_t)((quota + period - 1) / period) + !quota : SIZE_MAX;
 }
 
-GC__FN unsigned gc__os_quota(void) {
+GC__COLD unsigned gc__os_quota(void) {
     int error = errno;
     size_t quota = gc__os_group_least("cpu", gc__os_group_processors);
     errno = error;
@@ -156,7 +156,7 @@ GC__FN unsigned gc__os_quota(void) {
 
 #define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
 
-GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
+GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
     uint64_t entries[512];
     size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
     uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in none */
@@ -181,12 +181,12 @@ GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(voi
     if (run) visit(context, run * page > from ? run * page : from, end);
 }
 
-GC__FN size_t gc__os_machine_bytes(void) {
+GC__COLD size_t gc__os_machine_bytes(void) {
     long pages = sysconf(_SC_PHYS_PAGES);
     return pages > 0 ? (size_t)pages * gc__os_page_bytes() : SIZE_MAX;
 }
 
-GC__FN size_t gc__os_container_bytes(void) {
+GC__COLD size_t gc__os_container_bytes(void) {
     int error = errno;
     size_t bytes = gc__os_group_least("memory", gc__os_group_bytes);
     errno = error;
@@ -198,7 +198,7 @@ GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_
     return limit->rlim_cur != RLIM_INFINITY && used * gc__os_page_bytes() + bytes > limit->rlim_cur;
 }
 
-GC__FN const char *gc__os_refusal(size_t bytes) {
+GC__COLD const char *gc__os_refusal(size_t bytes) {
     if (errno == EAGAIN)
         return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
     char line[256];

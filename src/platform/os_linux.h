@@ -102,7 +102,7 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -136,7 +136,7 @@ GC__FN void gc__os_populate(void *address, size_t bytes) {
     gc__os_advise(address, bytes, GC__MADV_POPULATE_WRITE);
 }
 
-GC__FN size_t gc__os_l2_bytes(void) {
+GC__COLD size_t gc__os_l2_bytes(void) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
     if (bytes > 0) return (size_t)bytes;
@@ -146,14 +146,14 @@ GC__FN size_t gc__os_l2_bytes(void) {
 
 /* The processors of the calling thread and of the process's first one: either may have bound itself to one of them. False: the
    system does not say. The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
-GC__FN bool gc__os_processor_set(cpu_set_t *set) {
+GC__COLD bool gc__os_processor_set(cpu_set_t *set) {
     cpu_set_t first;
     if (sched_getaffinity(0, sizeof *set, set) != 0) return false;
     if (sched_getaffinity(getpid(), sizeof first, &first) == 0) CPU_OR(set, set, &first);
     return true;
 }
 
-GC__FN unsigned gc__os_processors(void) {
+GC__COLD unsigned gc__os_processors(void) {
     cpu_set_t set;
     if (gc__os_processor_set(&set)) return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -162,7 +162,7 @@ GC__FN unsigned gc__os_processors(void) {
 
 GC__FN int gc__os_processor(void) { return sched_getcpu(); }
 
-GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
+GC__OUT_OF_LINE uint64_t gc__os_clock_ns(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -170,7 +170,7 @@ GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
 GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
 GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
+GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t bytes = 0;
@@ -218,7 +218,7 @@ GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
-GC__FN void gc__lock_take(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
     GC_ASSERT(!error,
@@ -230,7 +230,7 @@ GC__FN void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     pthread_mutex_unlock(&lock->mutex);
 }
-GC__FN bool gc__lock_try(gc__lock *lock) {
+GC__OUT_OF_LINE bool gc__lock_try(gc__lock *lock) {
     bool taken = pthread_mutex_trylock(&lock->mutex) == 0;
     if (taken) gc__lock_own(lock, gc__os_self());
     return taken;
@@ -260,11 +260,11 @@ GC__FN void gc__lock_fork_release(gc__lock *lock) {
         gc__lock_release(lock);
 }
 
-GC__FN void gc__os_wake(const uint32_t *word) {
+GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);
@@ -292,7 +292,7 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 /* Faults are the thread's own. */
-GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t all, before;
     sigfillset(&all);
@@ -334,7 +334,7 @@ GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
     if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
-GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
+GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
     gc__lock_take(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     if (!gc__os_end_ok) gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0;
@@ -349,7 +349,7 @@ GC__FN void gc__os_in_child(void) {
     gc__lock_init(&gc__os_end_lock);
     gc__os_forked();
 }
-GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     gc__os_forked = in_child;
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
@@ -364,7 +364,7 @@ GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_F
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
-GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
+GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
     const ucontext_t *at = (const ucontext_t *)context;
 #if defined(__x86_64__)
     const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
@@ -384,7 +384,7 @@ GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         sigaction(number, &gc__os_fault_former, NULL);
 }
 
-GC__FN void gc__os_on_fault(gc__fault_handler f) {
+GC__COLD void gc__os_on_fault(gc__fault_handler f) {
     if (gc__os_fault) return;
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -395,7 +395,7 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
 }
 
-GC__FN void gc__os_leave(void) {
+GC__COLD void gc__os_leave(void) {
     gc__lock_take(&gc__os_end_lock);
     if (gc__os_end_ok) pthread_key_delete(gc__os_end_key);
     gc__os_end_ok = false;
@@ -407,7 +407,7 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-GC__FN int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
+GC__COLD int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
     (void)bytes;
     for (int i = 0; i < file->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &file->dlpi_phdr[i];

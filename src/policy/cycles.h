@@ -17,7 +17,7 @@ GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
 }
 
 /* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
-GC__FN const char *gc__marking_obstacle(const gc_options *options) {
+GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
     if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
@@ -110,7 +110,7 @@ GC__FN unsigned gc__marking_left(const gc_heap *heap) {
 /* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
    the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
    it may have more to mark than was likely. */
-GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
+GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
     unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);

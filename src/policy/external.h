@@ -6,7 +6,7 @@
 
 /* Takes the entries of the condemned generations out of their tables, after making room for them in every table to which
    they may return. On failure nothing has changed. */
-GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
+GC__HOT bool gc__external_gather(gc_heap *heap, int generation) {
     gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
     moving->count = 0;
@@ -43,7 +43,7 @@ GC__FN void gc__external_disown(gc_heap *heap, size_t bytes) {
 }
 
 /* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
-GC__FN void gc__external_update(gc_heap *heap) {
+GC__HOT void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__address_after_trace(moving->words[i]);

@@ -13,24 +13,24 @@ typedef enum gc__event {
     GC__STRESS_POINT       /* the host wants collections as often as that */
 } gc__event;
 
-GC__FN gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
+GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
     const gc__request request = {purpose, generation, reason, GC_DEGENERATED_NOT, purpose == GC__COMPACT || purpose == GC__SLIDE,
                                  false, 0};
     return request;
 }
 
 /* One that stops the program for generations up to this one. */
-GC__FN gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
+GC__COLD gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
     gc__purpose full = compacting ? GC__COMPACT : GC__FULL;
     gc__request request = gc__request_of(generation == 2 ? full : GC__YOUNG, generation, reason);
     request.compacting = compacting;
     return request;
 }
 
-GC__FN gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
+GC__COLD gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
 
 /* Why the cycle that runs cannot go on until all is marked; GC_DEGENERATED_NOT: it can. */
-GC__FN gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
+GC__COLD gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     if (gc__marker_is_spoilt(heap)) return GC_DEGENERATED_BARRIER;
     if (!marker->has_thread && !heap->options.test_marker_steps) return GC_DEGENERATED_THREAD;
@@ -38,14 +38,14 @@ GC__FN gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
 }
 
 /* The end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the cycle degenerates. */
-GC__FN gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
+GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
     gc__request request = gc__request_of(GC__MARK_END, 2, reason);
     if (!__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) request.degenerated = point;
     return request;
 }
 
 /* Whether a cycle is due. `full`: without one, a full collection would be. */
-GC__FN bool gc__cycle_is_due(const gc_heap *heap, bool full) {
+GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test_marker_steps)) return false;
     bool grown = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
@@ -53,7 +53,7 @@ GC__FN bool gc__cycle_is_due(const gc_heap *heap, bool full) {
 }
 
 /* A nursery has been spent. False: it grows instead. */
-GC__FN bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
+GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     int generation = gc__pace_generation(heap);
     gc_degenerated point = heap->marking ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
     if (heap->marking && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
@@ -78,13 +78,13 @@ GC__FN bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
 
 /* Whether a mutator that finds no region ends its nursery early, where pauses have a goal: the survivors may find room in holes,
    and then the regions that they were in are free. A nursery that is hardly begun would gain too little. */
-GC__FN bool gc__next_ends_nursery(const gc_heap *heap) {
+GC__COLD bool gc__next_ends_nursery(const gc_heap *heap) {
     return gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
 }
 
 /* Whether a mutator that finds no region begins a cycle rather than stop the program: nothing is being marked, and enough has
    become old for a cycle to free some of it. */
-GC__FN bool gc__next_begins_cycle(const gc_heap *heap) {
+GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
     bool worth = old >= enough && old >= GC__MARKING_WORTH && !heap->options.stress && !heap->options.test_marker_steps;
     return worth && !heap->marking && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
@@ -92,7 +92,7 @@ GC__FN bool gc__next_begins_cycle(const gc_heap *heap) {
 
 /* Each generation in turn; where the old one can be marked concurrently, a cycle begins and ends instead of every other full
    collection. */
-GC__FN gc__request gc__next_under_stress(const gc_heap *heap) {
+GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     uint64_t number = heap->collection.number;
     bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
     if (full && heap->marking && !gc__marker_is_spoilt(heap))
@@ -102,7 +102,7 @@ GC__FN gc__request gc__next_under_stress(const gc_heap *heap) {
 }
 
 /* Requests the collection that the event calls for. False: none. The heap's lock is held. */
-GC__FN bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__REGION_MISSED: return gc__next_ends_nursery(heap) && gc__next_for_nursery(heap, request);

@@ -23,7 +23,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 }
 
 /* By how much the heap may grow beyond what lives. */
-GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
+GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
@@ -32,20 +32,20 @@ GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
 }
 
 /* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
-GC__FN size_t gc__nursery_most(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
     size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
 /* The same, of a heap that is marked beside mutators: half of what is left to the limit is for what they allocate meanwhile. */
-GC__FN size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
+GC__COLD size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
     return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
 }
 
 /* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
-GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
+GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     size_t extra = gc__max(GC__GOAL_EXTRA, gc__min(growth / GC__GOAL_EXTRA_PART, GC__GOAL_EXTRA_MOST));
     if (heap->options.non_moving) extra = GC__GOAL_EXTRA / 3 * 2; /* evacuation cannot make good what was too much */
@@ -66,15 +66,15 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) + heap->nursery_survivor_bytes; }
 
 /* By how much it may grow from one full collection to the next. */
-GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
+GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
 /* The memory that is in use, but for holes that promotion will fill. */
-GC__FN size_t gc__pace_used(const gc_heap *heap) {
+GC__COLD size_t gc__pace_used(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
 }
 
 /* The part of it that no object takes. */
-GC__FN size_t gc__pace_holes(const gc_heap *heap) {
+GC__COLD size_t gc__pace_holes(const gc_heap *heap) {
     size_t used = gc__pace_used(heap);
     size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return used - gc__min(used, bytes);
@@ -82,7 +82,7 @@ GC__FN size_t gc__pace_holes(const gc_heap *heap) {
 
 /* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
    holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
-GC__FN size_t gc__pace_copies(const gc_heap *heap) {
+GC__COLD size_t gc__pace_copies(const gc_heap *heap) {
     if (heap->options.non_moving) return 0;
     size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t last = heap->pace->full_copied_bytes, holes = gc__pace_holes(heap);
@@ -90,17 +90,17 @@ GC__FN size_t gc__pace_copies(const gc_heap *heap) {
 }
 
 /* The least that a nursery falls to as the heap comes near its goal. */
-GC__FN size_t gc__nursery_near_goal(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_near_goal(const gc_heap *heap) {
     return gc__min(heap->pace->nursery_bytes / 2, gc__max(gc__growth_due(heap) / 8, GC__NURSERY_MIN));
 }
 
 /* By how much a nursery grows at a time: little, so that the heap comes near its goal. */
-GC__FN size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
+GC__COLD size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
 
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
    copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
-GC__FN bool gc__pace_is_full(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]);
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__pace_used(heap), growth = gc__growth_due(heap);
@@ -114,7 +114,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
 
 /* Whether a collection of the young generations frees enough, and at less than half the cost per byte of the full one that is
    due: where objects that have become old live on. */
-GC__FN bool gc__pace_is_for_young(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     size_t growth = gc__growth_due(heap), young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
     if (gc__has_pause_goal(heap) || old > pace->full_live_bytes + growth / 8) return false;
@@ -131,13 +131,13 @@ GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
 
 /* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
    one costs little more, and frees more, so that comes when the limit or the goal is met. */
-GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_all_young(const gc_heap *heap) {
     return !heap->options.non_moving && !heap->options.non_generational &&
            heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
 }
 
 /* Which of the young generations a spent nursery calls for. */
-GC__FN int gc__pace_young(const gc_heap *heap) {
+GC__COLD int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
     if (heap->pace->tenures_at_once || heap->pace->has_huge) return 1;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
@@ -145,30 +145,30 @@ GC__FN int gc__pace_young(const gc_heap *heap) {
 }
 
 /* Whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
-GC__FN bool gc__pace_is_due(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_due(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap);
     if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return old >= heap->pace->full_threshold || gc__pace_is_full(heap);
 }
 
 /* Which generation a spent nursery calls for. */
-GC__FN int gc__pace_generation(const gc_heap *heap) {
+GC__COLD int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
     if (gc__pace_is_due(heap)) return gc__pace_is_for_young(heap) ? 1 : 2;
     return gc__pace_young(heap);
 }
 
 /* Whether the nursery grows instead: most of it is likely to survive. */
-GC__FN bool gc__pace_waits(const gc_heap *heap, int generation) {
+GC__COLD bool gc__pace_waits(const gc_heap *heap, int generation) {
     return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
-GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
+GC__COLD uint64_t gc__pace_goal_ns(const gc_heap *heap) {
     return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
 }
 
 /* What a collection should take that takes as long as those before it: the same work may take twice as long for once. */
-GC__FN uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
+GC__COLD uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
 
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
@@ -184,7 +184,7 @@ GC__FN uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(h
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
-GC__FN size_t gc__condemned_small(const gc_heap *heap) {
+GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
@@ -193,12 +193,12 @@ GC__FN size_t gc__condemned_small(const gc_heap *heap) {
 #define GC__WHOLESALE_PART 8 /* what they keep is no more than such a part of the growth */
 
 /* How many collections may keep all that was allocated before one looks again for what lives. */
-GC__FN unsigned gc__pace_wholesale_most(const gc_heap *heap) {
+GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
     return (unsigned)gc__min(gc__growth_due(heap) / GC__WHOLESALE_PART / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
 }
 
 /* The survivors of all that a young collection has condemned. */
-GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
     size_t condemned = gc__condemned_small(heap);
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
@@ -212,7 +212,7 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 
 /* The nursery that is collected within the goal, by what was measured. Without tenuring at once, a collection of generation 1
    condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
-GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     uint64_t aim = gc__pace_aim_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
     size_t bytes = (size_t)((aim << 20) / each), most = (size_t)((aim / 4 * 5 << 20) / pace->copy_ns_per_mib);
@@ -222,13 +222,13 @@ GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
 
 /* A cost that is measured anew if there were `enough` units, and falls until then, slowly: what is in cache for once is not the
    next time. Now and then the system takes milliseconds for something else. */
-GC__FN void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
+GC__COLD void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
     uint64_t each = units >= enough ? gc__min(ns / units, GC__COST_GROWTH * *cost) : *cost / 4 * 3;
     *cost = gc__max(gc__max(each, (7 * *cost + each) / 8), least);
 }
 
 /* What a young collection took for survivors, and for remembered slots with what they lead to. */
-GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
+GC__COLD void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     const gc__cycle *cycle = heap->cycle;
     size_t survived = gc__survived_bytes(cycle), slots = heap->pause.remembered_slots;
     survived -= gc__min(survived, cycle->large_kept_bytes);
@@ -240,7 +240,7 @@ GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
 
 /* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
    than usual. */
-GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
+GC__COLD size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = gc__condemned_small(heap);
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
@@ -257,7 +257,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
 
 /* After a full collection, which does not tell survivors of generation 1 from those of generation 2: how much of the latter has
    survived in regions that stayed, from which the rest follows. */
-GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
+GC__COLD void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     const gc__cycle *cycle = heap->cycle;
     gc__pace *pace = heap->pace;
     size_t young = cycle->condemned_bytes[1], old = cycle->condemned_bytes[2];
@@ -268,12 +268,12 @@ GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
 }
 
 /* How much of generation 0 has survived where all survivors became generation 2: as much as in regions that stayed. */
-GC__FN size_t gc__young_percent(const gc_heap *heap) {
+GC__COLD size_t gc__young_percent(const gc_heap *heap) {
     size_t staying = heap->cycle->young_staying_bytes;
     return staying ? gc__min(100, heap->cycle->young_kept_bytes / (staying / 100 + 1)) : heap->pace->survival[0];
 }
 
-GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
     if (heap->cycle->plan->ages_all) {
@@ -291,20 +291,20 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
 }
 
 /* The nursery of a heap without generations: a share of what is live. */
-GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
     size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
 /* Whether the time that the collection takes says nothing of the nursery. */
-GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
+GC__COLD bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
 }
 
 /* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of
    times. */
-GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
+GC__COLD bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
     return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
@@ -312,7 +312,7 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
 #define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is, if there are so many bytes of them */
 
 /* What a collection took for each byte that survived it. */
-GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
+GC__COLD void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
     size_t survived = gc__survived_bytes(heap->cycle);
     uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
     if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
@@ -323,7 +323,7 @@ GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
    below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
    no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
    last collection, or its time was ignored, the share is unknown. */
-GC__FN void gc__pace_nursery(gc_heap *heap) {
+GC__COLD void gc__pace_nursery(gc_heap *heap) {
     uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = gc__ns_since(now, stopped);
     uint64_t workers_ns = gc__workers_cpu_ns(heap->collector->workers),
              helped_ns = gc__ns_since(workers_ns, heap->pace->workers_cpu_ns);
@@ -360,14 +360,14 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 }
 
 /* About how much of the holes mutators have. */
-GC__FN size_t gc__pace_recycled(const gc_heap *heap) {
+GC__COLD size_t gc__pace_recycled(const gc_heap *heap) {
     size_t recycled = heap->nursery_survivor_bytes, all = gc__grown_bytes(heap) + heap->generation_bytes[1];
     return (size_t)((double)gc__pace_holes(heap) * (double)recycled / (double)gc__max(all, 1));
 }
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
    memory is taken whole; where pauses have a goal, time is short, unless nurseries are kept. */
-GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
     size_t used = gc__bytes_in_use(heap) + gc__pace_copies(heap), left = heap->goal_bytes;
@@ -384,7 +384,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
-GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_worth(gc_heap *heap, int generation) {
     if (gc__has_pause_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
@@ -399,7 +399,7 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
    for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. After a
    marking beside mutators nothing is returned for a while, since as much as died may be needed while the next one runs; then
    mutators return what is still free, or the thread that marks when it rests. */
-GC__FN void gc__pace_release(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
@@ -423,13 +423,13 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
 #define GC__DEGENERATED_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
 
 /* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. */
-GC__FN bool gc__pace_is_cramped(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_cramped(const gc_heap *heap) {
     size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
     return lives > heap->limit_bytes - heap->limit_bytes / GC__DEGENERATED_ROOM;
 }
 
 /* The program is stopped for the last time: what it has left is generation 2, and nurseries keep to the goal again. */
-GC__FN void gc__pace_return(gc_heap *heap) {
+GC__COLD void gc__pace_return(gc_heap *heap) {
     heap->pace->nursery_grows = 0;
     if (!heap->options.nursery_bytes)
         heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
@@ -439,7 +439,7 @@ GC__FN void gc__pace_return(gc_heap *heap) {
    program, which takes less room and time. Then marking is tried again, and if less lives when it ends, that is forgotten. Other
    heaps have lost a race for once: their next cycle begins at once, with what this collection has freed. How much lives a marking
    that has ended early does not tell. */
-GC__FN void gc__pace_room(gc_heap *heap) {
+GC__COLD void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     bool cramped = gc__pace_is_cramped(heap), ends = gc__is_mark_end(heap);
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
@@ -456,7 +456,7 @@ GC__FN void gc__pace_room(gc_heap *heap) {
 
 /* From now on survivors are copied into holes: at what that took at most the last time, and if it has not been done before, at
    more than is likely. While a cycle runs holes may be used up, and copies cost less. */
-GC__FN void gc__pace_fill(gc_heap *heap) {
+GC__COLD void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     uint64_t young = pace->filling_young_ns, slot = pace->filling_slot_ns;
     if (!young) young = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);

@@ -80,7 +80,7 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
 }
 
 /* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
-GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
+GC__HOT size_t gc__hole_room(gc__region *region, size_t least) {
     size_t bytes = 0;
     uintptr_t from, end;
     if (!gc__is_by_marks(region)) return 0;
@@ -106,7 +106,7 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 }
 
 /* Whether packing regions makes room for `bytes`, and not too little for its time. */
-GC__FN bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
+GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
     bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -117,7 +117,7 @@ GC__FN bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
 
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
    that makes it grow brings the next ones nearer to a free region, if it has not made one. */
-GC__FN size_t gc__clustered_bytes(const gc_heap *heap) {
+GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
     size_t packed = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
@@ -128,7 +128,7 @@ GC__FN size_t gc__clustered_bytes(const gc_heap *heap) {
 
 /* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted because
    it is full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
-GC__FN void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
+GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
     bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
     bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
     bool all = for_limit || at_once || plan->ages_all || plan->purpose == GC__YOUNG_WHOLESALE;
@@ -155,7 +155,7 @@ typedef struct gc__space {
 
 /* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
    mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
-GC__FN bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
+GC__HOT bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     size_t pinned = 0, regions = 0;
     if (!heap->cycle->pins.count || plan->condemned < 2 || plan->request.compacting) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -173,7 +173,7 @@ GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
 }
 
 /* Surveys the generations that will be condemned. */
-GC__FN void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
+GC__HOT void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
     memset(space, 0, sizeof *space);
     for (int g = 0; g <= plan->condemned; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -196,7 +196,7 @@ GC__FN void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__spac
 
 /* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
    holes that are too small. */
-GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
+GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     size_t bytes = heap->old_holes.bytes / 2;
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
@@ -206,7 +206,7 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
 }
 
 /* The mean size of survivors. */
-GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
+GC__HOT size_t gc__mean_bytes(const gc_heap *heap) {
     size_t bytes = 0, objects = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -218,7 +218,7 @@ GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
 }
 
 /* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
-GC__FN size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
+GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t least = GC__HOLE_BYTES_LISTED, room = 0;
     if (plan->request.large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
     plan->into_holes = least;
@@ -238,7 +238,7 @@ GC__FN size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
    few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
    too. */
-GC__FN void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
+GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
     if (plan->condemned < 2) {
         left += gc__holes_for_copies(heap, plan->condemned);
@@ -275,7 +275,7 @@ GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
    for pauses keeps them for promotion: young collections would have to look at them all. */
-GC__FN void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
@@ -297,7 +297,7 @@ GC__FN void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__sp
 /* Whether more than a fifth of what small old objects take is holes. */
 GC__FN bool gc__is_mostly_used(const gc__small_regions *old) { return 4 * old->used_bytes <= 5 * old->live_bytes; }
 
-GC__FN bool gc__is_fragmented(const gc_heap *heap) {
+GC__HOT bool gc__is_fragmented(const gc_heap *heap) {
     gc__small_regions old = {0, 0};
     for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(&old, region);
     return !gc__is_mostly_used(&old);
@@ -340,7 +340,7 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
    it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
    it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
    young: old, it would be a hole until the next full collection, and another one would follow. */
-GC__FN bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
+GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
     bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
     bool large = heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
@@ -359,7 +359,7 @@ GC__FN bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
    its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
    keep to a goal from then on, and could not condemn all that lives. */
-GC__FN bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
+GC__COLD bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
     const gc_options *options = &heap->options;
     if (plan->condemned < 2 || gc__plan_resumes_cycles(heap)) return plan->condemned == 2;
     bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
@@ -369,7 +369,7 @@ GC__FN bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
 
 /* Young regions are evacuated unless most of what they hold is likely to survive. To look at them one by one costs more as the
    heap grows, so that is done only where room is short. */
-GC__FN void gc__plan_young(gc_heap *heap, gc__plan *plan) {
+GC__COLD void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->tight) return;
     plan->evacuate_old = plan->request.compacting ? 100 : GC__DENSITY_TIGHT;
@@ -378,7 +378,7 @@ GC__FN void gc__plan_young(gc_heap *heap, gc__plan *plan) {
 }
 
 /* Of old regions sparse ones are evacuated, and more of them where room is short or much of it is in holes. */
-GC__FN void gc__plan_full(gc_heap *heap, gc__plan *plan) {
+GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->request.compacting && gc__is_one_region(heap)) return;
     bool more = plan->tight || gc__is_fragmented(heap);
@@ -389,7 +389,7 @@ GC__FN void gc__plan_full(gc_heap *heap, gc__plan *plan) {
 }
 
 /* Up to which predicted percentage of survival young regions are evacuated. */
-GC__FN int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
+GC__COLD int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
     if (plan->promotes_in_place) return GC__DENSITY_TIGHT;
     return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
@@ -397,7 +397,7 @@ GC__FN int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
 
 /* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection, before roots
    are gathered, since that needs all of them. */
-GC__FN void gc__policy_open(gc_heap *heap, const gc__request *request) {
+GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
     gc__plan *plan = &heap->cycle->planned;
     memset(plan, 0, sizeof *plan);
     plan->request = *request;
@@ -411,7 +411,7 @@ GC__FN void gc__policy_open(gc_heap *heap, const gc__request *request) {
 }
 
 /* Plans the collection. Its pins are known, and windows are closed. */
-GC__FN void gc__policy_plan(gc_heap *heap) {
+GC__COLD void gc__policy_plan(gc_heap *heap) {
     gc__plan *plan = &heap->cycle->planned;
     plan->moves = !heap->options.non_moving;
     plan->moves_all = heap->options.stress != GC_STRESS_OFF;
@@ -500,7 +500,7 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
            gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
-GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
+GC__HOT void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap->cycle->plan, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
@@ -516,7 +516,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 }
 
 /* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
-GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
+GC__HOT void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
         region->hole = region->base;

@@ -9,7 +9,7 @@ GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
                   "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
 /* Reserves an arena of `bytes` and its tables, or nothing. */
-GC__FN bool gc__arena_try(size_t bytes) {
+GC__COLD bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     size_t alignment = gc__max(GC_REGION_BYTES, GC__HUGE_PAGE_BYTES);
     arena->count = bytes >> GC_REGION_SHIFT;
@@ -28,7 +28,7 @@ GC__FN bool gc__arena_try(size_t bytes) {
 }
 
 /* The rank tables have no entries for addresses beyond GC_ADDRESS_BITS. */
-GC__FN gc_result gc__arena_check(void) {
+GC__COLD gc_result gc__arena_check(void) {
     gc__arena *arena = &gc__the_arena;
     uintptr_t base = arena->base;
     if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
@@ -43,7 +43,7 @@ GC__FN gc_result gc__arena_check(void) {
 }
 
 /* Says where the tables are, in the form in which their readers need it. */
-GC__FN void gc__arena_publish(uint8_t *ranks) {
+GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
     char *marks = gc__sides[GC__SIDE_MARKS].start;
     arena->regions = (gc__region *)(void *)gc__sides[GC__SIDE_REGIONS].start;
@@ -64,7 +64,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
 }
 
 /* Reserves the largest arena that the system grants. */
-GC__FN gc_result gc__arena_reserve(void) {
+GC__COLD gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         /* If address space is short, as much again must be left for the host and the collector's own lists. */
         bool is_short = bytes < GC_ARENA_BYTES && !gc__supply_is_host();
@@ -84,7 +84,7 @@ GC__FN gc_result gc__arena_reserve(void) {
 GC__FN void gc__arena_close(void);
 
 /* Has memory come from these functions; NULL: from the system. Lock held. */
-GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
+GC__COLD gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
     const gc_memory *from = memory ? memory : &of_system;
     if (memory && (!memory->reserve || !memory->commit || !memory->release))
@@ -102,7 +102,7 @@ GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
 }
 
 /* Reserves the rank and verdict tables and the arena. Lock held. */
-GC__FN gc_result gc__arena_open(void) {
+GC__COLD gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
     size_t ranks = GC__RANKS_BYTES;
     uint8_t *tables = (uint8_t *)gc__supply_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
@@ -121,7 +121,7 @@ GC__FN gc_result gc__arena_open(void) {
 }
 
 /* Gives the arena and its tables back to the system. Lock held; there is no heap. */
-GC__FN void gc__arena_close(void) {
+GC__COLD void gc__arena_close(void) {
     gc__arena *arena = &gc__the_arena;
     if (!arena->base) return;
     for (size_t i = 0; i < arena->used; i++)

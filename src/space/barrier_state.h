@@ -194,7 +194,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
 }
 
 /* Turns the log into dirty cards, whatever the slots hold now: they may belong to another heap, whose mutators run. */
-GC__FN void gc__log_flush(void) {
+GC__HOT void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
     uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;

@@ -240,7 +240,7 @@ GC__FN size_t gc__bytes_charged(const gc_heap *heap) {
            __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
 }
 
-GC__FN size_t gc__bytes_left(const gc_heap *heap) {
+GC__OUT_OF_LINE size_t gc__bytes_left(const gc_heap *heap) {
     size_t used = gc__bytes_charged(heap);
     return used < heap->limit_bytes ? heap->limit_bytes - used : 0;
 }
@@ -267,7 +267,7 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 /* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
    the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort nothing is kept: packing needs no
    room. */
-GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
+GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
@@ -445,7 +445,7 @@ GC__FN void gc__heap_plan_uncommit(gc_heap *heap, uint64_t now) {
     heap->uncommitted_ns = now;
 }
 
-GC__FN void gc__heap_uncommit(gc_heap *heap) {
+GC__COLD void gc__heap_uncommit(gc_heap *heap) {
     if (heap->options.keep_memory) return;
     uint64_t now = gc__os_now_ns();
     if (gc__ns_passed(now, heap->uncommitted_ns, GC__UNCOMMIT_NS)) gc__heap_plan_uncommit(heap, now);
@@ -508,7 +508,7 @@ GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uin
 }
 
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
-GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
+GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
     size_t spare = region->spare;
     gc__region_set_rank(region, 0, false);
     gc__region_set_verdict(region, GC__IGNORE, 0);

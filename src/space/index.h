@@ -77,7 +77,7 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 }
 
 /* Calls visit(context, object) for each object of the region, until it returns false. */
-GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+GC__HOT bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
     gc__region_flip(region);
     if (!region->linear) {
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);

@@ -88,7 +88,7 @@ GC__FN void gc__marks_take(const gc__region *region, bool keep) {
 }
 
 /* No object of the region is reprieved any more. */
-GC__FN void gc__finalizer_marks_clear(gc__region *region) {
+GC__OUT_OF_LINE void gc__finalizer_marks_clear(gc__region *region) {
     if (!region->finalizer_marks) return;
     memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
     region->finalizer_marks = false;
@@ -123,7 +123,7 @@ GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
-GC__FN size_t gc__marks_count(const gc__region *region) {
+GC__HOT size_t gc__marks_count(const gc__region *region) {
     const uint64_t *words = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     size_t count = 0;
     for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(words[i]);

@@ -62,7 +62,7 @@ GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
 }
 
 /* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
-GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
+GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     gc__region_set_entries(region, entry);

@@ -55,7 +55,7 @@ static size_t gc__sides_opened; /* number of regions for which all tables are wr
 
 /* What a table of `bytes` takes. Its start is all that a small heap needs; the rest is opened in parts that may be huge
    pages. */
-GC__FN size_t gc__side_round(size_t bytes) {
+GC__COLD size_t gc__side_round(size_t bytes) {
     size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
     return (bytes + unit - 1) & ~(unit - 1);
 }
@@ -66,7 +66,7 @@ GC__FN size_t gc__side_bytes(int which, size_t lead) {
 }
 
 /* The table's entries for the first region are at `first`, in reserved readable memory. */
-GC__FN void gc__side_place(int which, char *first) {
+GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
     gc__sides[which] = side;
@@ -74,14 +74,14 @@ GC__FN void gc__side_place(int which, char *first) {
 
 /* Asks for huge pages, but for the start of the table. In a large heap most marks and cards lie in pages that are in no
    TLB, and then finding the page takes longer than reading the entry. */
-GC__FN void gc__side_huge_pages(int which) {
+GC__COLD void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
         gc__supply_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
 }
 
 /* Makes the table writable for the first `regions` regions. False: the system refuses. */
-GC__FN bool gc__side_open(int which, size_t regions) {
+GC__COLD bool gc__side_open(int which, size_t regions) {
     gc__side *side = &gc__sides[which];
     size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
     if (end > side->bytes) end = side->bytes;
@@ -91,7 +91,7 @@ GC__FN bool gc__side_open(int which, size_t regions) {
     return true;
 }
 
-GC__FN bool gc__sides_open_exactly(size_t regions) {
+GC__COLD bool gc__sides_open_exactly(size_t regions) {
     for (int which = 0; which < GC__SIDES; which++)
         if (!gc__side_open(which, regions)) return false;
     gc__sides_opened = regions;
@@ -100,7 +100,7 @@ GC__FN bool gc__sides_open_exactly(size_t regions) {
 
 /* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this happens
    seldom. False: the system refuses. */
-GC__FN bool gc__sides_open(size_t regions) {
+GC__COLD bool gc__sides_open(size_t regions) {
     if (regions <= gc__sides_opened) return true;
     size_t more = regions + regions / 2 + 8;
     if (more > gc__the_arena.count) more = gc__the_arena.count;
@@ -109,7 +109,7 @@ GC__FN bool gc__sides_open(size_t regions) {
 
 /* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others. NULL: the system
    refuses. */
-GC__FN char *gc__side_reserve(int which) {
+GC__COLD char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
     char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
     if (!start) return NULL;
@@ -121,13 +121,13 @@ GC__FN char *gc__side_reserve(int which) {
 }
 
 /* The same of a table of bits, one for each 8 bytes; biased like the mark bits. */
-GC__FN uint64_t *gc__side_reserve_bits(int which) {
+GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
     return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
 }
 
 /* Gives back the tables that were reserved together with the arena. */
-GC__FN void gc__sides_release(void) {
+GC__COLD void gc__sides_release(void) {
     size_t metadata = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__sides[i].bytes;
     gc__supply_release(gc__sides[0].start, metadata);

@@ -27,7 +27,7 @@ GC__FN bool gc__supply_discard(void *address, size_t bytes) {
 }
 
 /* Takes all of what one call has reserved. */
-GC__FN void gc__supply_release(void *address, size_t bytes) {
+GC__OUT_OF_LINE void gc__supply_release(void *address, size_t bytes) {
     if (gc__supply_is_host())
         gc__supply.release(gc__supply.context, address, bytes);
     else

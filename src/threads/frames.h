@@ -115,7 +115,7 @@ GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory
 }
 
 /* `native`: the thread that runs native code on that stack, if one does. */
-GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
+GC__HOT void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     gc__frame_memory memory = {native, {0}};

@@ -60,7 +60,7 @@ GC__COLD bool gc__refuse_in_trace(const char *function) {
 }
 
 /* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
-GC__FN void gc__heap_wait(gc_heap *heap) {
+GC__COLD void gc__heap_wait(gc_heap *heap) {
     if (gc__is_tracing_elsewhere(heap))
         gc__fatal(&heap->options, "%s: " GC__TRACING_ELSEWHERE, gc__inside ? gc__inside : "a function of gc.h",
                   gc__object_name(gc__traced));
@@ -77,7 +77,7 @@ GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_fr
 
 /* Called by the thread in a function of gc.h with that frame: if the calls of out_of_memory that are noted are not on the stack
    above it, they were left by longjmp or an exception, and end. */
-GC__FN void gc__asking_look(gc_thread *thread, uintptr_t frame) {
+GC__OUT_OF_LINE void gc__asking_look(gc_thread *thread, uintptr_t frame) {
     gc__thread_record *record = gc__record(thread);
     if (!record->asking || (record->asking_stack == thread->stack && frame < record->asking_frame)) return;
     record->asking = 0;
@@ -121,11 +121,16 @@ GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function
     return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
 }
 
+/* Takes the lock, once the caller has saved its registers. */
+GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
+    if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+}
+
 /* Takes the lock; its owner may take it again. Not for signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
-        if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+        gc__heap_lock_or_wait(heap);
     }
     heap->threads->lock_depth++;
 }
@@ -149,7 +154,7 @@ GC__FN bool gc__heap_let_go(gc_heap *heap) {
     return true;
 }
 
-GC__FN void gc__heap_release(gc_heap *heap) {
+GC__OUT_OF_LINE void gc__heap_release(gc_heap *heap) {
     if (gc__heap_let_go(heap)) gc__unpark_all();
 }
 

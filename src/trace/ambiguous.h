@@ -8,7 +8,7 @@
 #include "roots.h"
 
 /* Empties the map and makes room for every conservative pin. False: no memory. */
-GC__FN bool gc__ambiguous_reserve(gc_heap *heap) {
+GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
     size_t found = 0;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
     gc__map_reset(&heap->cycle->ambiguous);

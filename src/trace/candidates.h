@@ -36,7 +36,7 @@ GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
 
 /* There are too many notes: the region to which most slots refer stays. Drops the notes of these slots, and of those that refer
    elsewhere by now: a barrier has seen to it that they are noted again if need be. */
-GC__FN void gc__candidates_keep(gc_heap *heap) {
+GC__HOT void gc__candidates_keep(gc_heap *heap) {
     gc__words *slots = &heap->marker->slots;
     gc__region *most = NULL;
     size_t kept = 0;
@@ -90,7 +90,7 @@ GC__FN unsigned gc__candidates_percent(const gc__region *region) {
 
 /* Puts chosen regions behind the first one of the list that was not chosen, so that the last collection need not look for them:
    a list grows at its begin. Searches for holes go on behind them. */
-GC__FN void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
+GC__HOT void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
     gc__region **link = &heap->regions[2], *chosen = NULL, *last = NULL, *before = NULL, *region;
     while ((region = *link) != NULL) {
         unsigned percent = gc__candidates_percent(region);
@@ -120,7 +120,7 @@ GC__FN void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
 }
 
 /* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
-GC__FN void gc__candidates_choose(gc_heap *heap, size_t budget) {
+GC__HOT void gc__candidates_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
     unsigned most = 0;
     heap->marker->slots_most = gc__min(budget / GC__CANDIDATES_SLOT, heap->limit_bytes / GC__CANDIDATES_NOTES / sizeof(uintptr_t));
@@ -132,7 +132,7 @@ GC__FN void gc__candidates_choose(gc_heap *heap, size_t budget) {
 
 /* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
    must not follow them there. */
-GC__FN gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned) {
+GC__HOT gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned) {
     gc__region *behind = heap->marker->candidates_behind, **link = behind ? &behind->next : &heap->regions[2], *region;
     bool any = heap->marker->candidates_begin != NULL;
     while (any && *link != heap->marker->candidates_begin) link = &(*link)->next; /* if all were chosen, and others have come */

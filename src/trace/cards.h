@@ -55,14 +55,14 @@ GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool m
     return true;
 }
 
-GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
+GC__HOT void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
 GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
     return gc__card_prefetch_as(worker, card, true);
 }
 
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to a list, if
    there is one, and memory for it. */
-GC__INLINED void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
+GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
     for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
         gc__card_clear(card);
         if (list && gc__words_push(list, card)) continue;
@@ -84,7 +84,7 @@ GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__w
 }
 
 /* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
-GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
@@ -104,7 +104,7 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
 }
 
 /* How many bundles of all heaps are dirty. */
-GC__FN size_t gc__count_dirty_bundles(void) {
+GC__HOT size_t gc__count_dirty_bundles(void) {
     size_t bits = 0, count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8)
         bits += (size_t)__builtin_popcountll(
@@ -112,7 +112,7 @@ GC__FN size_t gc__count_dirty_bundles(void) {
     return bits / 8;
 }
 #else
-GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap) || region->generation <= condemned) continue;
@@ -121,7 +121,7 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
     }
 }
 
-GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
+GC__HOT size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
 #if !GC_HAS_MODEL
@@ -132,9 +132,10 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
     bool element = slot - object >= type->bytes && type->element_bytes == sizeof(gc_word) && type->element_refs &&
                    index < gc__object_length(object);
     if (element || (word < 64 && type->refs >> word & 1))
-        gc__enqueue_inline(worker, (gc_word *)slot, false, many);
+        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)slot, false);
     else
-        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
+        many ? gc__scan_masks_in_many(worker, object, slot, slot + sizeof(gc_word))
+             : gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word));
 }
 #endif
 
@@ -161,7 +162,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 }
 
 /* Traces from the slots [from, end) of a list. False: the worker must stop. */
-GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
+GC__INLINED bool gc__trace_slots_of_as(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
             __builtin_prefetch((const void *)slots[i]);
@@ -176,6 +177,12 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
     }
     return true;
 }
+GC__HOT void gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
+    gc__trace_slots_of_as(worker, slots, from, end, false);
+}
+GC__HOT bool gc__trace_slots_of_many(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
+    return gc__trace_slots_of_as(worker, slots, from, end, true);
+}
 
 /* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
    needed become dirty again, as do those of such slots. */
@@ -188,7 +195,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
     if (slots) {
-        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots, false);
+        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);
@@ -200,7 +207,7 @@ GC__FN void gc__trace_candidates(gc__worker *worker) {
     bool *again = &worker->heap->remembered->again;
     if (!gc__is_mark_end(worker->heap)) return;
     *again = false;
-    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
+    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count);
     gc__trace_drain(worker);
     if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }

@@ -50,7 +50,7 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
 
 /* Every entry of an old region that is not condemned gets this age, and this verdict; those of leaving regions go on to say that.
    There is one heap. */
-GC__FN void gc__old_rank_all(uint8_t age, uint8_t verdict) {
+GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
     for (size_t i = 0, used = gc__regions_used(); i < used;) {
@@ -76,7 +76,7 @@ GC__FN void gc__old_rank_all(uint8_t age, uint8_t verdict) {
 /* Has the ages of old regions say what barriers are to do now, and condemns those that are not yet, or does not:
    GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while the lock is held there is no other.
    The world is stopped. */
-GC__FN void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
+GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
     gc__lock_take(&gc__the_arena.lock);
     bool alone = gc__the_arena.heaps == 1;
     if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), verdict);

@@ -36,7 +36,7 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     if (unit >= slots) {
         size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
         size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end, true);
+        return gc__trace_slots_of_many(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
@@ -105,7 +105,7 @@ GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
 }
 
 /* Works until nobody has any work. */
-GC__FN void gc__work(gc__worker *worker) {
+GC__HOT void gc__work(gc__worker *worker) {
     do {
         gc__own_marks_clear(&worker->workers->threads[worker->number]);
         gc__work_some(worker);
@@ -172,7 +172,7 @@ GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *
 }
 
 /* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
-GC__FN void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
+GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
     gc__worker_thread *marked[GC__WORKERS_MAX];
     uint64_t *own[GC__WORKERS_MAX];
     unsigned count = 0;
@@ -190,7 +190,7 @@ GC__FN void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, s
 }
 
 /* The same for a condemned region. */
-GC__FN void gc__workers_merge_marks(gc__region *region) {
+GC__HOT void gc__workers_merge_marks(gc__region *region) {
     size_t words = gc__mark_words(region), piece = region->base >> GC__STRIPE_SHIFT;
     if (region->verdict == GC__MOVE) return;
     for (size_t i = 0; i < words; i += GC__STRIPE_WORDS)
@@ -198,7 +198,7 @@ GC__FN void gc__workers_merge_marks(gc__region *region) {
 }
 
 /* The same for all old regions, in the last collection of a cycle. */
-GC__FN void gc__workers_merge_old(const gc_heap *heap) {
+GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
         region->live_bytes = region->next_live_bytes;
@@ -207,13 +207,13 @@ GC__FN void gc__workers_merge_old(const gc_heap *heap) {
 }
 
 /* Traces from what a stopped worker holds. */
-GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
+GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
     gc__words *refused = &worker->workers->threads[left->number].refused;
     for (int i = 0; i < GC__FIFO; i++) {
-        if (left->fifo[i]) gc__process(worker, left->fifo[i], false);
+        if (left->fifo[i]) gc__process_one(worker, left->fifo[i]);
         left->fifo[i] = 0;
     }
-    for (size_t i = 0; i < refused->count; i++) gc__process(worker, refused->words[i], false);
+    for (size_t i = 0; i < refused->count; i++) gc__process_one(worker, refused->words[i]);
     refused->count = 0;
     while (left != worker && left->top != left->stack) {
         uintptr_t entry = *--left->top;
@@ -248,7 +248,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
         gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
     const gc_heap *heap = worker->heap;
-    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap), false);
+    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);
 }
 
@@ -303,7 +303,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
 #endif
 
 /* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
-GC__FN void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
 #if !GC_HAS_MODEL
     gc__workers *workers = worker->workers;
     if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
@@ -348,7 +348,7 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
 }
 
 /* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
-GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
+GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
     if (worker->workers && worker->heap->cycle->plan->condemned == 2) {
         gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
@@ -419,7 +419,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
    stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
-GC__FN void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
+GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     gc__map *ambiguous = &worker->cycle->ambiguous;
     size_t objects = 0, bytes = 0;

@@ -159,7 +159,7 @@ GC__FN bool gc__remembered_enough(const gc_heap *heap) {
 }
 
 /* How many of those are slots. */
-GC__FN size_t gc__remembered_slots(const gc_heap *heap) {
+GC__HOT size_t gc__remembered_slots(const gc_heap *heap) {
     size_t places = gc__remembered_count(heap), count = 0;
     for (size_t i = 0; i < places; i++) count += heap->remembered->slots[i] != 0;
     return count;

@@ -92,7 +92,7 @@ GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
            gc__words_push(&cycle->stacks, cycle->roots.count);
 }
 
-GC__FN void gc__root_stacks_note_bounds(gc__cycle *cycle) {
+GC__HOT void gc__root_stacks_note_bounds(gc__cycle *cycle) {
     const uintptr_t *words = cycle->stacks.words;
     for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
         gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
@@ -139,7 +139,7 @@ typedef struct gc__stack_scan {
     const char *base;
 } gc__stack_scan;
 
-GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
+GC__HOT void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
     if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__slot_decode(word, true))))
         gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
@@ -202,7 +202,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
 }
 
 /* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
-GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
@@ -219,7 +219,7 @@ GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
 
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
    heap->threads->root_kind and root_site show meanwhile what reports the root. */
-GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);
     gc__roots_visit_shared(heap, visitor);

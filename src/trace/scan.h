@@ -21,7 +21,7 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
 /* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
    slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
    stacks, which are settled already. */
-GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
+__attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
     if (gc__words_push(&worker->workers->threads[worker->number].refused, entry)) return;
@@ -32,7 +32,7 @@ GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
 /* Handles one slot whose referent was prefetched. */
 GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     bool value = GC_HAS_VALUES && (entry & 1);
-    gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
+    gc_word *slot = (gc_word *)(entry - value);
     uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
@@ -48,10 +48,15 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
-/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO; handles the slot that has waited
-   longest. */
-GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
-                              bool many) {
+/* The same as a call, for all but the hottest loops. */
+GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, false); }
+GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
+#define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
+
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited longest;
+   0: none. */
+GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
+                                   bool many) {
     /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
        order, so a jump here would be mispredicted: mark bits are fetched for copies, too. */
     __builtin_prefetch((const void *)ref, 1);
@@ -62,7 +67,7 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
-    if (oldest) gc__process(worker, oldest, many);
+    return oldest;
 }
 
 /* What is done with a slot whose referent is not condemned, where that is anything. */
@@ -72,22 +77,26 @@ GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet(worker, (uintptr_t)slot, ref);
 }
 
-GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
+/* Takes note of a slot that may refer to a condemned object. Returns a slot that is to be handled now; 0: none. */
+GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, bool many) {
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
-    if (verdict)
-        gc__prefetch(worker, slot, ref, verdict, value, many);
-    else if (worker->edges)
-        gc__edge(worker, slot, ref);
+    if (verdict) return gc__prefetch(worker, slot, ref, verdict, value, many);
+    if (worker->edges) gc__edge(worker, slot, ref);
+    return 0;
 }
 
-/* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline(worker, slot, value, false);
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, many);
+    if (oldest) gc__process(worker, oldest, many);
 }
-GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline(worker, slot, value, true);
+
+GC__INLINED void gc__enqueue_as(gc__worker *worker, gc_word *slot, bool value, bool many) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, many);
+    if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
 }
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, false); }
+GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, true); }
 
 /* The same as functions of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
@@ -115,7 +124,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
 
 /* An object reports slots outside of itself, which it may not have had when the marker called its trace function. Raw stores
    there have only dirtied its card, so it waits for the last pause. One that is not marked yet was not scanned either. */
-GC__OUT_OF_LINE void gc__owner_waits(const gc__worker *worker) {
+__attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker) {
     uintptr_t owner = gc__traced;
     if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
     if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
@@ -308,7 +317,7 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
 }
 #else
 /* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
-GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
     bool value = GC_HAS_VALUES && type->element_values;
     if (type->element_bytes != 8) {
         gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
@@ -317,13 +326,26 @@ GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uint
     for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
         gc__enqueue_inline(worker, slot, value, many);
 }
+GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
+    gc__scan_elements_as(worker, type, first, count, false);
+}
+GC__OUT_OF_LINE void gc__scan_elements_many(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
+    gc__scan_elements_as(worker, type, first, count, true);
+}
+#define GC__SCAN_ELEMENTS(many) ((many) ? gc__scan_elements_many : gc__scan_elements)
 
 /* Enqueues the slots in [from, to) that the type's masks show, whole elements at the least. */
-GC__INLINED void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+GC__INLINED void gc__scan_masks_in_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
     uintptr_t first;
     gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
     size_t count = gc__elements_in(object, from, to, &first);
-    if (count) gc__scan_elements(worker, gc__object_type(object), first, count, many);
+    if (count) GC__SCAN_ELEMENTS(many)(worker, gc__object_type(object), first, count);
+}
+GC__OUT_OF_LINE void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_masks_in_as(worker, object, from, to, false);
+}
+GC__OUT_OF_LINE void gc__scan_masks_in_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_masks_in_as(worker, object, from, to, true);
 }
 
 /* Scans some of the elements in [index, end), and pushes the rest, so that their referents are scanned while they are in cache,
@@ -336,7 +358,7 @@ GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t 
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, many);
+    GC__SCAN_ELEMENTS(many)(worker, type, object + type->bytes + index * type->element_bytes, end - index);
 }
 
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
@@ -420,21 +442,24 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
 GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
 
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+        if (apart)
+            gc__enqueue_as(worker, gc__mask_slot(object, mask), false, many);
+        else
+            gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
         many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false); }
-GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false, false); }
+GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true, true); }
 
 /* Enqueues the object's slots in [from, to), whole elements at the least. */
 GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    gc__scan_masks_in(worker, object, from, to, many);
+    many ? gc__scan_masks_in_many(worker, object, from, to) : gc__scan_masks_in(worker, object, from, to);
     if (!gc__object_type(object)->trace) return;
     if (many && gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, from, to);
@@ -456,7 +481,7 @@ GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) gc__process(worker, oldest, many);
+        if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
     }
     worker->fifo_drained = worker->fifo_next;
 }
@@ -472,7 +497,7 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
             continue;
         }
 #endif
-        gc__scan_inline(worker, object, false);
+        gc__scan_inline(worker, object, false, false);
     }
 }
 
@@ -489,7 +514,7 @@ GC__FN bool gc__stack_drain_many(gc__worker *worker) {
             worker->top -= 2;
             gc__scan_chunk_many(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
         } else {
-            gc__scan_inline(worker, object, true);
+            gc__scan_inline(worker, object, true, false);
         }
     }
     return true;
@@ -511,7 +536,7 @@ GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, cons
 }
 
 /* Scans again every marked object of each overflowed region. */
-GC__FN void gc__rescan_overflowed(gc__worker *worker) {
+GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
     worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
@@ -531,7 +556,7 @@ GC__FN bool gc__trace_is_done(const gc__worker *worker) {
 }
 
 /* Scans until that is so. */
-GC__FN void gc__trace_drain(gc__worker *worker) {
+GC__HOT void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
             gc__stack_drain(worker);

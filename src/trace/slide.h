@@ -111,7 +111,7 @@ GC__FN bool gc__slide_has_room(gc__sliding *packing) {
 
 /* Packs the condemned regions that are to be moved; or leaves them where they are, if the system refuses memory. Returns the list
    of condemned regions with those that have been filled. */
-GC__FN gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
+GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
     gc__sliding packing = {heap, NULL, NULL, 0, 0, condemned, false};
     gc__words *places = &heap->cycle->offsets;
     size_t count = 0, each = GC_REGION_BYTES / 512;

@@ -5,7 +5,7 @@
 #include "scan.h"
 
 /* Sets the mark bits of the suspects. */
-GC__FN void gc__ambiguous_mark(gc__worker *worker) {
+GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
     gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
@@ -17,7 +17,7 @@ GC__FN void gc__ambiguous_mark(gc__worker *worker) {
 }
 
 /* Marks pinned objects, before anything could copy them. */
-GC__FN void gc__trace_pins(gc__worker *worker) {
+GC__HOT void gc__trace_pins(gc__worker *worker) {
     const gc__cycle *cycle = worker->cycle;
     gc__ambiguous_mark(worker);
     for (size_t i = 0; i < cycle->pins.count; i++) {
@@ -30,17 +30,17 @@ GC__FN void gc__trace_pins(gc__worker *worker) {
 }
 
 /* Enqueues the objects of interior slots. */
-GC__FN void gc__trace_interior(gc__worker *worker) {
+GC__HOT void gc__trace_interior(gc__worker *worker) {
     const gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->interior.count; i += 3)
         gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
 }
 
 /* Traces from the gathered roots [from, end). */
-GC__FN void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
+GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        gc__enqueue(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
@@ -54,7 +54,7 @@ GC__FN void gc__trace_roots(gc__worker *worker) {
 }
 
 /* After the trace: makes interior slots point into their objects where these are now. */
-GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
+GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
     for (size_t i = 0; i < cycle->interior.count; i += 3) {
         const uintptr_t *triple = &cycle->interior.words[i];
         gc_word *slot = (gc_word *)(triple[0] & ~(uintptr_t)1);
@@ -78,7 +78,7 @@ GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
     return bytes;
 }
 
-GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
+GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = worker->workers ? 0 : gc__worker_copied(worker);
     for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
         bytes += gc__worker_copied(&worker->workers->threads[i].worker);

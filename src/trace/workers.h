@@ -141,7 +141,7 @@ GC__FN void gc__workers_count_idle(gc__workers *workers) {
 }
 
 /* Releases the lock, and wakes those that were called meanwhile. */
-GC__FN void gc__workers_unlock(gc__workers *workers) {
+GC__OUT_OF_LINE void gc__workers_unlock(gc__workers *workers) {
     uint32_t called = workers->called;
     workers->called = 0;
     gc__lock_release(&workers->lock);

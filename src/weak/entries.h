@@ -130,7 +130,7 @@ GC__FN void gc__waits_unindex(gc__worker *worker) {
 
 /* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has.
    `reached`: others may have been reached than by the trace. */
-GC__FN void gc__waits_fixpoint(gc__worker *worker, bool reached) {
+GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     unsigned rounds = 0;
     if (reached) gc__waits_unindex(worker);
     for (bool more = true; more;) {
@@ -198,7 +198,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
 }
 
 /* Clears the short entries that the trace has seen, or all that are left: those are long, or were seen since. */
-GC__FN void gc__discovered_clear(gc_heap *heap, bool all) {
+GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     gc__discovered *notes = &heap->cycle->entries;
     for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
         gc_weak_entries entries;

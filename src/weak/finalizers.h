@@ -97,7 +97,7 @@ GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
 }
 
 /* So many words are about to be taken out of the queue, from that one on. */
-GC__FN void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
+GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
     gc__due *due = &all->due[queue];
     size_t *places[] = {&due->looked, &due->shaded, &due->shading}, kept = 0;
     for (size_t i = 0; i < 3; i++) *places[i] -= gc__min(words, *places[i] - gc__min(from, *places[i]));
@@ -132,7 +132,7 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
 
 /* All that take memory: first those that have room for all pairs. */
 enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
-GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
+GC__OUT_OF_LINE void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
     gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
     gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
                                             &all->unmarked, &all->kept, &all->finalizer_grey, &all->young};
@@ -259,7 +259,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
-GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
+GC__OUT_OF_LINE void gc__finalizers_preclean_begin(gc__finalizers *all) {
     all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
@@ -397,11 +397,11 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
 
 /* Collecting. */
 
-GC__FN void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
+GC__HOT void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
     for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
 }
 
-GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
@@ -415,7 +415,7 @@ GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
 GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_candidate(object); }
 
 /* Notes the young ones of the queued pairs. */
-GC__FN void gc__due_note_young(gc__finalizers *all) {
+GC__HOT void gc__due_note_young(gc__finalizers *all) {
     size_t kept = 0;
     if (all->young_unknown) all->young.count = all->due[GC__NORMAL].looked = all->due[GC__CRITICAL].looked = 0;
     all->young_unknown = false;
@@ -434,7 +434,7 @@ GC__FN void gc__due_note_young(gc__finalizers *all) {
 }
 
 /* Roots of the collection that begins: what it may move, and in the last one of a cycle what the marker has not come to. */
-GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__due_note_young(all);
@@ -453,7 +453,7 @@ GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
 }
 
 /* A cycle begins: the marker is to shade what is queued. */
-GC__FN void gc__due_preclean_begin(gc__finalizers *all) {
+GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
         all->due[i].shading = all->due[i].pairs.count;
@@ -500,7 +500,7 @@ GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
 }
 
-GC__FN void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
+GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
     for (size_t i = 0; i < numbers->count; i++) {
         if (i + GC__FIFO < numbers->count) gc__finalizer_await(all, numbers->words[i + GC__FIFO]);
         uintptr_t *pair = &all->registered.words[numbers->words[i]];
@@ -525,7 +525,7 @@ GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
 }
 
 /* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
-GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
+GC__HOT void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
     gc__due *due = gc__due_of(all, finalizer);
     bool looked = due->looked == due->pairs.count;
     gc__pair_push(&due->pairs, object, finalizer);
@@ -534,7 +534,7 @@ GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t fi
 
 /* Queues reprieved objects that have turned out to be dead: the last collection of the cycle has not marked them. Looks at so
    many pairs, and at more until one is due. `stopped`: it still runs. Lock held. */
-GC__FN void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
+GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
     if (!all->deciding) return;
     gc__words *numbers = &all->finalizer_grey;
     for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
@@ -572,7 +572,7 @@ GC__FN void gc__finalizers_marked(gc__worker *worker) {
 
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
    because another one refers to it. */
-GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
+GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__finalizers *all = worker->heap->finalizers;
     size_t from[2];
     gc__lock_take(&all->lock);
@@ -601,7 +601,7 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
 }
 
 /* Reports, once each, the finalizers that have run for longer than the host's patience. */
-GC__FN void gc__finalizers_watch(gc_heap *heap) {
+GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
     char message[256];

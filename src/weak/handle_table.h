@@ -347,7 +347,7 @@ GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *call
 }
 
 /* The same for a handle that must be of the kind. */
-GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
+GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return NULL;
     if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);

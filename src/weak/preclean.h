@@ -51,7 +51,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 }
 
 /* A cycle begins. */
-GC__FN void gc__handles_preclean_begin(gc_heap *heap) {
+GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
@@ -61,7 +61,7 @@ GC__FN void gc__handles_preclean_begin(gc_heap *heap) {
 }
 
 /* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
-GC__FN bool gc__handles_preclean(gc_heap *heap) {
+GC__HOT bool gc__handles_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
     if (!marker->precleaning && marker->preclean_passes) {
@@ -102,7 +102,7 @@ GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
 
 /* The last collection has begun: looks again at clumps that were stored to; of most of their handles nothing has changed. The
    world is stopped. */
-GC__FN void gc__handles_preclean_last(gc_heap *heap) {
+GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t clump = 0; clump < GC__HANDLE_CLUMPS; clump++) {
             uint64_t block;
@@ -116,7 +116,7 @@ GC__FN void gc__handles_preclean_last(gc_heap *heap) {
 
 /* Shades some objects whose finalizers are due. The marker's lock is held. False: that was done for all that were queued when the
    cycle began. */
-GC__FN bool gc__due_preclean(gc_heap *heap) {
+GC__HOT bool gc__due_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t left = GC__PRECLEAN_PAIRS;
     bool more = false;

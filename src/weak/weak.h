@@ -40,7 +40,7 @@ GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handl
 /* Chooses the pieces of segments that are looked at from now on: those with objects that may be of generations up to the given
    one, if `skips` without those whose handles are all settled. So the others are passed over once, not for each kind again. The
    world is stopped, and the lock of the handles is held. */
-GC__FN void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
+GC__HOT void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
     gc__handles *handles = heap->handles;
     handles->least = generation < 2 ? 2u - (unsigned)generation : 0;
     handles->skips = skips;
@@ -82,7 +82,7 @@ GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segme
     for (size_t clump = first; clump < first + GC__BLOCK_CLUMPS; clump++) gc__clump_visit(all, segment, clump);
 }
 
-GC__FN void gc__clumps_unit(void *context, size_t unit) {
+GC__HOT void gc__clumps_unit(void *context, size_t unit) {
     const gc__clumps *all = (const gc__clumps *)context;
     uintptr_t chosen = all->handles->chosen[unit];
     gc__handle_segment *segment = gc__handle_segment_of(chosen);
@@ -92,13 +92,13 @@ GC__FN void gc__clumps_unit(void *context, size_t unit) {
 }
 
 /* In the chosen pieces. */
-GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
+GC__HOT void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
     gc__clumps all = {heap->handles, kinds, false, f, context};
     for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
 }
 
 /* The same, where f changes nothing but the clump: by any thread. */
-GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
+GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
     gc__clumps all = {worker->heap->handles, kinds, whole, f, NULL};
     gc__workers_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
@@ -206,7 +206,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
 }
 
 /* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
-GC__FN void gc__handles_chain(gc_heap *heap) {
+GC__HOT void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         memset(gc__record(thread)->handle_caches, 0, GC_HANDLE_KINDS * sizeof(gc__handle_cache));
@@ -217,7 +217,7 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
 }
 
 /* The clumps that were looked at have their youth. */
-GC__FN void gc__handles_age_segments(gc__handles *handles) {
+GC__HOT void gc__handles_age_segments(gc__handles *handles) {
     static const uint8_t none[GC__HANDLE_CLUMPS] = {0};
     for (size_t i = 0; i < handles->chosen_count; i++) {
         gc__handle_segment *segment = gc__handle_segment_of(handles->chosen[i]);
