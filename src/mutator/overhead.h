@@ -29,7 +29,8 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
     unsigned most = heap->options.collecting_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->overhead_allocated_bytes;
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes); /* less than before where windows were given back */
+    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
     bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
     heap->pace->overhead_allocated_bytes = allocated;
     spent->ns = gc__ns_since(now.ns, before->ns);

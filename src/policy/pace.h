@@ -459,7 +459,7 @@ GC__COLD void gc__pace_room(gc_heap *heap) {
 GC__COLD void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     uint64_t young = pace->filling_young_ns, slot = pace->filling_slot_ns;
-    if (!young) young = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    if (!young) young = gc__max(GC__FILL_COST * gc__min(pace->young_ns_per_mib, GC__FILL_NS_PER_MIB), GC__FILL_NS_PER_MIB);
     pace->young_ns_per_mib = gc__max(pace->young_ns_per_mib, young);
     pace->slot_ns = gc__max(pace->slot_ns, slot ? slot : GC__FILL_SLOT_NS);
     pace->filling_young_ns = pace->filling_slot_ns = 0;

@@ -74,6 +74,12 @@ GC__FN bool gc__heap_enter(gc_heap *heap, bool created) {
     return true;
 }
 
+/* What the heap's threads have allocated in the profile. They may have given back more of windows that they had before. */
+GC__FN uint64_t gc__heap_allocated(const gc__profiled_heap *profiled) {
+    uint64_t now = gc__counted(&profiled->heap->stats.allocated_bytes);
+    return now - gc__min(now, profiled->allocated_before);
+}
+
 GC__FN void gc__heap_leave(gc_heap *heap) {
     gc__profiled_heap **link = &gc__the_profile.heaps, *self = heap->profiled;
     if (!self) return;
@@ -87,7 +93,7 @@ GC__FN void gc__heap_leave(gc_heap *heap) {
     *link = self->next;
     if (self->profile == gc__the_profile.number) {
         gc__the_profile.profile.heaps[self->number].destroyed_ns = gc__os_now_ns();
-        gc__the_profile.ended_bytes += gc__counted(&heap->stats.allocated_bytes) - self->allocated_before;
+        gc__the_profile.ended_bytes += gc__heap_allocated(self);
     }
     gc__tracked_end(self);
     gc__os_unmap(self, sizeof *self);
@@ -167,7 +173,7 @@ GC__FN bool gc__profile_refresh(gc__profiling *all) {
     all->profile.allocated_bytes = all->ended_bytes;
     for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
         if (heap->profile == all->number)
-            all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
+            all->profile.allocated_bytes += gc__heap_allocated(heap);
     all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
     return gc__tracked_sum(all);
 }

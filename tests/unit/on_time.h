@@ -210,6 +210,8 @@ static void filling_again(void) {
     gc__pace_fill(heap);
     is(pace->slot_ns, GC__FILL_SLOT_NS, "at first slots are expected to take long");
     ok(pace->young_ns_per_mib >= GC__FILL_NS_PER_MIB, "and so are bytes");
+    for (int i = 0; i < 40; i++) gc__pace_fill(heap);
+    ok(pace->young_ns_per_mib <= GC__FILL_COST * GC__FILL_NS_PER_MIB, "and no longer each time, while nothing is measured");
     pace->fills_holes = true;
     heap->cycle->condemned_bytes[0] = 1 << 20;
     heap->cycle->large_bytes = 0;

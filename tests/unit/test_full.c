@@ -349,6 +349,21 @@ static void goes_on(size_t usable) {
     end();
 }
 
+/* The heap has gone on so for two seconds, of which collections took all, and a thread has given a window back that it had before. */
+static void gives_back(size_t usable) {
+    gc__overhead spent;
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = 30});
+    heap->full_bytes = usable;
+    heap->stats.allocated_bytes = GC__WINDOW_BYTES;
+    gc__overhead_is_met(heap, &spent);
+    heap->stats.pause_total_ns += 2 * GC__OVERHEAD_NS;
+    heap->stats.collections[2] += GC__OVERHEAD_COLLECTIONS;
+    heap->pace->struggle.ns -= 2 * GC__OVERHEAD_NS;
+    heap->stats.allocated_bytes = 0;
+    ok(gc__overhead_is_met(heap, &spent), "what threads give back is not taken for progress");
+    end();
+}
+
 static void gives_up(void) {
     size_t usable = 4 * GC_REGION_BYTES;
     bool fails;
@@ -377,6 +392,7 @@ static void gives_up(void) {
     ok(!fails, "nor where a quarter is free, however long that takes");
     end();
     goes_on(usable);
+    gives_back(usable);
 }
 
 /* out_of_memory is left, as an interpreter does that raises an exception of its own. */

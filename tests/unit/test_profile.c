@@ -420,6 +420,25 @@ static __attribute__((noinline)) void test_host_stack(void) {
     gc_profile_set_host(NULL);
 }
 
+/* A thread that has had a window before gives more back than it takes. */
+static void test_given_back(void) {
+    gc_type type = named_type("before", 40);
+    begin(NULL);
+    gc_new(gc, &type);
+    profile_begin(exact);
+    gc_collect(heap, 0, GC_COLLECT_BLOCKING);
+    gc_profile_write(profile_file("back.txt"));
+    char *text = profile_text("back.txt");
+    has(text, " s, 0 bytes allocated;", "nothing was allocated meanwhile");
+    free(text);
+    end();
+    gc_profile_stop();
+    gc_profile_write(profile_file("ended.txt"));
+    text = profile_text("ended.txt");
+    has(text, " s, 0 bytes allocated;", "nor was it when the heap has ended");
+    free(text);
+}
+
 /* Misuse. */
 
 static void test_misuse(void) {
@@ -627,6 +646,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--program") == 0) return program();
     if (argc > 1 && strcmp(argv[1], "--own") == 0) return own_program();
     if (argc > 1 && strcmp(argv[1], "--endless") == 0) endless_program();
+    test_given_back();
     test_misuse();
     test_estimates();
     test_bias(50);
