@@ -67,13 +67,15 @@ endef
 # headers.t shows that the shipped headers are the same tokens as src/, so no variant repeats that. gcc takes twice as long
 # where it tracks variables in sanitized code.
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-var-tracking
+# clang's check of numbers that wrap, or change when they are converted, which is not wrong in C but is where none is meant to.
+integer := -fsanitize=integer -fno-sanitize-recover=integer -fsanitize-ignorelist=tests/integer.ignore
 with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
 # Those that stop at single instructions, of which optimized code has fewer, or unwind native code.
 optimized := test_code_% test_dac_stops test_stacks
 $(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter $(optimized),$$*),-O1,-O0),$(test_sources)))
 $(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
-$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize),-O1,clang -O0,$(test_sources)))
+$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),-O1,clang -O0,$(test_sources)))
 
 # Tests of threads with ThreadSanitizer, which scripts run.
 tested_programs := $(test_programs)
@@ -87,6 +89,8 @@ tests/compile/finalizers.t: $(patsubst %,build/tests/tsan/test_%,safe_handle fin
 plain_programs := $(test_programs)
 test_programs :=
 $(eval $(call variant,gcc-sanitize,gcc,-Isrc -DGC_DEBUG=2 $(sanitize),-O1,,$(filter-out $(own_gc),$(test_sources))))
+# Numbers that wrap, in the usual geometry and with those barriers, too.
+$(eval $(call variant,integer,clang,-Isrc $(integer),-O1,,$(filter-out $(own_gc),$(test_sources))))
 soak_programs := $(test_programs)
 test_programs := $(plain_programs)
 
@@ -163,7 +167,7 @@ test: ## run every test (about 16 minutes on two quiet cores); with CASE=name on
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' --timer $(wanted)
 
-soak: ## the unit tests with gcc's sanitizers, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
+soak: ## the unit tests with gcc's sanitizers and with clang's for integers, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs soak-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' $(soak_programs)
 	tests/random/soak.sh $(or $(OPS),1000000000)

@@ -239,7 +239,8 @@ GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
    few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
    too. */
 GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
-    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
+    size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
     if (plan->condemned < 2) {
         left += gc__holes_for_copies(heap, plan->condemned);
     } else if (plan->request.compacting && plan->moves && !plan->moves_all && space->wanted + unused > left) {
