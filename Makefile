@@ -34,10 +34,11 @@ $(examples):
 	$(CC) -pthread $^ -lm -o $@
 
 # Unit tests: one program per tests/unit/test_*.c and variant, which reports in TAP. A test that defines GC_IMPLEMENTATION
-# has its own configuration of gc.h; the others share the variant's gc.o.
+# has its own configuration of gc.h; those that include inside.h share the variant's inside.o; the others share its gc.o.
 
 test_sources := $(wildcard tests/unit/test_*.c)
-own_gc := $(if $(test_sources),$(shell grep -l 'define GC_IMPLEMENTATION' $(test_sources)))
+inside := $(if $(test_sources),$(shell grep -l 'include "../inside.h"' $(test_sources)))
+own_gc := $(if $(test_sources),$(inside) $(shell grep -l 'define GC_IMPLEMENTATION' $(test_sources)))
 test_programs :=
 
 # Tests whose subject knows nothing of regions and cards: they have no variant with small ones, nor with checks of the heap.
@@ -45,11 +46,13 @@ without_geometry := test_code_registry test_inspect_graph test_jit_assembler tes
     test_stackmap_dump test_stacks
 
 # A test with its own configuration compiles all of gc.h for itself, so it is compiled by what takes least time, and one
-# compiler's sanitizers are enough for it.
+# compiler's sanitizers are enough for it. A test of the inside calls functions of inside.o, so none that it reads may be inlined; and
+# it takes src/ for headers of the system, about which there are no warnings.
 # $(1): name, $(2): compiler, $(3): flags, $(4): the level of optimization, $(5): compiler and level for tests with their own
 # configuration, $(6): test sources
 define variant
-own_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter $(own_gc),$(6)))
+inside_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter $(inside),$(6)))
+own_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter $(filter-out $(inside),$(own_gc)),$(6)))
 sharing_of_$(1) := $(patsubst tests/unit/%.c,build/tests/$(1)/%,$(filter-out $(own_gc),$(6)))
 build/tests/$(1)/%.o: tests/unit/%.c
 	@mkdir -p $$(@D)
@@ -57,7 +60,15 @@ build/tests/$(1)/%.o: tests/unit/%.c
 $$(own_of_$(1):%=%.o): build/tests/$(1)/%.o: tests/unit/%.c
 	@mkdir -p $$(@D)
 	$(5) $(C11) -g1 $(3) -c $$< -o $$@
+build/tests/$(1)/inside.o: tests/unit/inside.c
+	@mkdir -p $$(@D)
+	$(5) $(C11) -g1 $(3) -c $$< -o $$@
+$$(inside_of_$(1):%=%.o): build/tests/$(1)/%.o: tests/unit/%.c
+	@mkdir -p $$(@D)
+	$(firstword $(5)) $(C11:-MMD=-MD) -O0 -g1 $(patsubst -Isrc,-isystem src,$(3)) -c $$< -o $$@
 $$(own_of_$(1)): %: %.o
+	$(2) -pthread $(3) $$^ -lm -o $$@
+$$(inside_of_$(1)): %: %.o build/tests/$(1)/inside.o
 	$(2) -pthread $(3) $$^ -lm -o $$@
 $$(sharing_of_$(1)): %: %.o build/tests/$(1)/gc.o
 	$(2) -pthread $(3) $$^ -lm -o $$@
@@ -70,9 +81,8 @@ sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-va
 # clang's check of numbers that wrap, or change when they are converted, which is not wrong in C but is where none is meant to.
 integer := -fsanitize=integer -fno-sanitize-recover=integer -fsanitize-ignorelist=tests/integer.ignore
 with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
-# Those that stop at single instructions, of which optimized code has fewer, or unwind native code.
-optimized := test_code_% test_dac_stops test_stacks
-$(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter $(optimized),$$*),-O1,-O0),$(test_sources)))
+# Some tests of the inside stop at single instructions, of which optimized code has fewer, or unwind native code.
+$(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter inside.o,$$(@F)),-O1,-O0),$(test_sources)))
 $(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),-O1,clang -O0,$(test_sources)))

@@ -57,5 +57,7 @@
 #define GC__DATA(definition) GC__STATIC_ASSERT(1, "defined where it is declared")
 #else
 #define GC__SHARED GC__EXTERN GC__VISIBLE
+#ifndef GC__DATA
 #define GC__DATA(definition) definition
+#endif
 #endif

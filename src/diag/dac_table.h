@@ -17,7 +17,7 @@ typedef struct gc__dac_code_frame {
 } gc__dac_code_frame;
 
 /* Not const, though nothing writes to it: core files leave constant data out. */
-static GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
+GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
     __attribute__((used)) = {GC__DAC_MAGIC,
                              GC_DAC_MAJOR,
                              GC_DAC_MINOR,

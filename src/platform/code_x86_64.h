@@ -134,7 +134,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
    registers of the frame, as they are then, and with those of vectors and the FPU, but for the parts of vectors beyond 16
    bytes. Where the replaced address was, that of the goal is written last, to return to it without a free register. */
 #define GC__CODE_RETURN_STUB(name, function) \
-    static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
+    GC__VAR __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
             GC__CFI("undefined 16") "nop\n\t" \
             GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \

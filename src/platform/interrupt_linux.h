@@ -12,7 +12,7 @@ typedef struct gc__os_target {
     timer_t timer;
 } gc__os_target;
 
-static __thread gc__os_target gc__os_me;
+GC__VAR __thread gc__os_target gc__os_me;
 static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
 static struct sigaction gc__os_interrupt_former;
 

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
+GC__VAR const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
 
 #define GC__OS_NAME_BYTES 1024
 

@@ -11,7 +11,12 @@
     "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
 #endif
 
+/* The linkage of functions, and of the variables and stubs that tests look at. Tests of the inside have another one, by which
+   several of them share a compiled implementation. */
+#ifndef GC__FN
 #define GC__FN static __attribute__((unused))
+#define GC__VAR static
+#endif
 /* For functions that work on the frame of their caller, or are a part of the trace's loop. */
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* For functions that hot code hardly ever calls, and would grow by. */

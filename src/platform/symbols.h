@@ -19,7 +19,7 @@ typedef struct gc__symbols {
 } gc__symbols;
 
 /* Where debugging symbols are installed. */
-static const char *gc__symbols_folder = "/usr/lib/debug";
+GC__VAR const char *gc__symbols_folder = "/usr/lib/debug";
 
 GC__IMAGE_FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
     unsigned binding = ELF64_ST_BIND(symbol->st_info);

@@ -153,7 +153,7 @@ typedef struct gc__profiling {
     uint32_t file_changes; /* atomic, written under the lock: gc__os_file_changes when profile.modules was complete */
 } gc__profiling;
 
-static gc__profiling gc__the_profile;
+GC__VAR gc__profiling gc__the_profile;
 
 /* What the host adds. Former ones stay, since threads may be using them. */
 typedef struct gc__profile_host_set {

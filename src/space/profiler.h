@@ -35,7 +35,7 @@ typedef struct gc__profiling_calls {
     void (*detached)(gc_thread *thread);
     void (*forked)(void); /* in the child, with all locks held */
 } gc__profiling_calls;
-static const gc__profiling_calls *gc__the_profiling;
+GC__VAR const gc__profiling_calls *gc__the_profiling;
 
 /* Any thread may ask. */
 GC__FN const gc__profiler *gc__profiler_of(const gc_heap *heap) {

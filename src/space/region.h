@@ -89,14 +89,14 @@ typedef struct gc__arena {
 /* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
    are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
    cycle these bits are the starts of the region's objects, until gc__region_flip moves them to where mark bits are. */
-static uint64_t *gc__next_marks;
+GC__VAR uint64_t *gc__next_marks;
 /* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
    last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
 static uint64_t *gc__finalizer_marks;
 #define GC__FLIP_DUE 1
 #define GC__FLIPPING 2 /* a thread moves them */
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
+GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)

@@ -18,7 +18,7 @@ typedef struct gc__interruptee {
     uint64_t random; /* state of a generator, under stress; 0: it is not interrupted without need */
 } gc__interruptee;
 
-static __thread gc__interruptee gc__my_interruptee;
+GC__VAR __thread gc__interruptee gc__my_interruptee;
 
 #define GC__CODE_SP 4
 #define GC__CODE_PRESERVED 0xF038u /* with the stack pointer */

@@ -75,7 +75,7 @@ typedef struct gc__tree {
     uint32_t retired[GC__TREE_RETIRED]; /* replaced in this epoch: offsets, plus kinds */
     size_t retired_count;
 } gc__tree;
-static gc__tree gc__the_tree __attribute__((aligned(64)));
+GC__VAR gc__tree gc__the_tree __attribute__((aligned(64)));
 
 /* Reading and writing what readers without the lock may read. */
 GC__FN uint32_t gc__cell_get(const uint32_t *cell) { return __atomic_load_n(cell, __ATOMIC_ACQUIRE); }

@@ -195,7 +195,7 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
 /* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all
    other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
-static gc_heap *gc__heaps;
+GC__VAR gc_heap *gc__heaps;
 
 static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards the registry of code, of gc_stackmap.h */
 static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards the profile, of gc_profile.h */

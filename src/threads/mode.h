@@ -106,7 +106,7 @@ typedef struct gc__threads {
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
 static __thread unsigned gc__my_parked;        /* the number of attachments that are parked */
 /* Saved by the function that took a heap's lock, or waits, before it did so. */
-static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
+GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
 

@@ -45,7 +45,7 @@ typedef struct gc__store_logging {
     unsigned heaps;    /* whose stores are noted; under the arena's lock */
 } gc__store_logging;
 
-static gc__store_logging gc__the_store_logging;
+GC__VAR gc__store_logging gc__the_store_logging;
 
 /* From now on threads take new pieces. The world is stopped. */
 GC__FN void gc__remembered_renew(gc__remembered *remembered) {

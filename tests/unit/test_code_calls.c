@@ -1,6 +1,6 @@
 /* Calls between native and compiled code: arguments, results, registers, and how frames are left. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../fixture.h"

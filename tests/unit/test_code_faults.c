@@ -1,6 +1,6 @@
 /* What goes wrong with compiled frames, and what is said of it. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../fixture.h"

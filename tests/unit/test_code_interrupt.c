@@ -2,7 +2,7 @@
    with every object moved each time; and what the signal meets in a process. With --count=N, a thread is stopped N times in
    each loop. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../fixture.h"

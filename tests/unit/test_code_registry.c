@@ -2,7 +2,7 @@
    looking up at each instruction of adding and removing, in signal handlers, and beside other threads; without memory; fork.
    With --seed=N --rounds=N; more than 4000 rounds also step more instructions. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../tap.h"

@@ -1,7 +1,7 @@
 /* Replaced return addresses in every special case: they are put back by deeper ones, by gc_code_release and by switches of
    stacks; forgotten after longjmp; kept over fork; and they are seen through by walks. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../fixture.h"

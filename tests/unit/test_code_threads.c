@@ -1,7 +1,7 @@
 /* Several threads make, add, look up, run and remove compiled code at once, beside collections that move every object. Each
    thread runs the code of all, and compiled frames of several methods lie on one stack. With --seed=N --rounds=N. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../fixture.h"

@@ -1,6 +1,6 @@
 /* Compiled frames: calls to and from native code, walks, and what is live in frames while objects move. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../fixture.h"

@@ -1,7 +1,7 @@
 /* Looking into a process from outside: a child of this one, whose heap is known. */
 #define GC_DAC_IMPLEMENTATION
 #include "gc_dac.h"
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "../fixture.h"
 #include "dac_permission.h"
 

@@ -4,7 +4,7 @@
    instructions while it allocates. */
 #define GC_DAC_IMPLEMENTATION
 #include "gc_dac.h"
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "../fixture.h"
 #include "dac_permission.h"
 #include "single_step.h"

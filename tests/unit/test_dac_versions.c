@@ -2,7 +2,7 @@
    that is changed on the way. */
 #define GC_DAC_IMPLEMENTATION
 #include "gc_dac.h"
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "../fixture.h"
 
 /* What the target shows instead of the collector's own description. */

@@ -1,5 +1,5 @@
 /* The stack maps of LLVM: sections built by hand, every kind of location, every refusal, frames by pointer and by size. */
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 #include "../fixture.h"
 

@@ -1,7 +1,7 @@
 /* Marking beside mutators. There is no thread that marks, but where a test asks for it: tests do its steps themselves, so that
    they choose what happens between two of them. Every collection is verified, and checked by a second mark. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc.h"
 
 #include "../fixture.h"

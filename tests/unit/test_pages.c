@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "../fixture.h"
 
 /* A heap in an arena that was never used, where no page was slow yet. */

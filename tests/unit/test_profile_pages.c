@@ -1,6 +1,6 @@
 /* The formats .json, .svg and .html, and .folded beside them: a profile that was made by hand, with hostile names, is written, read
    by an independent program, and has the same numbers in each. */
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_profile.h"
 
 #include <locale.h>

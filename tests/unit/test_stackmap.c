@@ -1,6 +1,6 @@
 /* Stack maps: the methods of the article whose tables they are made after, limits at their edges, every refusal. Random methods
    are in tests/random/stackmaps.c. */
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 
 #include "../tap.h"

@@ -1,5 +1,5 @@
 /* Stack maps as text: the seed's two methods exactly, what else a dump can show, and why a variable is not live. */
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "../random/stackmap_model.h"
 #include "stackmap_seed.h"
 

@@ -1,6 +1,6 @@
 /* Native stacks: unwinding them, also where they are damaged, and the names of what is on them. */
 #define _GNU_SOURCE
-#define GC_IMPLEMENTATION
+#include "../inside.h"
 #include "gc_stackmap.h"
 #include "gc_profile.h"
 
