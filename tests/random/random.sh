@@ -13,12 +13,12 @@ trap 'rm -f "$log"' EXIT
 # A field as reports name it.
 field='(field `[a-z0-9]+`|element [0-9]+|the slot at offset [0-9]+) .*of `[a-z0-9]+`'
 
-# random VARIANT OPS SEED: all modes of a configuration
+# random VARIANT OPS SEED [OPTION]: all modes of a configuration
 random() {
-    build/tests/random-"$1" --ops="$2" --seed="$3" > "$log" 2>&1
+    build/tests/random-"$1" --ops="$2" --seed="$3" ${4:+"$4"} > "$log" 2>&1
     status=$?
     total=$(sed -n 's/^ok .*: \([0-9]*\) operations.*/\1/p' "$log" | awk '{ sum += $1 } END { print sum + 0 }')
     operations=$((operations + total))
-    ok $status "$1: $total operations, seed $3"
+    ok $status "$1${4:+ $4}: $total operations, seed $3"
     [ $status -eq 0 ] || sed 's/^/# /' "$log" >&2
 }
