@@ -26,8 +26,18 @@ build/objects/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CFLAGS) $(gc_level) -I. -c $< -o $@
 # Each of these compiles all of gc.h, so they are compiled by the level that takes half the time.
-$(patsubst examples/%.c,build/objects/examples/%.o,$(wildcard examples/*.c examples/profile/*.c examples/llvm/*.c) examples/jit/run.c examples/ladder/collector.c): gc_level := -O1
+$(patsubst examples/%.c,build/objects/examples/%.o,$(wildcard examples/*.c) examples/ladder/collector.c): gc_level := -O1
+
+# A user compiles an example with its gc.h, as hello is here; the others are compiled without, and share one with all companions.
+sharing_examples := $(filter-out examples/hello.c examples/barriers.c,$(wildcard examples/*.c)) $(wildcard examples/profile/*.c examples/llvm/*.c) examples/jit/run.c
+build/objects/examples/collector.o: $(shipped)
+	@mkdir -p $(@D)
+	printf '#define GC_IMPLEMENTATION\n#include "gc_profile.h"\n#include "gc_stackmap.h"\n' | $(CC) $(filter-out -MMD -MP,$(C11)) $(CFLAGS) -O1 -I. -x c -c - -o $@
+$(patsubst %.c,build/objects/%.o,$(sharing_examples)): build/objects/%.o: %.c
+	@mkdir -p $(@D)
+	{ echo '#line 1 "$<"'; sed 's/^#define GC_IMPLEMENTATION$$//' $<; } | $(CC) $(C11) -MF $(@:.o=.d) -MT $@ $(CFLAGS) -D_GNU_SOURCE= -I. -I$(<D) -x c -c - -o $@
 $(single_file_examples): build/examples/%: build/objects/examples/%.o
+$(patsubst examples/%.c,build/examples/%,$(filter $(wildcard examples/*.c),$(sharing_examples))): build/objects/examples/collector.o
 build/examples/scheme: $(scheme_objects)
 $(examples):
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 # The example JIT (examples/jit/main.c says what it is): build/examples/jit.
 jit_objects := $(patsubst %.c,build/objects/%.o,$(wildcard examples/jit/*.c))
-build/examples/jit: $(jit_objects)
+build/examples/jit: $(jit_objects) build/objects/examples/collector.o
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -lm -o $@
 examples += build/examples/jit

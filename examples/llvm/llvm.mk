@@ -8,7 +8,7 @@ examples += build/examples/llvm
 tests/llvm/llvm.t: build/examples/llvm
 endif
 
-build/examples/llvm: build/objects/examples/llvm/runtime.o $(llvm_objects)
+build/examples/llvm: build/objects/examples/llvm/runtime.o build/objects/examples/collector.o $(llvm_objects)
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -o $@
 

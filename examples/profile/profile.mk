@@ -2,7 +2,7 @@
 
 profile_examples := $(patsubst examples/profile/%.c,build/examples/profile/%,$(wildcard examples/profile/*.c))
 
-$(profile_examples): build/examples/profile/%: build/objects/examples/profile/%.o
+$(profile_examples): build/examples/profile/%: build/objects/examples/profile/%.o build/objects/examples/collector.o
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -lm -o $@
 
