@@ -109,7 +109,9 @@
 #define GC__DATA(definition) GC__STATIC_ASSERT(1, "defined where it is declared")
 #else
 #define GC__SHARED GC__EXTERN GC__VISIBLE
+#ifndef GC__DATA
 #define GC__DATA(definition) definition
+#endif
 #endif
 
 #include <stdbool.h>
@@ -557,8 +559,8 @@ GC__REQUIREMENT(no_virtual_functions)
 /* Two shipped headers have this part, and a program may include both. */
 #ifndef GC_PHASES
 
-/* In their order; those from ROOTS to FINALIZERS may take turns. Until PLAN nothing has changed. From there to SWEEP roots and fields
-   may be old or new, and objects in condemned regions cannot be listed. X(NAME, text). */
+/* In their order; those from ROOTS to FINALIZERS may take turns. Until PLAN nothing has changed. From there to SWEEP roots
+   and fields may be old or new, and objects in condemned regions cannot be listed. X(NAME, text). */
 #define GC_PHASES(X)                                                                   \
     X(GC_PHASE_OPEN, "open")             /* the start hook, verification */            \
     X(GC_PHASE_GATHER, "gather roots")   /* asks the host for roots */                 \
@@ -688,9 +690,10 @@ typedef struct gc_options {
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
-       says what stands against it. If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if
-       all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By
-       default it is on in heaps with a pause_goal_us, unless something stands against it or collector_threads is 1. */
+       says what stands against it; it is off until that changes. If nobody allocates for a tenth of a second, a thread that comes
+       to a safe point ends it; if all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the
+       collection's callbacks. By default it is on in heaps with a pause_goal_us, unless something stands against it or
+       collector_threads is 1. */
     gc_concurrent concurrent;
     /* Trace functions may be called by that thread, while mutators change their objects: what they read of these besides slots
        must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
@@ -975,7 +978,7 @@ static inline void gc_visit_derived(gc_visitor *visitor, void *slot, void *base)
 
 /* Makes `count` slots outside the heap roots until gc_roots_remove of the same address. The memory stays the caller's.
    A count of 0 is allowed, also at NULL. Fails with GC_ERROR_MEMORY, and with GC_ERROR_MISUSE if the slots are not
-   8-byte aligned. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
+   8-byte aligned or would reach beyond the end of memory. [cooperative; never collects; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned flags);
 /* Ends what gc_roots_add of the same address began; GC_ERROR_MISUSE if nothing did. [cooperative; never collects;
    GC_ERROR_MISUSE] */
@@ -1672,7 +1675,8 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
    If a collection is due then, the calling thread's next allocation collects. heap_bytes_max does not refuse the bytes, but
-   what is allocated on the heap after them. Takes no lock. [any thread; never collects; GC_ERROR_MISUSE: less than 0] */
+   what is allocated on the heap after them. Takes no lock. [any thread; never collects;
+   GC_ERROR_MISUSE: less than 0, GC_ERROR_TOO_LARGE: the sum exceeds PTRDIFF_MAX] */
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes);
 /* Collecting on request, and looking at the heap. */
 
@@ -1750,13 +1754,21 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
     "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
 #endif
 
+/* The linkage of functions, and of the variables and stubs that tests look at. Tests of the inside have another one, by which
+   several of them share a compiled implementation. */
+#ifndef GC__FN
 #define GC__FN static __attribute__((unused))
+#define GC__VAR static
+#endif
 /* For functions that work on the frame of their caller, or are a part of the trace's loop. */
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* For functions that hot code hardly ever calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-/* For reports: small code, away from what runs often. */
+/* For reports, and what runs once in a collection at most: small code, away from what runs often. Compilers make the same of
+   functions that call these unconditionally, and of those that only such ones call. */
 #define GC__COLD __attribute__((cold)) GC__FN
+/* For loops over what a heap holds, which such functions call. */
+#define GC__HOT __attribute__((hot, noinline)) GC__FN
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
@@ -1815,6 +1827,14 @@ GC__FN int gc__os_processor(void);
 GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: there is none */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
+/* From one time to a later one by the same clock. Clocks have stepped back in guests that were moved to another machine: then
+   no time has passed. */
+GC__FN uint64_t gc__ns_since(uint64_t later, uint64_t earlier) { return later > earlier ? later - earlier : 0; }
+/* Whether that was at least `ns`, or is not known, since the clock has stepped back: what is due at intervals would otherwise
+   not come for as long as it has. */
+GC__FN bool gc__ns_passed(uint64_t later, uint64_t earlier, uint64_t ns) {
+    return later < earlier || later - earlier >= ns;
+}
 /* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
    another stack, as a fiber does; in that case *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
@@ -1838,9 +1858,9 @@ GC__FN void gc__lock_fork_adopt(gc__lock *lock);
 GC__FN void gc__lock_fork_release(gc__lock *lock);
 /* Whether the calling thread is the only one, and no other can start before it lets one: false where that is not known. */
 GC__FN bool gc__os_is_single_threaded(void);
-/* Stands for the calling thread. */
-GC__FN const void *gc__os_self(void);
-/* The system's number of the calling thread, by which others name it. */
+/* Stands for the calling thread, and for no other that there was or will be. Not 0. */
+GC__FN uint64_t gc__os_self(void);
+/* The system's number of the calling thread, by which others name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 
 /* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
@@ -2026,7 +2046,7 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-GC__FN void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -2060,7 +2080,7 @@ GC__FN void gc__os_populate(void *address, size_t bytes) {
     gc__os_advise(address, bytes, GC__MADV_POPULATE_WRITE);
 }
 
-GC__FN size_t gc__os_l2_bytes(void) {
+GC__COLD size_t gc__os_l2_bytes(void) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
     if (bytes > 0) return (size_t)bytes;
@@ -2070,14 +2090,14 @@ GC__FN size_t gc__os_l2_bytes(void) {
 
 /* The processors of the calling thread and of the process's first one: either may have bound itself to one of them. False: the
    system does not say. The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
-GC__FN bool gc__os_processor_set(cpu_set_t *set) {
+GC__COLD bool gc__os_processor_set(cpu_set_t *set) {
     cpu_set_t first;
     if (sched_getaffinity(0, sizeof *set, set) != 0) return false;
     if (sched_getaffinity(getpid(), sizeof first, &first) == 0) CPU_OR(set, set, &first);
     return true;
 }
 
-GC__FN unsigned gc__os_processors(void) {
+GC__COLD unsigned gc__os_processors(void) {
     cpu_set_t set;
     if (gc__os_processor_set(&set)) return (unsigned)CPU_COUNT(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -2086,7 +2106,7 @@ GC__FN unsigned gc__os_processors(void) {
 
 GC__FN int gc__os_processor(void) { return sched_getcpu(); }
 
-GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
+GC__OUT_OF_LINE uint64_t gc__os_clock_ns(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -2094,7 +2114,7 @@ GC__FN uint64_t gc__os_clock_ns(clockid_t clock) {
 GC__FN uint64_t gc__os_now_ns(void) { return gc__os_clock_ns(CLOCK_MONOTONIC); }
 GC__FN uint64_t gc__os_cpu_ns(void) { return gc__os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
+GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     pthread_attr_t attributes;
     void *lowest = NULL;
     size_t bytes = 0;
@@ -2113,15 +2133,20 @@ GC__FN char *gc__os_stack_base(bool *elsewhere) {
     return *elsewhere ? NULL : (char *)high;
 }
 
-static __thread char gc__os_identity; /* by its address */
-GC__FN const void *gc__os_self(void) { return &gc__os_identity; }
+static uint64_t gc__os_selves; /* atomic */
+static __thread uint64_t gc__os_identity;
+GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
+    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
+    return gc__os_identity;
+}
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 GC__FN bool gc__os_is_single_threaded(void) { return GC__OS_SINGLE_THREADED; }
 GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 struct gc__lock {
     pthread_mutex_t mutex;
-    const void *owner; /* atomic; NULL: nobody */
-    bool forked;       /* by its owner, who held it before */
+    uint64_t owner; /* atomic; gc__os_self; 0: nobody */
+    bool forked;    /* by its owner, who held it before */
 };
 #if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
 #define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
@@ -2129,15 +2154,15 @@ struct gc__lock {
 #define GC__MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
 #endif
 #define GC__LOCK_INITIALIZER \
-    { GC__MUTEX_INITIALIZER, NULL, false }
+    { GC__MUTEX_INITIALIZER, 0, false }
 
-GC__FN void gc__lock_own(gc__lock *lock, const void *owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
+GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
 GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
     return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
 }
 GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
 
-GC__FN void gc__lock_take(gc__lock *lock) {
+GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
     int error = pthread_mutex_lock(&lock->mutex);
     (void)error;
     GC_ASSERT(!error,
@@ -2146,10 +2171,10 @@ GC__FN void gc__lock_take(gc__lock *lock) {
     gc__lock_own(lock, gc__os_self());
 }
 GC__FN void gc__lock_release(gc__lock *lock) {
-    gc__lock_own(lock, NULL);
+    gc__lock_own(lock, 0);
     pthread_mutex_unlock(&lock->mutex);
 }
-GC__FN bool gc__lock_try(gc__lock *lock) {
+GC__OUT_OF_LINE bool gc__lock_try(gc__lock *lock) {
     bool taken = pthread_mutex_trylock(&lock->mutex) == 0;
     if (taken) gc__lock_own(lock, gc__os_self());
     return taken;
@@ -2179,11 +2204,11 @@ GC__FN void gc__lock_fork_release(gc__lock *lock) {
         gc__lock_release(lock);
 }
 
-GC__FN void gc__os_wake(const uint32_t *word) {
+GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
     syscall(SYS_futex, word, GC__FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     struct timespec time;
     time.tv_sec = (time_t)(ns / 1000000000u);
     time.tv_nsec = (long)(ns % 1000000000u);
@@ -2192,23 +2217,26 @@ GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
 
 struct gc__os_thread {
     pthread_t id;
+    uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
     cpu_set_t all, others; /* processors before and after it last left one */
     void (*f)(void *context);
     void *context;
 };
 
 GC__FN void *gc__os_thread_main(void *thread) {
-    const gc__os_thread *self = (const gc__os_thread *)thread;
+    gc__os_thread *self = (gc__os_thread *)thread;
+    __atomic_store_n(&self->self, gc__os_self(), __ATOMIC_RELAXED);
     self->f(self->context);
     return NULL;
 }
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context) {
     thread->f = f;
     thread->context = context;
+    thread->self = 0;
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
 /* Faults are the thread's own. */
-GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t all, before;
     sigfillset(&all);
@@ -2229,7 +2257,7 @@ GC__FN void gc__os_thread_is_patient(void) {
     if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
 }
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
-    return pthread_equal(thread->id, pthread_self()) != 0;
+    return __atomic_load_n(&thread->self, __ATOMIC_RELAXED) == gc__os_self();
 }
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
     cpu_set_t now;
@@ -2250,7 +2278,7 @@ GC__FN void gc__os_end_call(void *unused) {
     (void)unused;
     if (__atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE)()) pthread_setspecific(gc__os_end_key, &gc__os_end_key);
 }
-GC__FN bool gc__os_at_thread_end(bool (*f)(void)) {
+GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
     gc__lock_take(&gc__os_end_lock);
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
     if (!gc__os_end_ok) gc__os_end_ok = pthread_key_create(&gc__os_end_key, gc__os_end_call) == 0;
@@ -2265,7 +2293,7 @@ GC__FN void gc__os_in_child(void) {
     gc__lock_init(&gc__os_end_lock);
     gc__os_forked();
 }
-GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     gc__os_forked = in_child;
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
@@ -2280,7 +2308,7 @@ GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_F
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
-GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
+GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
     const ucontext_t *at = (const ucontext_t *)context;
 #if defined(__x86_64__)
     const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
@@ -2300,7 +2328,7 @@ GC__FN void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         sigaction(number, &gc__os_fault_former, NULL);
 }
 
-GC__FN void gc__os_on_fault(gc__fault_handler f) {
+GC__COLD void gc__os_on_fault(gc__fault_handler f) {
     if (gc__os_fault) return;
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -2311,7 +2339,7 @@ GC__FN void gc__os_on_fault(gc__fault_handler f) {
     sigaction(SIGSEGV, &action, &gc__os_fault_former);
 }
 
-GC__FN void gc__os_leave(void) {
+GC__COLD void gc__os_leave(void) {
     gc__lock_take(&gc__os_end_lock);
     if (gc__os_end_ok) pthread_key_delete(gc__os_end_key);
     gc__os_end_ok = false;
@@ -2323,7 +2351,7 @@ GC__FN void gc__os_leave(void) {
     gc__os_fault = NULL;
 }
 
-GC__FN int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
+GC__COLD int gc__os_file_has_code(struct dl_phdr_info *file, size_t bytes, void *address) {
     (void)bytes;
     for (int i = 0; i < file->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &file->dlpi_phdr[i];
@@ -2613,7 +2641,7 @@ static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
 }
 
 /* The next line, without its end, cut to `bytes`. False: there is none. */
-static inline bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
+GC__OUT_OF_LINE bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     size_t length = 0;
     for (bool any = false;; any = true) {
         if (lines->next == lines->end) {
@@ -2636,7 +2664,7 @@ static inline bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
+GC__VAR const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
 
 #define GC__OS_NAME_BYTES 1024
 
@@ -2650,7 +2678,7 @@ typedef struct gc__os_groups {
     bool first;                     /* version 1 */
 } gc__os_groups;
 
-GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
+GC__COLD bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
     char name[2 * GC__OS_NAME_BYTES];
     snprintf(name, sizeof name, "%s%s/%s", gc__os_root, folder, file);
     lines->next = lines->end = 0;
@@ -2660,7 +2688,7 @@ GC__FN bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const cha
 }
 
 /* The first line of a small file; empty if there is none. */
-GC__FN void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
+GC__COLD void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
     gc__os_lines lines;
     *line = 0;
     if (!gc__os_lines_open(&lines, folder, file)) return;
@@ -2669,7 +2697,7 @@ GC__FN void gc__os_read_line(const char *folder, const char *file, char *line, s
 }
 
 /* The number in a file; SIZE_MAX if there is none, as where the file says "max". */
-GC__FN size_t gc__os_number_in(const char *folder, const char *file) {
+GC__COLD size_t gc__os_number_in(const char *folder, const char *file) {
     char line[64], *end;
     gc__os_read_line(folder, file, line, sizeof line);
     unsigned long long number = strtoull(line, &end, 10);
@@ -2677,7 +2705,7 @@ GC__FN size_t gc__os_number_in(const char *folder, const char *file) {
 }
 
 /* Whether `word` is in a list that is separated by commas. */
-GC__FN bool gc__os_lists(const char *list, const char *word) {
+GC__COLD bool gc__os_lists(const char *list, const char *word) {
     size_t length = strlen(word);
     for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
         if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) return true;
@@ -2685,7 +2713,7 @@ GC__FN bool gc__os_lists(const char *list, const char *word) {
 }
 
 /* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the controller. */
-GC__FN bool gc__os_find_group(gc__os_groups *groups) {
+GC__COLD bool gc__os_find_group(gc__os_groups *groups) {
     gc__os_lines lines;
     char line[GC__OS_NAME_BYTES];
     bool found = false;
@@ -2705,7 +2733,7 @@ GC__FN bool gc__os_find_group(gc__os_groups *groups) {
 }
 
 /* Lines are "31 23 0:28 /root /mount/point options [more] - type source options". */
-GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
+GC__COLD bool gc__os_find_mount(gc__os_groups *groups) {
     gc__os_lines lines;
     char line[2 * GC__OS_NAME_BYTES], type[32], options[GC__OS_NAME_BYTES];
     bool found = false;
@@ -2722,7 +2750,7 @@ GC__FN bool gc__os_find_mount(gc__os_groups *groups) {
 }
 
 /* The process's group below the mount point; that itself if the process does not see its group's name, as in a container. */
-GC__FN void gc__os_enter_group(gc__os_groups *groups) {
+GC__COLD void gc__os_enter_group(gc__os_groups *groups) {
     size_t root = strcmp(groups->root, "/") == 0 ? 0 : strlen(groups->root);
     const char *rest = groups->group + root;
     groups->mount_bytes = strlen(groups->folder);
@@ -2731,7 +2759,7 @@ GC__FN void gc__os_enter_group(gc__os_groups *groups) {
 }
 
 /* The least of what `limit` finds in the folder of the process's group and of those around it; SIZE_MAX if there is none. */
-GC__FN size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
+GC__COLD size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
     gc__os_groups groups;
     size_t least = SIZE_MAX;
     groups.controller = controller;
@@ -2746,7 +2774,7 @@ GC__FN size_t gc__os_group_least(const char *controller, size_t (*limit)(const g
     }
 }
 
-GC__FN size_t gc__os_group_bytes(const gc__os_groups *groups) {
+GC__COLD size_t gc__os_group_bytes(const gc__os_groups *groups) {
     static const char *const first[] = {"memory.limit_in_bytes", NULL}, *const second[] = {"memory.max", "memory.high",
                                                                                            NULL};
     size_t least = SIZE_MAX;
@@ -2758,7 +2786,7 @@ GC__FN size_t gc__os_group_bytes(const gc__os_groups *groups) {
 }
 
 /* The processors that the group's quota amounts to, at least 1: it gives microseconds of all of them in each period. */
-GC__FN size_t gc__os_group_processors(const gc__os_groups *groups) {
+GC__COLD size_t gc__os_group_processors(const gc__os_groups *groups) {
     char line[64];
     unsigned long long quota, period;
     if (groups->first) {
@@ -2772,7 +2800,7 @@ GC__FN size_t gc__os_group_processors(const gc__os_groups *groups) {
     return period ? (size_t)((quota + period - 1) / period) + !quota : SIZE_MAX;
 }
 
-GC__FN unsigned gc__os_quota(void) {
+GC__COLD unsigned gc__os_quota(void) {
     int error = errno;
     size_t quota = gc__os_group_least("cpu", gc__os_group_processors);
     errno = error;
@@ -2781,7 +2809,7 @@ GC__FN unsigned gc__os_quota(void) {
 
 #define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
 
-GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
+GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
     uint64_t entries[512];
     size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
     uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in none */
@@ -2806,12 +2834,12 @@ GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(voi
     if (run) visit(context, run * page > from ? run * page : from, end);
 }
 
-GC__FN size_t gc__os_machine_bytes(void) {
+GC__COLD size_t gc__os_machine_bytes(void) {
     long pages = sysconf(_SC_PHYS_PAGES);
     return pages > 0 ? (size_t)pages * gc__os_page_bytes() : SIZE_MAX;
 }
 
-GC__FN size_t gc__os_container_bytes(void) {
+GC__COLD size_t gc__os_container_bytes(void) {
     int error = errno;
     size_t bytes = gc__os_group_least("memory", gc__os_group_bytes);
     errno = error;
@@ -2823,7 +2851,7 @@ GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_
     return limit->rlim_cur != RLIM_INFINITY && used * gc__os_page_bytes() + bytes > limit->rlim_cur;
 }
 
-GC__FN const char *gc__os_refusal(size_t bytes) {
+GC__COLD const char *gc__os_refusal(size_t bytes) {
     if (errno == EAGAIN)
         return "raise `ulimit -l`, which counts address space too once the program has called mlockall";
     char line[256];
@@ -2863,7 +2891,7 @@ typedef struct gc__symbols {
 } gc__symbols;
 
 /* Where debugging symbols are installed. */
-static const char *gc__symbols_folder = "/usr/lib/debug";
+GC__VAR const char *gc__symbols_folder = "/usr/lib/debug";
 
 GC__IMAGE_FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
     unsigned binding = ELF64_ST_BIND(symbol->st_info);
@@ -3640,6 +3668,17 @@ GC_API const char *gc_last_message(void) { return gc__last_message; }
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
+/* Programs set limits by any number, and SIZE_MAX means that there is none. Sums and products with them must not overflow, so a
+   limit is cut to this, */
+#define GC__LIMIT_MOST (SIZE_MAX / 4 * 3)
+#define GC__BUDGET_MOST (SIZE_MAX / 64) /* a nursery, a soft limit and the growth of a heap to this, */
+#define GC__EXTERNAL_MOST (SIZE_MAX / 2) /* and the sum of off-heap bytes is never more than this. */
+
+GC__FN size_t gc__times_at_most(size_t a, size_t b, size_t most) {
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? most : gc__min(product, most);
+}
+
 /* Adds to a counter that threads add to without the lock. */
 GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
 GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
@@ -3684,8 +3723,10 @@ GC__FN bool gc__words_reserve(gc__words *list, size_t count) {
     return list->capacity >= count || gc__words_resize(list, gc__words_room(list, count, false));
 }
 
+GC__OUT_OF_LINE bool gc__words_grow(gc__words *list) { return gc__words_reserve(list, list->count + 1); }
+
 GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
-    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_reserve(list, list->count + 1)) return false;
+    if (GC__UNLIKELY(list->count == list->capacity) && !gc__words_grow(list)) return false;
     list->words[list->count++] = word;
     return true;
 }
@@ -3696,7 +3737,7 @@ GC__FN size_t gc__words_charged(size_t bytes) { return bytes > GC__WORDS_FIRST_B
 /* The memory that the list takes. */
 GC__FN size_t gc__words_bytes(const gc__words *list) { return gc__words_charged(list->capacity * sizeof(uintptr_t)); }
 
-GC__FN void gc__words_free(gc__words *list) {
+GC__OUT_OF_LINE void gc__words_free(gc__words *list) {
     if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
     memset(list, 0, sizeof *list);
 }
@@ -3772,7 +3813,7 @@ GC__FN size_t gc__map_capacity(size_t count) {
 }
 
 /* Moves the entries to memory of another size. On failure nothing has changed. */
-GC__FN bool gc__map_resize(gc__map *map, size_t capacity) {
+GC__HOT bool gc__map_resize(gc__map *map, size_t capacity) {
     gc__map other = {NULL, NULL, 0, capacity};
     other.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&other));
     if (!other.keys) return false;
@@ -3888,8 +3929,8 @@ typedef struct gc__region {
     uintptr_t hole;              /* the search for holes goes on here */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
-    uintptr_t *offset_table;           /* during a collection: for each 512 bytes, where the first object has gone; NULL: the region is
-                                    not packed */
+    /* During a collection: for each 512 bytes, where the first object has slid to. NULL: the region does not slide. */
+    uintptr_t *offset_table;
     uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
     uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
     size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
@@ -3919,14 +3960,14 @@ typedef struct gc__arena {
 /* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
    are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
    cycle these bits are the starts of the region's objects, until gc__region_flip moves them to where mark bits are. */
-static uint64_t *gc__next_marks;
+GC__VAR uint64_t *gc__next_marks;
 /* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
    last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
 static uint64_t *gc__finalizer_marks;
 #define GC__FLIP_DUE 1
 #define GC__FLIPPING 2 /* a thread moves them */
 
-static gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
+GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -3989,7 +4030,7 @@ GC__FN bool gc__supply_discard(void *address, size_t bytes) {
 }
 
 /* Takes all of what one call has reserved. */
-GC__FN void gc__supply_release(void *address, size_t bytes) {
+GC__OUT_OF_LINE void gc__supply_release(void *address, size_t bytes) {
     if (gc__supply_is_host())
         gc__supply.release(gc__supply.context, address, bytes);
     else
@@ -4068,7 +4109,7 @@ static size_t gc__sides_opened; /* number of regions for which all tables are wr
 
 /* What a table of `bytes` takes. Its start is all that a small heap needs; the rest is opened in parts that may be huge
    pages. */
-GC__FN size_t gc__side_round(size_t bytes) {
+GC__COLD size_t gc__side_round(size_t bytes) {
     size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
     return (bytes + unit - 1) & ~(unit - 1);
 }
@@ -4079,7 +4120,7 @@ GC__FN size_t gc__side_bytes(int which, size_t lead) {
 }
 
 /* The table's entries for the first region are at `first`, in reserved readable memory. */
-GC__FN void gc__side_place(int which, char *first) {
+GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
     gc__sides[which] = side;
@@ -4087,14 +4128,14 @@ GC__FN void gc__side_place(int which, char *first) {
 
 /* Asks for huge pages, but for the start of the table. In a large heap most marks and cards lie in pages that are in no
    TLB, and then finding the page takes longer than reading the entry. */
-GC__FN void gc__side_huge_pages(int which) {
+GC__COLD void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
         gc__supply_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
 }
 
 /* Makes the table writable for the first `regions` regions. False: the system refuses. */
-GC__FN bool gc__side_open(int which, size_t regions) {
+GC__COLD bool gc__side_open(int which, size_t regions) {
     gc__side *side = &gc__sides[which];
     size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
     if (end > side->bytes) end = side->bytes;
@@ -4104,7 +4145,7 @@ GC__FN bool gc__side_open(int which, size_t regions) {
     return true;
 }
 
-GC__FN bool gc__sides_open_exactly(size_t regions) {
+GC__COLD bool gc__sides_open_exactly(size_t regions) {
     for (int which = 0; which < GC__SIDES; which++)
         if (!gc__side_open(which, regions)) return false;
     gc__sides_opened = regions;
@@ -4113,7 +4154,7 @@ GC__FN bool gc__sides_open_exactly(size_t regions) {
 
 /* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this happens
    seldom. False: the system refuses. */
-GC__FN bool gc__sides_open(size_t regions) {
+GC__COLD bool gc__sides_open(size_t regions) {
     if (regions <= gc__sides_opened) return true;
     size_t more = regions + regions / 2 + 8;
     if (more > gc__the_arena.count) more = gc__the_arena.count;
@@ -4122,7 +4163,7 @@ GC__FN bool gc__sides_open(size_t regions) {
 
 /* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others. NULL: the system
    refuses. */
-GC__FN char *gc__side_reserve(int which) {
+GC__COLD char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
     char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
     if (!start) return NULL;
@@ -4134,13 +4175,13 @@ GC__FN char *gc__side_reserve(int which) {
 }
 
 /* The same of a table of bits, one for each 8 bytes; biased like the mark bits. */
-GC__FN uint64_t *gc__side_reserve_bits(int which) {
+GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
     return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
 }
 
 /* Gives back the tables that were reserved together with the arena. */
-GC__FN void gc__sides_release(void) {
+GC__COLD void gc__sides_release(void) {
     size_t metadata = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__sides[i].bytes;
     gc__supply_release(gc__sides[0].start, metadata);
@@ -4343,7 +4384,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
 }
 
 /* Turns the log into dirty cards, whatever the slots hold now: they may belong to another heap, whose mutators run. */
-GC__FN void gc__log_flush(void) {
+GC__HOT void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
     uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;
@@ -4457,7 +4498,7 @@ GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
 }
 
 /* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
-GC__FN void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
+GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     gc__region_set_entries(region, entry);
@@ -4555,7 +4596,7 @@ GC__FN void gc__marks_take(const gc__region *region, bool keep) {
 }
 
 /* No object of the region is reprieved any more. */
-GC__FN void gc__finalizer_marks_clear(gc__region *region) {
+GC__OUT_OF_LINE void gc__finalizer_marks_clear(gc__region *region) {
     if (!region->finalizer_marks) return;
     memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
     region->finalizer_marks = false;
@@ -4590,7 +4631,7 @@ GC__FN void gc__marks_clear(const gc__region *region) {
     memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
-GC__FN size_t gc__marks_count(const gc__region *region) {
+GC__HOT size_t gc__marks_count(const gc__region *region) {
     const uint64_t *words = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     size_t count = 0;
     for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(words[i]);
@@ -5004,7 +5045,7 @@ GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
                   "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
 /* Reserves an arena of `bytes` and its tables, or nothing. */
-GC__FN bool gc__arena_try(size_t bytes) {
+GC__COLD bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     size_t alignment = gc__max(GC_REGION_BYTES, GC__HUGE_PAGE_BYTES);
     arena->count = bytes >> GC_REGION_SHIFT;
@@ -5023,7 +5064,7 @@ GC__FN bool gc__arena_try(size_t bytes) {
 }
 
 /* The rank tables have no entries for addresses beyond GC_ADDRESS_BITS. */
-GC__FN gc_result gc__arena_check(void) {
+GC__COLD gc_result gc__arena_check(void) {
     gc__arena *arena = &gc__the_arena;
     uintptr_t base = arena->base;
     if (base + arena->bytes <= (uintptr_t)1 << GC_ADDRESS_BITS) return GC_OK;
@@ -5038,7 +5079,7 @@ GC__FN gc_result gc__arena_check(void) {
 }
 
 /* Says where the tables are, in the form in which their readers need it. */
-GC__FN void gc__arena_publish(uint8_t *ranks) {
+GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
     char *marks = gc__sides[GC__SIDE_MARKS].start;
     arena->regions = (gc__region *)(void *)gc__sides[GC__SIDE_REGIONS].start;
@@ -5059,7 +5100,7 @@ GC__FN void gc__arena_publish(uint8_t *ranks) {
 }
 
 /* Reserves the largest arena that the system grants. */
-GC__FN gc_result gc__arena_reserve(void) {
+GC__COLD gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
         /* If address space is short, as much again must be left for the host and the collector's own lists. */
         bool is_short = bytes < GC_ARENA_BYTES && !gc__supply_is_host();
@@ -5079,7 +5120,7 @@ GC__FN gc_result gc__arena_reserve(void) {
 GC__FN void gc__arena_close(void);
 
 /* Has memory come from these functions; NULL: from the system. Lock held. */
-GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
+GC__COLD gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
     const gc_memory *from = memory ? memory : &of_system;
     if (memory && (!memory->reserve || !memory->commit || !memory->release))
@@ -5097,7 +5138,7 @@ GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
 }
 
 /* Reserves the rank and verdict tables and the arena. Lock held. */
-GC__FN gc_result gc__arena_open(void) {
+GC__COLD gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
     size_t ranks = GC__RANKS_BYTES;
     uint8_t *tables = (uint8_t *)gc__supply_reserve(ranks, GC__SIDE_BYTES_SMALL, true);
@@ -5116,7 +5157,7 @@ GC__FN gc_result gc__arena_open(void) {
 }
 
 /* Gives the arena and its tables back to the system. Lock held; there is no heap. */
-GC__FN void gc__arena_close(void) {
+GC__COLD void gc__arena_close(void) {
     gc__arena *arena = &gc__the_arena;
     if (!arena->base) return;
     for (size_t i = 0; i < arena->used; i++)
@@ -5283,7 +5324,7 @@ GC__FN void gc__huge_touch(gc__region *region) {
     uint64_t before = gc__os_cpu_ns();
     gc__supply_prefer_huge_pages((void *)region->base, GC__HUGE_PAGE_BYTES);
     __atomic_fetch_or((uint8_t *)region->base, (uint8_t)0, __ATOMIC_RELAXED);
-    gc__huge_note(&gc__the_arena, gc__os_cpu_ns() - before);
+    gc__huge_note(&gc__the_arena, gc__ns_since(gc__os_cpu_ns(), before));
     for (size_t i = 0; i < GC__HUGE_REGIONS; i++) region[i].populated = true;
 }
 
@@ -5360,6 +5401,7 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing, so mutators have the reserve, until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
+    bool asked_concurrent; /* options.concurrent was on; it is off while it would have no effect */
     size_t metadata_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
     size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
@@ -5533,7 +5575,7 @@ GC__FN size_t gc__bytes_charged(const gc_heap *heap) {
            __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
 }
 
-GC__FN size_t gc__bytes_left(const gc_heap *heap) {
+GC__OUT_OF_LINE size_t gc__bytes_left(const gc_heap *heap) {
     size_t used = gc__bytes_charged(heap);
     return used < heap->limit_bytes ? heap->limit_bytes - used : 0;
 }
@@ -5560,7 +5602,7 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 /* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
    the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort nothing is kept: packing needs no
    room. */
-GC__FN size_t gc__evacuation_reserve(const gc_heap *heap) {
+GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
@@ -5738,10 +5780,10 @@ GC__FN void gc__heap_plan_uncommit(gc_heap *heap, uint64_t now) {
     heap->uncommitted_ns = now;
 }
 
-GC__FN void gc__heap_uncommit(gc_heap *heap) {
+GC__COLD void gc__heap_uncommit(gc_heap *heap) {
     if (heap->options.keep_memory) return;
     uint64_t now = gc__os_now_ns();
-    if (now - heap->uncommitted_ns >= GC__UNCOMMIT_NS) gc__heap_plan_uncommit(heap, now);
+    if (gc__ns_passed(now, heap->uncommitted_ns, GC__UNCOMMIT_NS)) gc__heap_plan_uncommit(heap, now);
     if (heap->uncommit_waits) return;
     size_t count = heap->uncommit_bytes / GC__UNCOMMIT_PART >> GC_REGION_SHIFT;
     if (count < GC__UNCOMMIT_REGIONS_MIN) count = GC__UNCOMMIT_REGIONS_MIN;
@@ -5801,7 +5843,7 @@ GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uin
 }
 
 /* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
-GC__FN void gc__heap_give(gc_heap *heap, gc__region *region) {
+GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
     size_t spare = region->spare;
     gc__region_set_rank(region, 0, false);
     gc__region_set_verdict(region, GC__IGNORE, 0);
@@ -5851,7 +5893,7 @@ typedef struct gc__profiling_calls {
     void (*detached)(gc_thread *thread);
     void (*forked)(void); /* in the child, with all locks held */
 } gc__profiling_calls;
-static const gc__profiling_calls *gc__the_profiling;
+GC__VAR const gc__profiling_calls *gc__the_profiling;
 
 /* Any thread may ask. */
 GC__FN const gc__profiler *gc__profiler_of(const gc_heap *heap) {
@@ -5980,7 +6022,7 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 }
 
 /* Calls visit(context, object) for each object of the region, until it returns false. */
-GC__FN bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
+GC__HOT bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
     gc__region_flip(region);
     if (!region->linear) {
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
@@ -6624,7 +6666,7 @@ typedef struct gc__threads {
 static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
 static __thread unsigned gc__my_parked;        /* the number of attachments that are parked */
 /* Saved by the function that took a heap's lock, or waits, before it did so. */
-static __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
+GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
 
@@ -6734,7 +6776,7 @@ GC__COLD bool gc__refuse_in_trace(const char *function) {
 }
 
 /* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
-GC__FN void gc__heap_wait(gc_heap *heap) {
+GC__COLD void gc__heap_wait(gc_heap *heap) {
     if (gc__is_tracing_elsewhere(heap))
         gc__fatal(&heap->options, "%s: " GC__TRACING_ELSEWHERE, gc__inside ? gc__inside : "a function of gc.h",
                   gc__object_name(gc__traced));
@@ -6751,7 +6793,7 @@ GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_fr
 
 /* Called by the thread in a function of gc.h with that frame: if the calls of out_of_memory that are noted are not on the stack
    above it, they were left by longjmp or an exception, and end. */
-GC__FN void gc__asking_look(gc_thread *thread, uintptr_t frame) {
+GC__OUT_OF_LINE void gc__asking_look(gc_thread *thread, uintptr_t frame) {
     gc__thread_record *record = gc__record(thread);
     if (!record->asking || (record->asking_stack == thread->stack && frame < record->asking_frame)) return;
     record->asking = 0;
@@ -6795,11 +6837,16 @@ GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function
     return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
 }
 
+/* Takes the lock, once the caller has saved its registers. */
+GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
+    if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+}
+
 /* Takes the lock; its owner may take it again. Not for signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
-        if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
+        gc__heap_lock_or_wait(heap);
     }
     heap->threads->lock_depth++;
 }
@@ -6823,7 +6870,7 @@ GC__FN bool gc__heap_let_go(gc_heap *heap) {
     return true;
 }
 
-GC__FN void gc__heap_release(gc_heap *heap) {
+GC__OUT_OF_LINE void gc__heap_release(gc_heap *heap) {
     if (gc__heap_let_go(heap)) gc__unpark_all();
 }
 
@@ -6864,7 +6911,7 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
 /* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all
    other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
-static gc_heap *gc__heaps;
+GC__VAR gc_heap *gc__heaps;
 
 static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards the registry of code, of gc_stackmap.h */
 static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards the profile, of gc_profile.h */
@@ -6940,17 +6987,17 @@ GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
             gc__cpu_pause();
             continue;
         }
-        uint64_t wait_ns = patience_ms * GC__NS_PER_MS, waited_ns = gc__os_now_ns() - heap->threads->stop_started_ns;
+        uint64_t wait_ns = patience_ms * GC__NS_PER_MS, waited_ns = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns);
         /* An interrupt has no effect in native code, nor where the code cannot be stopped. */
         if (gc__world_interrupt(thread)) wait_ns = GC__INTERRUPT_NS + waited_ns / GC__INTERRUPT_TRIES;
         if (gc__is_cooperative(thread)) gc__os_wait_for(&heap->threads->stopped_count, count, wait_ns);
         if (complained) continue;
-        uint64_t waited_ms = (gc__os_now_ns() - heap->threads->stop_started_ns) / GC__NS_PER_MS;
+        uint64_t waited_ms = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns) / GC__NS_PER_MS;
         complained = waited_ms >= patience_ms && gc__is_cooperative(thread);
         if (complained) gc__world_complain(heap, thread, waited_ms);
     }
     uint64_t stopped = __atomic_load_n(&gc__record(thread)->stopped_at_ns, __ATOMIC_RELAXED),
-             waited = stopped > heap->threads->stop_started_ns ? stopped - heap->threads->stop_started_ns : 0;
+             waited = gc__ns_since(stopped, heap->threads->stop_started_ns);
     gc__record(thread)->stops++;
     gc__record(thread)->stop_total_ns += waited;
     if (waited > gc__record(thread)->stop_max_ns) gc__record(thread)->stop_max_ns = waited;
@@ -6991,7 +7038,7 @@ GC__FN void gc__world_stop_others(gc_heap *heap) {
     __atomic_store_n(&heap->threads->crowded, running > heap->threads->processors, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         if (thread != self) gc__world_await(heap, thread);
-    uint64_t waited = gc__os_now_ns() - heap->threads->stop_started_ns;
+    uint64_t waited = gc__ns_since(gc__os_now_ns(), heap->threads->stop_started_ns);
     heap->stats.stops++;
     heap->stats.stop_total_ns += waited;
     gc__stop_note(heap);
@@ -7161,7 +7208,7 @@ GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory
 }
 
 /* `native`: the thread that runs native code on that stack, if one does. */
-GC__FN void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
+GC__HOT void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     gc__frame_memory memory = {native, {0}};
@@ -7293,7 +7340,7 @@ typedef struct gc__request {
 typedef struct gc__plan {
     gc__request request;
     gc__purpose purpose; /* of the request, or what that has become: an end of a cycle is a full collection if stores were missed */
-    int condemned;       /* the oldest generation whose regions are condemned at first; the final mark condemns the old ones later */
+    int condemned; /* the oldest generation whose regions are condemned at first */
     bool moves;          /* no: all objects stay, in a heap that moves nothing */
     bool moves_all;      /* under stress all regions are evacuated that can be */
     uint8_t promote_to[GC_GENERATIONS]; /* where survivors of each generation go */
@@ -7344,7 +7391,8 @@ typedef struct gc__pace {
     uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    unsigned wholesale_most, wholesale_count;      /* how many collections may keep all after the last one that did not; and how many have */
+    /* Nurseries that may be promoted untraced before one is traced, and those that have been. */
+    unsigned wholesale_most, wholesale_count;
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned degenerated;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
@@ -7355,7 +7403,7 @@ typedef struct gc__pace {
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
     uint64_t workers_cpu_ns;              /* that of collector threads when the last one ended */
-    const void *resumed_by;            /* the native thread that ran the last one, by whose clock that is */
+    uint64_t resumed_by;               /* the native thread that ran the last one, by whose clock that is; 0: not known */
 } gc__pace;
 
 /* What the trace has seen of weak tables: a gc_weak_entries after the other. */
@@ -7507,7 +7555,7 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
 
 /* Every entry of an old region that is not condemned gets this age, and this verdict; those of leaving regions go on to say that.
    There is one heap. */
-GC__FN void gc__old_rank_all(uint8_t age, uint8_t verdict) {
+GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
     for (size_t i = 0, used = gc__regions_used(); i < used;) {
@@ -7533,7 +7581,7 @@ GC__FN void gc__old_rank_all(uint8_t age, uint8_t verdict) {
 /* Has the ages of old regions say what barriers are to do now, and condemns those that are not yet, or does not:
    GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while the lock is held there is no other.
    The world is stopped. */
-GC__FN void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
+GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
     gc__lock_take(&gc__the_arena.lock);
     bool alone = gc__the_arena.heaps == 1;
     if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), verdict);
@@ -7687,7 +7735,7 @@ GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
            gc__words_push(&cycle->stacks, cycle->roots.count);
 }
 
-GC__FN void gc__root_stacks_note_bounds(gc__cycle *cycle) {
+GC__HOT void gc__root_stacks_note_bounds(gc__cycle *cycle) {
     const uintptr_t *words = cycle->stacks.words;
     for (size_t i = 0; i < cycle->stacks.count; i += GC__STACK_WORDS)
         gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
@@ -7734,7 +7782,7 @@ typedef struct gc__stack_scan {
     const char *base;
 } gc__stack_scan;
 
-GC__FN void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
+GC__HOT void gc__stack_word(gc__stack_scan *scan, uintptr_t word) {
     if (gc__in_arena(word) || (GC_HAS_VALUES && gc__in_arena(gc__slot_decode(word, true))))
         gc_visit(scan->visitor, &word, 1, GC_SLOT_CONSERVATIVE);
 }
@@ -7797,7 +7845,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
 }
 
 /* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
-GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
@@ -7814,7 +7862,7 @@ GC__FN void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
 
 /* Calls the visitor for every root of the heap but handles and queued finalizers.
    heap->threads->root_kind and root_site show meanwhile what reports the root. */
-GC__FN void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);
     gc__roots_visit_shared(heap, visitor);
@@ -7826,6 +7874,11 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
         return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
+    if (count > (UINTPTR_MAX - (uintptr_t)slots) / sizeof(gc_word))
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
+                        "is not their size in bytes, and cannot be negative",
+                        count, slots);
     gc__lock_take(&heap->threads->roots_lock);
     bool reserved = gc__words_reserve(&heap->collector->globals, heap->collector->globals.count + 3);
     if (reserved) {
@@ -7866,7 +7919,7 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
 
 
 /* Empties the map and makes room for every conservative pin. False: no memory. */
-GC__FN bool gc__ambiguous_reserve(gc_heap *heap) {
+GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
     size_t found = 0;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
     gc__map_reset(&heap->cycle->ambiguous);
@@ -8138,7 +8191,7 @@ GC__FN void gc__workers_count_idle(gc__workers *workers) {
 }
 
 /* Releases the lock, and wakes those that were called meanwhile. */
-GC__FN void gc__workers_unlock(gc__workers *workers) {
+GC__OUT_OF_LINE void gc__workers_unlock(gc__workers *workers) {
     uint32_t called = workers->called;
     workers->called = 0;
     gc__lock_release(&workers->lock);
@@ -8196,12 +8249,12 @@ GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
     gc__workers_lock(workers);
 }
 
-/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, until `until_ns`.
+/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, `polls_ns` from `start_ns` on.
 
    A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
    which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
-GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t until_ns) {
-    while (gc__os_now_ns() < until_ns && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
+GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t start_ns, uint64_t polls_ns) {
+    while (!gc__ns_passed(gc__os_now_ns(), start_ns, polls_ns) && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 16; i++) gc__cpu_pause();
         if (__atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST) != woken) return;
     }
@@ -8226,12 +8279,12 @@ GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
     }
     gc__workers_unlock(workers);
     uint64_t start = gc__os_now_ns();
-    gc__worker_thread_wait(thread, woken, polls ? start + GC__WORKERS_SPIN_NS : 0);
+    gc__worker_thread_wait(thread, woken, start, polls ? GC__WORKERS_SPIN_NS : 0);
     uint64_t woke = gc__os_now_ns();
     start =
         gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
     gc__workers_lock(workers);
-    thread->asleep_ns += woke > start ? woke - start : 0;
+    thread->asleep_ns += gc__ns_since(woke, start);
 }
 
 /* The CPU time of all threads but the one that collects. */
@@ -8302,7 +8355,8 @@ GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
 /* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
 GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
     if (!workers->runs || worker->number >= workers->most || __atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) return false;
-    bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) || gc__workers_take_packet(workers, worker);
+    bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) ||
+                 gc__workers_take_packet(workers, worker);
     if (found) workers->threads[worker->number].busy = true;
     if (GC_DEBUG >= 3 && found) gc__workers_check(workers, worker->number);
     workers->busy += found;
@@ -8414,7 +8468,8 @@ GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (worker->exclusive) return;
     gc__workers_lock(workers);
-    worker->exclusive = workers->busy == 1 && !gc__workers_units_left(workers) && !workers->shared_count && !workers->for_host.count;
+    bool left = gc__workers_units_left(workers) || workers->shared_count || workers->for_host.count;
+    worker->exclusive = workers->busy == 1 && !left;
     gc__workers_unlock(workers);
 }
 
@@ -8572,7 +8627,7 @@ typedef struct gc__store_logging {
     unsigned heaps;    /* whose stores are noted; under the arena's lock */
 } gc__store_logging;
 
-static gc__store_logging gc__the_store_logging;
+GC__VAR gc__store_logging gc__the_store_logging;
 
 /* From now on threads take new pieces. The world is stopped. */
 GC__FN void gc__remembered_renew(gc__remembered *remembered) {
@@ -8686,7 +8741,7 @@ GC__FN bool gc__remembered_enough(const gc_heap *heap) {
 }
 
 /* How many of those are slots. */
-GC__FN size_t gc__remembered_slots(const gc_heap *heap) {
+GC__HOT size_t gc__remembered_slots(const gc_heap *heap) {
     size_t places = gc__remembered_count(heap), count = 0;
     for (size_t i = 0; i < places; i++) count += heap->remembered->slots[i] != 0;
     return count;
@@ -8867,7 +8922,8 @@ GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
 }
 
 /* Appends the word to the log of that heap, of which it has the marker. Any thread. */
-GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word, bool looked) {
+GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word,
+                                                  bool looked) {
 #if GC__CHUNKS_OWN
     gc__own_chunks *mine = gc__chunks_of(remembered);
     if (mine->word == mine->word_end) {
@@ -9139,7 +9195,7 @@ GC__FN bool gc__slide_has_room(gc__sliding *packing) {
 
 /* Packs the condemned regions that are to be moved; or leaves them where they are, if the system refuses memory. Returns the list
    of condemned regions with those that have been filled. */
-GC__FN gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
+GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
     gc__sliding packing = {heap, NULL, NULL, 0, 0, condemned, false};
     gc__words *places = &heap->cycle->offsets;
     size_t count = 0, each = GC_REGION_BYTES / 512;
@@ -9509,7 +9565,7 @@ GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, s
 }
 
 /* There was no room for a copy: from now on the region's objects may stay. */
-GC__OUT_OF_LINE uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
+__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
     gc__claim_in_place(gc__region_of(object), target);
     worker->evacuation_failures++;
     gc__mark_object(worker, object, false);
@@ -9587,7 +9643,7 @@ GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
 
 /* There are too many notes: the region to which most slots refer stays. Drops the notes of these slots, and of those that refer
    elsewhere by now: a barrier has seen to it that they are noted again if need be. */
-GC__FN void gc__candidates_keep(gc_heap *heap) {
+GC__HOT void gc__candidates_keep(gc_heap *heap) {
     gc__words *slots = &heap->marker->slots;
     gc__region *most = NULL;
     size_t kept = 0;
@@ -9641,7 +9697,7 @@ GC__FN unsigned gc__candidates_percent(const gc__region *region) {
 
 /* Puts chosen regions behind the first one of the list that was not chosen, so that the last collection need not look for them:
    a list grows at its begin. Searches for holes go on behind them. */
-GC__FN void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
+GC__HOT void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
     gc__region **link = &heap->regions[2], *chosen = NULL, *last = NULL, *before = NULL, *region;
     while ((region = *link) != NULL) {
         unsigned percent = gc__candidates_percent(region);
@@ -9671,10 +9727,11 @@ GC__FN void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
 }
 
 /* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
-GC__FN void gc__candidates_choose(gc_heap *heap, size_t budget) {
+GC__HOT void gc__candidates_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
     unsigned most = 0;
-    heap->marker->slots_most = gc__min(budget / GC__CANDIDATES_SLOT, heap->limit_bytes / GC__CANDIDATES_NOTES / sizeof(uintptr_t));
+    size_t notes = heap->limit_bytes / GC__CANDIDATES_NOTES / sizeof(uintptr_t);
+    heap->marker->slots_most = gc__min(budget / GC__CANDIDATES_SLOT, notes);
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
         bytes[gc__candidates_percent(region)] += region->live_bytes;
     for (; most < GC__CANDIDATES_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];
@@ -9683,7 +9740,7 @@ GC__FN void gc__candidates_choose(gc_heap *heap, size_t budget) {
 
 /* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
    must not follow them there. */
-GC__FN gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned) {
+GC__HOT gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned) {
     gc__region *behind = heap->marker->candidates_behind, **link = behind ? &behind->next : &heap->regions[2], *region;
     bool any = heap->marker->candidates_begin != NULL;
     while (any && *link != heap->marker->candidates_begin) link = &(*link)->next; /* if all were chosen, and others have come */
@@ -9725,7 +9782,7 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
 /* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
    slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
    stacks, which are settled already. */
-GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
+__attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
     if (gc__words_push(&worker->workers->threads[worker->number].refused, entry)) return;
@@ -9736,7 +9793,7 @@ GC__OUT_OF_LINE void gc__refuse(gc__worker *worker, uintptr_t entry) {
 /* Handles one slot whose referent was prefetched. */
 GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     bool value = GC_HAS_VALUES && (entry & 1);
-    gc_word *slot = (gc_word *)(entry & ~(uintptr_t)1);
+    gc_word *slot = (gc_word *)(entry - value);
     uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict == GC__MARK) {
@@ -9752,10 +9809,15 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
-/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO; handles the slot that has waited
-   longest. */
-GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
-                              bool many) {
+/* The same as a call, for all but the hottest loops. */
+GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, false); }
+GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
+#define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
+
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited longest;
+   0: none. */
+GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
+                                   bool many) {
     /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
        order, so a jump here would be mispredicted: mark bits are fetched for copies, too. */
     __builtin_prefetch((const void *)ref, 1);
@@ -9766,7 +9828,7 @@ GC__INLINED void gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, 
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
     uintptr_t oldest = *place;
     *place = (uintptr_t)slot | value;
-    if (oldest) gc__process(worker, oldest, many);
+    return oldest;
 }
 
 /* What is done with a slot whose referent is not condemned, where that is anything. */
@@ -9776,22 +9838,26 @@ GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet(worker, (uintptr_t)slot, ref);
 }
 
-GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
+/* Takes note of a slot that may refer to a condemned object. Returns a slot that is to be handled now; 0: none. */
+GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, bool many) {
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
-    if (verdict)
-        gc__prefetch(worker, slot, ref, verdict, value, many);
-    else if (worker->edges)
-        gc__edge(worker, slot, ref);
+    if (verdict) return gc__prefetch(worker, slot, ref, verdict, value, many);
+    if (worker->edges) gc__edge(worker, slot, ref);
+    return 0;
 }
 
-/* Takes note of a slot that may refer to a condemned object. */
-GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline(worker, slot, value, false);
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, many);
+    if (oldest) gc__process(worker, oldest, many);
 }
-GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
-    gc__enqueue_inline(worker, slot, value, true);
+
+GC__INLINED void gc__enqueue_as(gc__worker *worker, gc_word *slot, bool value, bool many) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, many);
+    if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
 }
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, false); }
+GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, true); }
 
 /* The same as functions of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
@@ -9819,7 +9885,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
 
 /* An object reports slots outside of itself, which it may not have had when the marker called its trace function. Raw stores
    there have only dirtied its card, so it waits for the last pause. One that is not marked yet was not scanned either. */
-GC__OUT_OF_LINE void gc__owner_waits(const gc__worker *worker) {
+__attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker) {
     uintptr_t owner = gc__traced;
     if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
     if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
@@ -9998,8 +10064,8 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
-    (void)many;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
+    (void)many, (void)apart;
     gc__scan(worker, object);
 }
 GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
@@ -10012,7 +10078,7 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
 }
 #else
 /* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
-GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
     bool value = GC_HAS_VALUES && type->element_values;
     if (type->element_bytes != 8) {
         gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
@@ -10021,13 +10087,26 @@ GC__INLINED void gc__scan_elements(gc__worker *worker, const gc_type *type, uint
     for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
         gc__enqueue_inline(worker, slot, value, many);
 }
+GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
+    gc__scan_elements_as(worker, type, first, count, false);
+}
+GC__OUT_OF_LINE void gc__scan_elements_many(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
+    gc__scan_elements_as(worker, type, first, count, true);
+}
+#define GC__SCAN_ELEMENTS(many) ((many) ? gc__scan_elements_many : gc__scan_elements)
 
 /* Enqueues the slots in [from, to) that the type's masks show, whole elements at the least. */
-GC__INLINED void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
+GC__INLINED void gc__scan_masks_in_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
     uintptr_t first;
     gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
     size_t count = gc__elements_in(object, from, to, &first);
-    if (count) gc__scan_elements(worker, gc__object_type(object), first, count, many);
+    if (count) GC__SCAN_ELEMENTS(many)(worker, gc__object_type(object), first, count);
+}
+GC__OUT_OF_LINE void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_masks_in_as(worker, object, from, to, false);
+}
+GC__OUT_OF_LINE void gc__scan_masks_in_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__scan_masks_in_as(worker, object, from, to, true);
 }
 
 /* Scans some of the elements in [index, end), and pushes the rest, so that their referents are scanned while they are in cache,
@@ -10040,7 +10119,7 @@ GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t 
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
-    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index, many);
+    GC__SCAN_ELEMENTS(many)(worker, type, object + type->bytes + index * type->element_bytes, end - index);
 }
 
 GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
@@ -10124,21 +10203,24 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
 GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
 
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+        if (apart)
+            gc__enqueue_as(worker, gc__mask_slot(object, mask), false, many);
+        else
+            gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
         many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false); }
-GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false, false); }
+GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true, true); }
 
 /* Enqueues the object's slots in [from, to), whole elements at the least. */
 GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    gc__scan_masks_in(worker, object, from, to, many);
+    many ? gc__scan_masks_in_many(worker, object, from, to) : gc__scan_masks_in(worker, object, from, to);
     if (!gc__object_type(object)->trace) return;
     if (many && gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, from, to);
@@ -10160,7 +10242,7 @@ GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) gc__process(worker, oldest, many);
+        if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
     }
     worker->fifo_drained = worker->fifo_next;
 }
@@ -10176,7 +10258,7 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
             continue;
         }
 #endif
-        gc__scan_inline(worker, object, false);
+        gc__scan_inline(worker, object, false, false);
     }
 }
 
@@ -10193,7 +10275,7 @@ GC__FN bool gc__stack_drain_many(gc__worker *worker) {
             worker->top -= 2;
             gc__scan_chunk_many(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
         } else {
-            gc__scan_inline(worker, object, true);
+            gc__scan_inline(worker, object, true, false);
         }
     }
     return true;
@@ -10215,12 +10297,13 @@ GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, cons
 }
 
 /* Scans again every marked object of each overflowed region. */
-GC__FN void gc__rescan_overflowed(gc__worker *worker) {
+GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
     worker->overflowed = false;
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap)) continue;
-        bool next_plane = worker->verdicts[region->base >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        uint8_t verdict = worker->verdicts[region->base >> GC_REGION_SHIFT];
+        bool next_plane = verdict == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
         if (!region->overflowed && !(next_plane && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
         if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
@@ -10235,7 +10318,7 @@ GC__FN bool gc__trace_is_done(const gc__worker *worker) {
 }
 
 /* Scans until that is so. */
-GC__FN void gc__trace_drain(gc__worker *worker) {
+GC__HOT void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
             gc__stack_drain(worker);
@@ -10249,7 +10332,7 @@ GC__FN void gc__trace_drain(gc__worker *worker) {
 
 
 /* Sets the mark bits of the suspects. */
-GC__FN void gc__ambiguous_mark(gc__worker *worker) {
+GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
     gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
@@ -10261,7 +10344,7 @@ GC__FN void gc__ambiguous_mark(gc__worker *worker) {
 }
 
 /* Marks pinned objects, before anything could copy them. */
-GC__FN void gc__trace_pins(gc__worker *worker) {
+GC__HOT void gc__trace_pins(gc__worker *worker) {
     const gc__cycle *cycle = worker->cycle;
     gc__ambiguous_mark(worker);
     for (size_t i = 0; i < cycle->pins.count; i++) {
@@ -10274,17 +10357,17 @@ GC__FN void gc__trace_pins(gc__worker *worker) {
 }
 
 /* Enqueues the objects of interior slots. */
-GC__FN void gc__trace_interior(gc__worker *worker) {
+GC__HOT void gc__trace_interior(gc__worker *worker) {
     const gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->interior.count; i += 3)
         gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
 }
 
 /* Traces from the gathered roots [from, end). */
-GC__FN void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
+GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        gc__enqueue(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
@@ -10298,7 +10381,7 @@ GC__FN void gc__trace_roots(gc__worker *worker) {
 }
 
 /* After the trace: makes interior slots point into their objects where these are now. */
-GC__FN void gc__roots_update_interior(const gc__cycle *cycle) {
+GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
     for (size_t i = 0; i < cycle->interior.count; i += 3) {
         const uintptr_t *triple = &cycle->interior.words[i];
         gc_word *slot = (gc_word *)(triple[0] & ~(uintptr_t)1);
@@ -10322,7 +10405,7 @@ GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
     return bytes;
 }
 
-GC__FN size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
+GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
     size_t bytes = worker->workers ? 0 : gc__worker_copied(worker);
     for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
         bytes += gc__worker_copied(&worker->workers->threads[i].worker);
@@ -10383,14 +10466,14 @@ GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool m
     return true;
 }
 
-GC__FN void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
+GC__HOT void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
 GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
     return gc__card_prefetch_as(worker, card, true);
 }
 
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to a list, if
    there is one, and memory for it. */
-GC__INLINED void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
+GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
     for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
         gc__card_clear(card);
         if (list && gc__words_push(list, card)) continue;
@@ -10412,7 +10495,7 @@ GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__w
 }
 
 /* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
-GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
@@ -10432,7 +10515,7 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
 }
 
 /* How many bundles of all heaps are dirty. */
-GC__FN size_t gc__count_dirty_bundles(void) {
+GC__HOT size_t gc__count_dirty_bundles(void) {
     size_t bits = 0, count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8)
         bits += (size_t)__builtin_popcountll(
@@ -10440,7 +10523,7 @@ GC__FN size_t gc__count_dirty_bundles(void) {
     return bits / 8;
 }
 #else
-GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
+GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap) || region->generation <= condemned) continue;
@@ -10449,7 +10532,7 @@ GC__INLINED void gc__trace_bundles(gc__worker *worker, int condemned, gc__words 
     }
 }
 
-GC__FN size_t gc__count_dirty_bundles(void) { return 0; }
+GC__HOT size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
 #if !GC_HAS_MODEL
@@ -10460,9 +10543,10 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
     bool element = slot - object >= type->bytes && type->element_bytes == sizeof(gc_word) && type->element_refs &&
                    index < gc__object_length(object);
     if (element || (word < 64 && type->refs >> word & 1))
-        gc__enqueue_inline(worker, (gc_word *)slot, false, many);
+        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)slot, false);
     else
-        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word), many);
+        many ? gc__scan_masks_in_many(worker, object, slot, slot + sizeof(gc_word))
+             : gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word));
 }
 #endif
 
@@ -10489,7 +10573,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 }
 
 /* Traces from the slots [from, end) of a list. False: the worker must stop. */
-GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
+GC__INLINED bool gc__trace_slots_of_as(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
             __builtin_prefetch((const void *)slots[i]);
@@ -10504,6 +10588,12 @@ GC__INLINED bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, 
     }
     return true;
 }
+GC__HOT void gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
+    gc__trace_slots_of_as(worker, slots, from, end, false);
+}
+GC__HOT bool gc__trace_slots_of_many(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
+    return gc__trace_slots_of_as(worker, slots, from, end, true);
+}
 
 /* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
    needed become dirty again, as do those of such slots. */
@@ -10516,7 +10606,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
     if (slots) {
-        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots, false);
+        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);
@@ -10528,7 +10618,7 @@ GC__FN void gc__trace_candidates(gc__worker *worker) {
     bool *again = &worker->heap->remembered->again;
     if (!gc__is_mark_end(worker->heap)) return;
     *again = false;
-    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count, false);
+    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count);
     gc__trace_drain(worker);
     if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }
@@ -10580,7 +10670,7 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     if (unit >= slots) {
         size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
         size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end, true);
+        return gc__trace_slots_of_many(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
     for (size_t i = from; i < end + GC__CARD_FIFO; i++)
@@ -10649,7 +10739,7 @@ GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
 }
 
 /* Works until nobody has any work. */
-GC__FN void gc__work(gc__worker *worker) {
+GC__HOT void gc__work(gc__worker *worker) {
     do {
         gc__own_marks_clear(&worker->workers->threads[worker->number]);
         gc__work_some(worker);
@@ -10716,7 +10806,7 @@ GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *
 }
 
 /* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
-GC__FN void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
+GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
     gc__worker_thread *marked[GC__WORKERS_MAX];
     uint64_t *own[GC__WORKERS_MAX];
     unsigned count = 0;
@@ -10734,7 +10824,7 @@ GC__FN void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, s
 }
 
 /* The same for a condemned region. */
-GC__FN void gc__workers_merge_marks(gc__region *region) {
+GC__HOT void gc__workers_merge_marks(gc__region *region) {
     size_t words = gc__mark_words(region), piece = region->base >> GC__STRIPE_SHIFT;
     if (region->verdict == GC__MOVE) return;
     for (size_t i = 0; i < words; i += GC__STRIPE_WORDS)
@@ -10742,7 +10832,7 @@ GC__FN void gc__workers_merge_marks(gc__region *region) {
 }
 
 /* The same for all old regions, in the last collection of a cycle. */
-GC__FN void gc__workers_merge_old(const gc_heap *heap) {
+GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
         region->live_bytes = region->next_live_bytes;
@@ -10751,13 +10841,13 @@ GC__FN void gc__workers_merge_old(const gc_heap *heap) {
 }
 
 /* Traces from what a stopped worker holds. */
-GC__FN void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
+GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
     gc__words *refused = &worker->workers->threads[left->number].refused;
     for (int i = 0; i < GC__FIFO; i++) {
-        if (left->fifo[i]) gc__process(worker, left->fifo[i], false);
+        if (left->fifo[i]) gc__process_one(worker, left->fifo[i]);
         left->fifo[i] = 0;
     }
-    for (size_t i = 0; i < refused->count; i++) gc__process(worker, refused->words[i], false);
+    for (size_t i = 0; i < refused->count; i++) gc__process_one(worker, refused->words[i]);
     refused->count = 0;
     while (left != worker && left->top != left->stack) {
         uintptr_t entry = *--left->top;
@@ -10792,7 +10882,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
         gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
     const gc_heap *heap = worker->heap;
-    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap), false);
+    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);
 }
 
@@ -10838,7 +10928,8 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
         workers->threads[i].worker.overflowed = false;
         worker->whole_stacks |= workers->threads[i].worker.whole_stacks;
     }
-    if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true); /* what is left may have come from them */
+    /* What is left may have come from cards and slots. */
+    if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true);
     if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) gc__trace_with_one(worker);
     worker->overflowed |= overflowed;
     gc__trace_drain(worker);
@@ -10847,7 +10938,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
 #endif
 
 /* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
-GC__FN void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
 #if !GC_HAS_MODEL
     gc__workers *workers = worker->workers;
     if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
@@ -10892,7 +10983,7 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
 }
 
 /* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
-GC__FN void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
+GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
     if (worker->workers && worker->heap->cycle->plan->condemned == 2) {
         gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
@@ -10931,7 +11022,8 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
+    /* Then no slot refers to a young object, or to an evacuation candidate. */
+    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking;
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
 #if !GC_HAS_MODEL
@@ -10963,7 +11055,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
 
 /* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
    stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
-GC__FN void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
+GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     gc__map *ambiguous = &worker->cycle->ambiguous;
     size_t objects = 0, bytes = 0;
@@ -11245,7 +11337,7 @@ GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
 }
 
 /* Has the marker look at what is left in a part of the log. */
-GC__FN void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
+GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     bool room = gc__shade_room(heap, &marker->seen, end - from);
     for (; from < end; from++) {
@@ -11414,7 +11506,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
 }
 
 /* Drops from `seen` what is no object of those that the cycle began with, and what is marked already, as most of it is. */
-GC__FN void gc__marker_sift_seen(gc_heap *heap) {
+GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
@@ -11426,7 +11518,7 @@ GC__FN void gc__marker_sift_seen(gc_heap *heap) {
 }
 
 /* An object waits anew in each collection that meets a leaving object in its slots elsewhere: most repetitions are dropped. */
-GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
+GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
     gc__words *waiting = &heap->marker->waiting;
     uintptr_t met[256] = {0}; /* by a hash of the address */
     size_t kept = 0;
@@ -11442,7 +11534,7 @@ GC__FN void gc__marker_sift_waiting(gc_heap *heap) {
 
 /* By how much generation 2 would have grown during the marking if mutators had not waited for it. */
 GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
-    uint64_t took = gc__os_now_ns() - marker->began_ns, ran = took - gc__min(took, marker->waited_ns);
+    uint64_t took = gc__ns_since(gc__os_now_ns(), marker->began_ns), ran = took - gc__min(took, marker->waited_ns);
     return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
 }
 
@@ -11497,7 +11589,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
 }
 
 /* The last collection goes on with what is grey. */
-GC__FN void gc__marker_hand_over(gc__worker *worker) {
+GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
         if (marker->fifo[i] && !gc__marker_evacuates(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
@@ -11630,7 +11722,7 @@ GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
 }
 
 /* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
-GC__FN void gc__finalizer_marks_end(const gc_heap *heap) {
+GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next)
         if (region->finalizer_marks) gc__region_flip_whole(region);
 }
@@ -11654,7 +11746,7 @@ GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
     marker->held.count = 0;
 }
 #else
-GC__FN void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
+GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
 GC__FN void gc__finalizer_marks_count(gc__worker *worker) { (void)worker; }
 #endif
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
@@ -11731,7 +11823,7 @@ GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
 }
 
 /* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
-GC__FN size_t gc__hole_room(gc__region *region, size_t least) {
+GC__HOT size_t gc__hole_room(gc__region *region, size_t least) {
     size_t bytes = 0;
     uintptr_t from, end;
     if (!gc__is_by_marks(region)) return 0;
@@ -11757,7 +11849,7 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 }
 
 /* Whether packing regions makes room for `bytes`, and not too little for its time. */
-GC__FN bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
+GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
     bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -11768,7 +11860,7 @@ GC__FN bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
 
 /* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
    that makes it grow brings the next ones nearer to a free region, if it has not made one. */
-GC__FN size_t gc__clustered_bytes(const gc_heap *heap) {
+GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
     size_t packed = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
@@ -11777,9 +11869,10 @@ GC__FN size_t gc__clustered_bytes(const gc_heap *heap) {
     return packed;
 }
 
-/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted because
-   it is full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
-GC__FN void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
+/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted
+   because it is full, since regions of another generation would be filled in part only, and if that spares most of them a
+   second pause. */
+GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
     bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
     bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
     bool all = for_limit || at_once || plan->ages_all || plan->purpose == GC__YOUNG_WHOLESALE;
@@ -11806,7 +11899,7 @@ typedef struct gc__space {
 
 /* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
    mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
-GC__FN bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
+GC__HOT bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     size_t pinned = 0, regions = 0;
     if (!heap->cycle->pins.count || plan->condemned < 2 || plan->request.compacting) return false;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -11824,7 +11917,7 @@ GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
 }
 
 /* Surveys the generations that will be condemned. */
-GC__FN void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
+GC__HOT void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
     memset(space, 0, sizeof *space);
     for (int g = 0; g <= plan->condemned; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -11847,7 +11940,7 @@ GC__FN void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__spac
 
 /* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
    holes that are too small. */
-GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
+GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     size_t bytes = heap->old_holes.bytes / 2;
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
@@ -11857,7 +11950,7 @@ GC__FN size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
 }
 
 /* The mean size of survivors. */
-GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
+GC__HOT size_t gc__mean_bytes(const gc_heap *heap) {
     size_t bytes = 0, objects = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -11869,7 +11962,7 @@ GC__FN size_t gc__mean_bytes(const gc_heap *heap) {
 }
 
 /* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
-GC__FN size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
+GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t least = GC__HOLE_BYTES_LISTED, room = 0;
     if (plan->request.large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
     plan->into_holes = least;
@@ -11889,8 +11982,9 @@ GC__FN size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
    Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
    few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
    too. */
-GC__FN void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
-    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT, unused = (0 - space->young) & (GC_REGION_BYTES - 1);
+GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
+    size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
+    size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
     if (plan->condemned < 2) {
         left += gc__holes_for_copies(heap, plan->condemned);
     } else if (plan->request.compacting && plan->moves && !plan->moves_all && space->wanted + unused > left) {
@@ -11926,7 +12020,7 @@ GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
 /* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
    collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
    for pauses keeps them for promotion: young collections would have to look at them all. */
-GC__FN void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
@@ -11948,7 +12042,7 @@ GC__FN void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__sp
 /* Whether more than a fifth of what small old objects take is holes. */
 GC__FN bool gc__is_mostly_used(const gc__small_regions *old) { return 4 * old->used_bytes <= 5 * old->live_bytes; }
 
-GC__FN bool gc__is_fragmented(const gc_heap *heap) {
+GC__HOT bool gc__is_fragmented(const gc_heap *heap) {
     gc__small_regions old = {0, 0};
     for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(&old, region);
     return !gc__is_mostly_used(&old);
@@ -11985,13 +12079,14 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 }
 
 #define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
-#define GC__WHOLESALE_BYTES ((size_t)256 << 10) /* of a region at most while objects are being marked: the marker reads it at once */
+/* The largest region that is promoted untraced while objects are being marked: the marker reads it at once. */
+#define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
 /* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
    it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
    it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
    young: old, it would be a hole until the next full collection, and another one would follow. */
-GC__FN bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
+GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
     bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
     bool large = heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
@@ -12010,7 +12105,7 @@ GC__FN bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
    ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
    its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
    keep to a goal from then on, and could not condemn all that lives. */
-GC__FN bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
+GC__COLD bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
     const gc_options *options = &heap->options;
     if (plan->condemned < 2 || gc__plan_resumes_cycles(heap)) return plan->condemned == 2;
     bool stays = heap->pace->nursery_grows && heap->pace->survival[0] > GC__SURVIVAL_HIGH;
@@ -12020,7 +12115,7 @@ GC__FN bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
 
 /* Young regions are evacuated unless most of what they hold is likely to survive. To look at them one by one costs more as the
    heap grows, so that is done only where room is short. */
-GC__FN void gc__plan_young(gc_heap *heap, gc__plan *plan) {
+GC__COLD void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->tight) return;
     plan->evacuate_old = plan->request.compacting ? 100 : GC__DENSITY_TIGHT;
@@ -12029,7 +12124,7 @@ GC__FN void gc__plan_young(gc_heap *heap, gc__plan *plan) {
 }
 
 /* Of old regions sparse ones are evacuated, and more of them where room is short or much of it is in holes. */
-GC__FN void gc__plan_full(gc_heap *heap, gc__plan *plan) {
+GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->request.compacting && gc__is_one_region(heap)) return;
     bool more = plan->tight || gc__is_fragmented(heap);
@@ -12040,15 +12135,15 @@ GC__FN void gc__plan_full(gc_heap *heap, gc__plan *plan) {
 }
 
 /* Up to which predicted percentage of survival young regions are evacuated. */
-GC__FN int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
+GC__COLD int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
     if (plan->promotes_in_place) return GC__DENSITY_TIGHT;
     return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
 }
 
-/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection, before roots
-   are gathered, since that needs all of them. */
-GC__FN void gc__policy_open(gc_heap *heap, const gc__request *request) {
+/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection
+   before roots are gathered, since that needs all of them. */
+GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
     gc__plan *plan = &heap->cycle->planned;
     memset(plan, 0, sizeof *plan);
     plan->request = *request;
@@ -12062,7 +12157,7 @@ GC__FN void gc__policy_open(gc_heap *heap, const gc__request *request) {
 }
 
 /* Plans the collection. Its pins are known, and windows are closed. */
-GC__FN void gc__policy_plan(gc_heap *heap) {
+GC__COLD void gc__policy_plan(gc_heap *heap) {
     gc__plan *plan = &heap->cycle->planned;
     plan->moves = !heap->options.non_moving;
     plan->moves_all = heap->options.stress != GC_STRESS_OFF;
@@ -12151,7 +12246,7 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
            gc__predicted_percent(heap, region) < GC__DENSITY_RECYCLE;
 }
 
-GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
+GC__HOT void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap->cycle->plan, region);
     region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
@@ -12167,7 +12262,7 @@ GC__FN void gc__region_condemn(gc_heap *heap, gc__region *region) {
 }
 
 /* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
-GC__FN void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
+GC__HOT void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
         region->hole = region->base;
@@ -12215,7 +12310,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap) {
 
 /* Takes the entries of the condemned generations out of their tables, after making room for them in every table to which
    they may return. On failure nothing has changed. */
-GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
+GC__HOT bool gc__external_gather(gc_heap *heap, int generation) {
     gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
     moving->count = 0;
@@ -12230,21 +12325,36 @@ GC__FN bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* Adds to the bytes of objects. Lock held. */
-GC__FN void gc__external_own(gc_heap *heap, size_t bytes) {
-    heap->owned_bytes += bytes;
-    __atomic_fetch_add(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
+/* Adds to the sum of off-heap bytes. False with gc__fail: so many there cannot be. */
+GC__FN bool gc__external_count(gc_heap *heap, size_t bytes, const char *function) {
+    size_t before = gc__external_bytes(heap);
+    do {
+        if (bytes <= GC__EXTERNAL_MOST - gc__min(before, GC__EXTERNAL_MOST)) continue;
+        gc__fail(GC_ERROR_TOO_LARGE,
+                 "%s: %zu bytes are added to %zu that are off the heap already, more than any memory holds: add what is "
+                 "allocated, and take it off when it is freed",
+                 function, bytes, before);
+        return false;
+    } while (!__atomic_compare_exchange_n(&heap->external_bytes, &before, before + bytes, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+/* Takes bytes of objects off. Lock held. */
+GC__FN void gc__external_disown(gc_heap *heap, size_t bytes) {
+    heap->owned_bytes -= bytes;
+    __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
-GC__FN void gc__external_update(gc_heap *heap) {
+GC__HOT void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
         uintptr_t object = gc__address_after_trace(moving->words[i]);
         if (object)
             *gc__map_put(&heap->collector->external[gc__region_of(object)->target], object) = moving->words[i + 1];
         else
-            gc__external_own(heap, 0 - moving->words[i + 1]);
+            gc__external_disown(heap, moving->words[i + 1]);
     }
 }
 
@@ -12271,7 +12381,7 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
     if (!held || *held < bytes)
         return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
-    gc__external_own(heap, 0 - bytes);
+    gc__external_disown(heap, bytes);
     return GC_OK;
 }
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
@@ -12295,28 +12405,29 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 }
 
 /* By how much the heap may grow beyond what lives. */
-GC__FN size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
-    size_t growth = live_bytes / 100 * gc__growth_percent(heap), soft = heap->options.heap_bytes_soft;
+GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
+    size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
+    size_t soft = heap->options.heap_bytes_soft;
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
     return gc__max(growth, GC__NURSERY_MIN);
 }
 
 /* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
-GC__FN size_t gc__nursery_most(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
     size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
 /* The same, of a heap that is marked beside mutators: half of what is left to the limit is for what they allocate meanwhile. */
-GC__FN size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
+GC__COLD size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
     return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
 }
 
 /* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
-GC__FN void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
+GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     size_t extra = gc__max(GC__GOAL_EXTRA, gc__min(growth / GC__GOAL_EXTRA_PART, GC__GOAL_EXTRA_MOST));
     if (heap->options.non_moving) extra = GC__GOAL_EXTRA / 3 * 2; /* evacuation cannot make good what was too much */
@@ -12337,15 +12448,15 @@ GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes
 GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) + heap->nursery_survivor_bytes; }
 
 /* By how much it may grow from one full collection to the next. */
-GC__FN size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
+GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
 /* The memory that is in use, but for holes that promotion will fill. */
-GC__FN size_t gc__pace_used(const gc_heap *heap) {
+GC__COLD size_t gc__pace_used(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
 }
 
 /* The part of it that no object takes. */
-GC__FN size_t gc__pace_holes(const gc_heap *heap) {
+GC__COLD size_t gc__pace_holes(const gc_heap *heap) {
     size_t used = gc__pace_used(heap);
     size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return used - gc__min(used, bytes);
@@ -12353,7 +12464,7 @@ GC__FN size_t gc__pace_holes(const gc_heap *heap) {
 
 /* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
    holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
-GC__FN size_t gc__pace_copies(const gc_heap *heap) {
+GC__COLD size_t gc__pace_copies(const gc_heap *heap) {
     if (heap->options.non_moving) return 0;
     size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
     size_t last = heap->pace->full_copied_bytes, holes = gc__pace_holes(heap);
@@ -12361,17 +12472,17 @@ GC__FN size_t gc__pace_copies(const gc_heap *heap) {
 }
 
 /* The least that a nursery falls to as the heap comes near its goal. */
-GC__FN size_t gc__nursery_near_goal(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_near_goal(const gc_heap *heap) {
     return gc__min(heap->pace->nursery_bytes / 2, gc__max(gc__growth_due(heap) / 8, GC__NURSERY_MIN));
 }
 
 /* By how much a nursery grows at a time: little, so that the heap comes near its goal. */
-GC__FN size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
+GC__COLD size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
 
 /* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
    leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
    copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
-GC__FN bool gc__pace_is_full(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]);
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
     size_t used = gc__pace_used(heap), growth = gc__growth_due(heap);
@@ -12385,7 +12496,7 @@ GC__FN bool gc__pace_is_full(const gc_heap *heap) {
 
 /* Whether a collection of the young generations frees enough, and at less than half the cost per byte of the full one that is
    due: where objects that have become old live on. */
-GC__FN bool gc__pace_is_for_young(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     size_t growth = gc__growth_due(heap), young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
     if (gc__has_pause_goal(heap) || old > pace->full_live_bytes + growth / 8) return false;
@@ -12402,13 +12513,13 @@ GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
 
 /* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
    one costs little more, and frees more, so that comes when the limit or the goal is met. */
-GC__FN bool gc__pace_is_all_young(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_all_young(const gc_heap *heap) {
     return !heap->options.non_moving && !heap->options.non_generational &&
            heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
 }
 
 /* Which of the young generations a spent nursery calls for. */
-GC__FN int gc__pace_young(const gc_heap *heap) {
+GC__COLD int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
     if (heap->pace->tenures_at_once || heap->pace->has_huge) return 1;
     bool sparse = heap->pace->young_regions * GC_REGION_BYTES > 2 * young + budget + 4 * GC_REGION_BYTES;
@@ -12416,30 +12527,30 @@ GC__FN int gc__pace_young(const gc_heap *heap) {
 }
 
 /* Whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
-GC__FN bool gc__pace_is_due(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_due(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap);
     if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return old >= heap->pace->full_threshold || gc__pace_is_full(heap);
 }
 
 /* Which generation a spent nursery calls for. */
-GC__FN int gc__pace_generation(const gc_heap *heap) {
+GC__COLD int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
     if (gc__pace_is_due(heap)) return gc__pace_is_for_young(heap) ? 1 : 2;
     return gc__pace_young(heap);
 }
 
 /* Whether the nursery grows instead: most of it is likely to survive. */
-GC__FN bool gc__pace_waits(const gc_heap *heap, int generation) {
+GC__COLD bool gc__pace_waits(const gc_heap *heap, int generation) {
     return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
-GC__FN uint64_t gc__pace_goal_ns(const gc_heap *heap) {
+GC__COLD uint64_t gc__pace_goal_ns(const gc_heap *heap) {
     return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
 }
 
 /* What a collection should take that takes as long as those before it: the same work may take twice as long for once. */
-GC__FN uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
+GC__COLD uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
 
 #define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
@@ -12455,7 +12566,7 @@ GC__FN uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(h
 #define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
 
 /* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
-GC__FN size_t gc__condemned_small(const gc_heap *heap) {
+GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
@@ -12464,18 +12575,20 @@ GC__FN size_t gc__condemned_small(const gc_heap *heap) {
 #define GC__WHOLESALE_PART 8 /* what they keep is no more than such a part of the growth */
 
 /* How many collections may keep all that was allocated before one looks again for what lives. */
-GC__FN unsigned gc__pace_wholesale_most(const gc_heap *heap) {
-    return (unsigned)gc__min(gc__growth_due(heap) / GC__WHOLESALE_PART / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
+GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
+    size_t kept = gc__growth_due(heap) / GC__WHOLESALE_PART;
+    return (unsigned)gc__min(kept / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
 }
 
 /* The survivors of all that a young collection has condemned. */
-GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
     size_t condemned = gc__condemned_small(heap);
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
-    heap->pace->wholesale_most = percent >= GC__SURVIVAL_FULL ? gc__min(2 * heap->pace->wholesale_most + 1, gc__pace_wholesale_most(heap)) : 0;
+    unsigned most = (unsigned)gc__min(2 * heap->pace->wholesale_most + 1, gc__pace_wholesale_most(heap));
+    heap->pace->wholesale_most = percent >= GC__SURVIVAL_FULL ? most : 0;
     heap->pace->wholesale_count = 0;
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
@@ -12483,7 +12596,7 @@ GC__FN void gc__pace_tenure(gc_heap *heap, int generation) {
 
 /* The nursery that is collected within the goal, by what was measured. Without tenuring at once, a collection of generation 1
    condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
-GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     uint64_t aim = gc__pace_aim_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
     size_t bytes = (size_t)((aim << 20) / each), most = (size_t)((aim / 4 * 5 << 20) / pace->copy_ns_per_mib);
@@ -12493,13 +12606,13 @@ GC__FN size_t gc__nursery_in_time(const gc_heap *heap) {
 
 /* A cost that is measured anew if there were `enough` units, and falls until then, slowly: what is in cache for once is not the
    next time. Now and then the system takes milliseconds for something else. */
-GC__FN void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
+GC__COLD void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
     uint64_t each = units >= enough ? gc__min(ns / units, GC__COST_GROWTH * *cost) : *cost / 4 * 3;
     *cost = gc__max(gc__max(each, (7 * *cost + each) / 8), least);
 }
 
 /* What a young collection took for survivors, and for remembered slots with what they lead to. */
-GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
+GC__COLD void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     const gc__cycle *cycle = heap->cycle;
     size_t survived = gc__survived_bytes(cycle), slots = heap->pause.remembered_slots;
     survived -= gc__min(survived, cycle->large_kept_bytes);
@@ -12511,7 +12624,7 @@ GC__FN void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
 
 /* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
    than usual. */
-GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
+GC__COLD size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = gc__condemned_small(heap);
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
@@ -12528,7 +12641,7 @@ GC__FN size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
 
 /* After a full collection, which does not tell survivors of generation 1 from those of generation 2: how much of the latter has
    survived in regions that stayed, from which the rest follows. */
-GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
+GC__COLD void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     const gc__cycle *cycle = heap->cycle;
     gc__pace *pace = heap->pace;
     size_t young = cycle->condemned_bytes[1], old = cycle->condemned_bytes[2];
@@ -12539,12 +12652,12 @@ GC__FN void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
 }
 
 /* How much of generation 0 has survived where all survivors became generation 2: as much as in regions that stayed. */
-GC__FN size_t gc__young_percent(const gc_heap *heap) {
+GC__COLD size_t gc__young_percent(const gc_heap *heap) {
     size_t staying = heap->cycle->young_staying_bytes;
     return staying ? gc__min(100, heap->cycle->young_kept_bytes / (staying / 100 + 1)) : heap->pace->survival[0];
 }
 
-GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_survival(gc_heap *heap, int generation) {
     const size_t *copied = heap->cycle->copied_bytes, *marked = heap->cycle->marked_bytes;
     size_t survivors[3] = {copied[1] + marked[1] + copied[0] + marked[0], copied[2] + marked[2], copied[2] + marked[2]};
     if (heap->cycle->plan->ages_all) {
@@ -12562,20 +12675,20 @@ GC__FN void gc__pace_survival(gc_heap *heap, int generation) {
 }
 
 /* The nursery of a heap without generations: a share of what is live. */
-GC__FN size_t gc__nursery_non_generational(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
     size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
 /* Whether the time that the collection takes says nothing of the nursery. */
-GC__FN bool gc__pace_ignores_time(int generation, gc_reason reason) {
+GC__COLD bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
 }
 
 /* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of
    times. */
-GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
+GC__COLD bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
     return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
@@ -12583,7 +12696,7 @@ GC__FN bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason rea
 #define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is, if there are so many bytes of them */
 
 /* What a collection took for each byte that survived it. */
-GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
+GC__COLD void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
     size_t survived = gc__survived_bytes(heap->cycle);
     uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
     if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
@@ -12594,14 +12707,14 @@ GC__FN void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
    below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
    no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
    last collection, or its time was ignored, the share is unknown. */
-GC__FN void gc__pace_nursery(gc_heap *heap) {
-    uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = now - stopped;
+GC__COLD void gc__pace_nursery(gc_heap *heap) {
+    uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = gc__ns_since(now, stopped);
     uint64_t workers_ns = gc__workers_cpu_ns(heap->collector->workers),
-             helped_ns = workers_ns - gc__min(workers_ns, heap->pace->workers_cpu_ns);
+             helped_ns = gc__ns_since(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->workers_cpu_ns = workers_ns;
     if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) {
-        heap->pace->resumed_by = NULL;
+        heap->pace->resumed_by = 0;
         return;
     }
     if (stopped) gc__pace_trace_note(heap, heap->collection.generation, pause + helped_ns);
@@ -12611,10 +12724,10 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
         return;
     }
     if (gc__pace_ignores_time(heap->collection.generation, heap->collection.reason)) {
-        heap->pace->resumed_by = NULL;
+        heap->pace->resumed_by = 0;
         return;
     }
-    uint64_t since = now - heap->pace->resumed_cpu_ns;
+    uint64_t since = gc__ns_since(now, heap->pace->resumed_cpu_ns);
     bool known = heap->pace->resumed_by == gc__os_self();
     uint64_t share = known ? (pause + helped_ns) * 100 / (since + helped_ns + 1) : GC__GC_SHARE_HIGH;
     heap->pace->resumed_cpu_ns = now;
@@ -12631,14 +12744,14 @@ GC__FN void gc__pace_nursery(gc_heap *heap) {
 }
 
 /* About how much of the holes mutators have. */
-GC__FN size_t gc__pace_recycled(const gc_heap *heap) {
+GC__COLD size_t gc__pace_recycled(const gc_heap *heap) {
     size_t recycled = heap->nursery_survivor_bytes, all = gc__grown_bytes(heap) + heap->generation_bytes[1];
     return (size_t)((double)gc__pace_holes(heap) * (double)recycled / (double)gc__max(all, 1));
 }
 
 /* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
    memory is taken whole; where pauses have a goal, time is short, unless nurseries are kept. */
-GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
+GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
     size_t used = gc__bytes_in_use(heap) + gc__pace_copies(heap), left = heap->goal_bytes;
@@ -12655,7 +12768,7 @@ GC__FN size_t gc__nursery_in_goal(const gc_heap *heap) {
 /* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
    call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
    find much of it alive; but only to some times what has survived, which may have been a burst. */
-GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_worth(gc_heap *heap, int generation) {
     if (gc__has_pause_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
     size_t percent =
@@ -12670,11 +12783,12 @@ GC__FN void gc__pace_worth(gc_heap *heap, int generation) {
    for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. After a
    marking beside mutators nothing is returned for a while, since as much as died may be needed while the next one runs; then
    mutators return what is still free, or the thread that marks when it rests. */
-GC__FN void gc__pace_release(gc_heap *heap, int generation) {
+GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
-    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES));
+    size_t least = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES;
+    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), least));
     bool concurrent = gc__is_mark_end(heap) && heap->marker->has_thread;
     size_t most = concurrent ? 0 : heap->collection.reason == GC_REASON_INDUCED ? SIZE_MAX : GC__UNCOMMIT_REGIONS_MAX;
     heap->uncommit_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
@@ -12694,13 +12808,13 @@ GC__FN void gc__pace_release(gc_heap *heap, int generation) {
 #define GC__DEGENERATED_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
 
 /* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. */
-GC__FN bool gc__pace_is_cramped(const gc_heap *heap) {
+GC__COLD bool gc__pace_is_cramped(const gc_heap *heap) {
     size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
     return lives > heap->limit_bytes - heap->limit_bytes / GC__DEGENERATED_ROOM;
 }
 
 /* The program is stopped for the last time: what it has left is generation 2, and nurseries keep to the goal again. */
-GC__FN void gc__pace_return(gc_heap *heap) {
+GC__COLD void gc__pace_return(gc_heap *heap) {
     heap->pace->nursery_grows = 0;
     if (!heap->options.nursery_bytes)
         heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
@@ -12710,7 +12824,7 @@ GC__FN void gc__pace_return(gc_heap *heap) {
    program, which takes less room and time. Then marking is tried again, and if less lives when it ends, that is forgotten. Other
    heaps have lost a race for once: their next cycle begins at once, with what this collection has freed. How much lives a marking
    that has ended early does not tell. */
-GC__FN void gc__pace_room(gc_heap *heap) {
+GC__COLD void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     bool cramped = gc__pace_is_cramped(heap), ends = gc__is_mark_end(heap);
     if (heap->options.concurrent != GC_CONCURRENT_ON) return;
@@ -12727,10 +12841,10 @@ GC__FN void gc__pace_room(gc_heap *heap) {
 
 /* From now on survivors are copied into holes: at what that took at most the last time, and if it has not been done before, at
    more than is likely. While a cycle runs holes may be used up, and copies cost less. */
-GC__FN void gc__pace_fill(gc_heap *heap) {
+GC__COLD void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     uint64_t young = pace->filling_young_ns, slot = pace->filling_slot_ns;
-    if (!young) young = gc__max(GC__FILL_COST * pace->young_ns_per_mib, GC__FILL_NS_PER_MIB);
+    if (!young) young = gc__max(GC__FILL_COST * gc__min(pace->young_ns_per_mib, GC__FILL_NS_PER_MIB), GC__FILL_NS_PER_MIB);
     pace->young_ns_per_mib = gc__max(pace->young_ns_per_mib, young);
     pace->slot_ns = gc__max(pace->slot_ns, slot ? slot : GC__FILL_SLOT_NS);
     pace->filling_young_ns = pace->filling_slot_ns = 0;
@@ -12740,7 +12854,8 @@ GC__FN void gc__pace_fill(gc_heap *heap) {
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE; /* otherwise nothing is known of survival, or of what it costs */
+    /* Otherwise nothing is known of survival, or of what it costs. */
+    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE;
     heap->pace->wholesale_count += !traced;
     if (traced) gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;
@@ -12788,13 +12903,32 @@ GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
 }
 
 /* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
-GC__FN const char *gc__marking_obstacle(const gc_options *options) {
+GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
     if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
     if (gc__barrier_is_seen(gc_barrier_current())) return NULL;
     return "the barrier shows no stores of old references: rank_sum does, and those do that dirty cards whatever is "
            "stored";
+}
+
+/* The same with what may change while the heap runs. With a goal for pauses that is what was asked for, and in so small a heap
+   the goal is kept all the same. */
+GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
+    const gc_options *options = &heap->options;
+    const char *obstacle = gc__marking_obstacle(options);
+    if (obstacle || options->pause_goal_us || options->test_marker_steps || heap->limit_bytes >= GC__MARKING_WORTH)
+        return obstacle;
+    return "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
+}
+
+/* An option without effect must not change how the heap is paced either. It comes into force once nothing stands against it any
+   more, as with another barrier or a higher limit. `may_end`: the heap is about to be paced anew after a full collection, as it
+   must be when the option ends. The world is stopped. */
+GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
+    bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
+    if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
+    if (stands && may_end && !heap->marking) heap->options.concurrent = GC_CONCURRENT_OFF;
 }
 
 /* The barrier may have been switched since the heap was created. */
@@ -12862,7 +12996,7 @@ GC__FN unsigned gc__marking_left(const gc_heap *heap) {
 /* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
    the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
    it may have more to mark than was likely. */
-GC__FN unsigned gc__marking_lateness(const gc_heap *heap) {
+GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
     unsigned done = (unsigned)gc__min(marked / (marker->likely_bytes / 56 + 1), 56);
@@ -12889,39 +13023,40 @@ typedef enum gc__event {
     GC__STRESS_POINT       /* the host wants collections as often as that */
 } gc__event;
 
-GC__FN gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
+GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
     const gc__request request = {purpose, generation, reason, GC_DEGENERATED_NOT, purpose == GC__COMPACT || purpose == GC__SLIDE,
                                  false, 0};
     return request;
 }
 
 /* One that stops the program for generations up to this one. */
-GC__FN gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
+GC__COLD gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
     gc__purpose full = compacting ? GC__COMPACT : GC__FULL;
     gc__request request = gc__request_of(generation == 2 ? full : GC__YOUNG, generation, reason);
     request.compacting = compacting;
     return request;
 }
 
-GC__FN gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
+GC__COLD gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
 
 /* Why the cycle that runs cannot go on until all is marked; GC_DEGENERATED_NOT: it can. */
-GC__FN gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
+GC__COLD gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     if (gc__marker_is_spoilt(heap)) return GC_DEGENERATED_BARRIER;
     if (!marker->has_thread && !heap->options.test_marker_steps) return GC_DEGENERATED_THREAD;
     return gc__marking_is_lost(heap) ? GC_DEGENERATED_GROWTH : GC_DEGENERATED_NOT;
 }
 
-/* The end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the cycle degenerates. */
-GC__FN gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
+/* Requests the end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the
+   cycle degenerates. */
+GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
     gc__request request = gc__request_of(GC__MARK_END, 2, reason);
     if (!__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) request.degenerated = point;
     return request;
 }
 
 /* Whether a cycle is due. `full`: without one, a full collection would be. */
-GC__FN bool gc__cycle_is_due(const gc_heap *heap, bool full) {
+GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test_marker_steps)) return false;
     bool grown = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
@@ -12929,7 +13064,7 @@ GC__FN bool gc__cycle_is_due(const gc_heap *heap, bool full) {
 }
 
 /* A nursery has been spent. False: it grows instead. */
-GC__FN bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
+GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     int generation = gc__pace_generation(heap);
     gc_degenerated point = heap->marking ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
     if (heap->marking && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
@@ -12954,13 +13089,13 @@ GC__FN bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
 
 /* Whether a mutator that finds no region ends its nursery early, where pauses have a goal: the survivors may find room in holes,
    and then the regions that they were in are free. A nursery that is hardly begun would gain too little. */
-GC__FN bool gc__next_ends_nursery(const gc_heap *heap) {
+GC__COLD bool gc__next_ends_nursery(const gc_heap *heap) {
     return gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
 }
 
 /* Whether a mutator that finds no region begins a cycle rather than stop the program: nothing is being marked, and enough has
    become old for a cycle to free some of it. */
-GC__FN bool gc__next_begins_cycle(const gc_heap *heap) {
+GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
     bool worth = old >= enough && old >= GC__MARKING_WORTH && !heap->options.stress && !heap->options.test_marker_steps;
     return worth && !heap->marking && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
@@ -12968,7 +13103,7 @@ GC__FN bool gc__next_begins_cycle(const gc_heap *heap) {
 
 /* Each generation in turn; where the old one can be marked concurrently, a cycle begins and ends instead of every other full
    collection. */
-GC__FN gc__request gc__next_under_stress(const gc_heap *heap) {
+GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     uint64_t number = heap->collection.number;
     bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
     if (full && heap->marking && !gc__marker_is_spoilt(heap))
@@ -12978,7 +13113,7 @@ GC__FN gc__request gc__next_under_stress(const gc_heap *heap) {
 }
 
 /* Requests the collection that the event calls for. False: none. The heap's lock is held. */
-GC__FN bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__REGION_MISSED: return gc__next_ends_nursery(heap) && gc__next_for_nursery(heap, request);
@@ -13017,13 +13152,13 @@ typedef struct gc__checker {
     "finds "                                                                                                      \
     "the second; the first, please report"
 
-GC__FN void gc__check_true(const gc__checker *checker, bool holds, const void *where, const char *what) {
+GC__COLD void gc__check_true(const gc__checker *checker, bool holds, const void *where, const char *what) {
     if (holds) return;
     gc__fatal(&checker->heap->options, "check (%s of collection %llu): %s (%p): " GC__CHECK_REMEDY, checker->when,
               (unsigned long long)checker->heap->collection.number, what, where);
 }
 
-GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t recorded, const char *what) {
+GC__COLD void gc__check_equal(const gc__checker *checker, size_t counted, size_t recorded, const char *what) {
     if (counted == recorded) return;
     gc__fatal(&checker->heap->options,
               "check (%s of collection %llu): %s: %zu were counted, %zu are noted: " GC__CHECK_REMEDY, checker->when,
@@ -13033,7 +13168,7 @@ GC__FN void gc__check_equal(const gc__checker *checker, size_t counted, size_t r
 /* Regions. */
 
 /* A region's entries in the tables that are indexed by address. */
-GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region *region) {
+GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__region *region) {
     for (uint32_t i = 0; i < region->span; i++) {
         const gc__region *part = region + i;
         size_t entry = (region->base >> GC_REGION_SHIFT) + i;
@@ -13041,7 +13176,8 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
                        "a region in a list belongs to another heap");
         gc__check_true(checker, !i || (part->kind == GC__LARGE_REST && part->rest_index == i), part,
                        "a part of a large object is none");
-        gc__check_true(checker, (gc__tables.age[entry] & ~GC__AGE_CANDIDATE) == gc__age_of(checker->heap, region->generation), part,
+        int age = gc__tables.age[entry] & ~GC__AGE_CANDIDATE;
+        gc__check_true(checker, age == gc__age_of(checker->heap, region->generation), part,
                        "a region's age is not its generation's");
         gc__check_true(checker, *(gc__tables.age + entry - GC_RANK_ENTRIES) == 2 - region->generation, part,
                        "a region's youth is not its generation's");
@@ -13049,7 +13185,7 @@ GC__FN void gc__region_check_tables(const gc__checker *checker, const gc__region
     }
 }
 
-GC__FN void gc__region_check(const gc__checker *checker, const gc__region *region, int generation) {
+GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *region, int generation) {
     uintptr_t end = gc__region_end(region);
     bool large = region->kind == GC__LARGE;
     gc__check_true(checker, large || region->kind == GC__SMALL, region,
@@ -13073,7 +13209,7 @@ GC__FN void gc__region_check(const gc__checker *checker, const gc__region *regio
     gc__region_check_tables(checker, region);
 }
 
-GC__FN void gc__large_check(gc__checker *checker, const gc__region *region) {
+GC__COLD void gc__large_check(gc__checker *checker, const gc__region *region) {
     size_t bytes = gc__object_bytes(region->base), end = gc__region_end(region) - gc__page_end(region->top);
     gc__check_equal(checker, region->top - region->base, bytes, "bytes of a large object");
     gc__check_true(checker, end < GC_REGION_BYTES && region->spare <= end, region, "the end of a large object is amiss");
@@ -13083,7 +13219,7 @@ GC__FN void gc__large_check(gc__checker *checker, const gc__region *region) {
     checker->slack_bytes += end - region->spare;
 }
 
-GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
+GC__COLD void gc__region_list_check(gc__checker *checker, int generation) {
     size_t most = gc__regions_used(), count = 0;
     for (const gc__region *region = checker->heap->regions[generation]; region; region = region->next) {
         gc__check_true(checker, count++ < most, region, "a list of regions has no end");
@@ -13095,7 +13231,7 @@ GC__FN void gc__region_list_check(gc__checker *checker, int generation) {
 }
 
 /* Checks the free list, or the quarantine: `count` regions of a kind. */
-GC__FN void gc__region_chain_check(const gc__checker *checker, const gc__region *first, size_t count, uint8_t kind,
+GC__COLD void gc__region_chain_check(const gc__checker *checker, const gc__region *first, size_t count, uint8_t kind,
                                    const char *what) {
     size_t found = 0;
     for (const gc__region *region = first; region && found <= count; region = region->next, found++)
@@ -13103,12 +13239,12 @@ GC__FN void gc__region_chain_check(const gc__checker *checker, const gc__region 
     gc__check_equal(checker, found, count, what);
 }
 
-GC__FN bool gc__region_is_listed(const gc__region *region, const gc__region *first) {
+GC__COLD bool gc__region_is_listed(const gc__region *region, const gc__region *first) {
     while (first && first != region) first = first->next;
     return !region || first;
 }
 
-GC__FN void gc__regions_check(gc__checker *checker) {
+GC__COLD void gc__regions_check(gc__checker *checker) {
     const gc_heap *heap = checker->heap;
     size_t owned = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) {
@@ -13131,7 +13267,7 @@ GC__FN void gc__regions_check(gc__checker *checker) {
 }
 
 /* Bytes. Objects allocated in generation 0 since the last collection are counted in generation_bytes[0] alone. */
-GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
+GC__COLD void gc__bytes_check(const gc__checker *checker, bool collected) {
     const gc_heap *heap = checker->heap;
     size_t external = 0;
     gc__check_equal(checker, checker->live_bytes[1], heap->generation_bytes[1], "bytes of generation 1");
@@ -13154,7 +13290,7 @@ GC__FN void gc__bytes_check(const gc__checker *checker, bool collected) {
     gc__check_equal(checker, external, heap->owned_bytes, "external bytes");
 }
 
-GC__FN void gc__threads_check(const gc__checker *checker, bool collected) {
+GC__COLD void gc__threads_check(const gc__checker *checker, bool collected) {
     for (const gc_thread *thread = checker->heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__check_true(checker, thread->heap == checker->heap, thread, "a thread in the list is another heap's");
         gc__check_true(checker,
@@ -13166,7 +13302,7 @@ GC__FN void gc__threads_check(const gc__checker *checker, bool collected) {
 
 /* Handles. */
 
-GC__FN bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
+GC__COLD bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
     const gc__handle_segment *segment = checker->segment;
     if (!segment || segment != gc__handle_segment_of(place)) segment = checker->heap->handles->segments;
     while (segment && segment != gc__handle_segment_of(place)) segment = segment->next;
@@ -13175,7 +13311,7 @@ GC__FN bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
 }
 
 /* `kind`: GC_HANDLE_KINDS for the chain of free blocks. */
-GC__FN void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache *cache, int kind) {
+GC__COLD void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache *cache, int kind) {
     uintptr_t place = cache->first;
     for (size_t i = 0; i < cache->count; i++) {
         gc__check_true(checker, gc__handle_segment_is_known(checker, place), (void *)place,
@@ -13192,7 +13328,7 @@ GC__FN void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache 
     *(kind < GC_HANDLE_KINDS ? &checker->free_places[kind] : &checker->free_blocks) += cache->count;
 }
 
-GC__FN void gc__handle_segment_check(const gc__checker *checker, const gc__handle_segment *segment, size_t *free_places,
+GC__COLD void gc__handle_segment_check(const gc__checker *checker, const gc__handle_segment *segment, size_t *free_places,
                                      size_t *free_blocks) {
     gc__check_true(checker, segment->heap == checker->heap, segment, "a segment of handles is another heap's");
     for (size_t block = 0; block < GC__HANDLE_BLOCKS; block++) {
@@ -13208,7 +13344,7 @@ GC__FN void gc__handle_segment_check(const gc__checker *checker, const gc__handl
 }
 
 /* Handles lock held. */
-GC__FN void gc__handles_check(gc__checker *checker) {
+GC__COLD void gc__handles_check(gc__checker *checker) {
     const gc__handles *handles = checker->heap->handles;
     size_t free_places[GC_HANDLE_KINDS] = {0}, free_blocks = 0;
     for (const gc__handle_segment *segment = handles->segments; segment; segment = segment->next)
@@ -13226,7 +13362,7 @@ GC__FN void gc__handles_check(gc__checker *checker) {
 /* Finalizers. */
 
 /* Finalizers lock held. */
-GC__FN void gc__finalizers_check(const gc__checker *checker) {
+GC__COLD void gc__finalizers_check(const gc__checker *checker) {
     const gc__finalizers *all = checker->heap->finalizers;
     const gc__words *registered = &all->registered;
     size_t room = registered->count + 2 * all->promised, empty = 0;
@@ -13260,7 +13396,7 @@ GC__FN void gc__finalizers_check(const gc__checker *checker) {
 }
 
 /* The world is stopped, and windows are flushed. `collected`: they are closed, and nothing was allocated since. */
-GC__FN void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
+GC__COLD void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__checker checker;
     memset(&checker, 0, sizeof checker);
     checker.heap = heap;
@@ -13305,13 +13441,13 @@ GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     text[bytes - 1] = 0;
 }
 
-GC__FN gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
+GC__COLD gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t number) {
     uintptr_t *words = heap->stress->kept.words;
     return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
 }
 
 /* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
-GC__FN void gc__stress_keep_place(gc_heap *heap) {
+GC__COLD void gc__stress_keep_place(gc_heap *heap) {
     if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
     gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);
     place->number = heap->collection.number;
@@ -13345,14 +13481,14 @@ typedef struct gc__verifier {
 } gc__verifier;
 
 /* Whether a fault is only noted. */
-GC__FN bool gc__verify_discovered(const gc__verifier *verifier) {
+GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
     return verifier->unsound != NULL;
 }
 
 /* The name of the object's field at an offset, or of an element's if that is there; *length is that of the name. NULL: its type
    has none for it. */
-GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
+GC__COLD const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
     const char *name = type->fields;
@@ -13370,7 +13506,7 @@ GC__FN const char *gc__field_name(uintptr_t object, size_t offset, size_t *lengt
 }
 
 /* Which element is at the offset. False: it is in the fixed part. */
-GC__FN bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
+GC__COLD bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
     *element = type->element_bytes && offset >= type->bytes ? (offset - type->bytes) / type->element_bytes : 0;
@@ -13502,7 +13638,7 @@ GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, u
 }
 
 /* What is wrong with a reference into the arena, NULL if nothing. */
-GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
+GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
         return "that object was moved or freed by an earlier collection, and this slot was not updated: "
@@ -13523,7 +13659,7 @@ GC__FN const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     return NULL;
 }
 
-GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
+GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     uintptr_t ref = gc__slot_decode(*slot, value);
     if (!ref || !gc__in_arena(ref)) return;
     const char *fault = gc__reference_fault(verifier->heap, ref);
@@ -13544,7 +13680,7 @@ GC__FN void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value) {
     gc__verify_fault(verifier, slot, ref, text, true);
 }
 
-GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
+GC__COLD void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack *stack) {
     uintptr_t fault = gc__stack_fault(stack), ref = fault ? gc__stack_ref(stack, fault) : 0;
     char text[256];
     if (!fault) return;
@@ -13556,7 +13692,7 @@ GC__FN void gc__verify_stack(const gc__verifier *verifier, const gc_value_stack 
     gc__verify_fault(verifier, (void *)fault, ref, text, true);
 }
 
-GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & (GC_SLOT_CONSERVATIVE | GC_SLOT_INTERIOR | GC__SLOT_DERIVED)) return;
     if (flags & GC__SLOT_STACK) gc__verify_stack(verifier, ((const gc__stack_part *)slot)->stack);
@@ -13567,7 +13703,7 @@ GC__FN void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, unsi
 }
 
 /* Checks an object's header, before anything asks it for a size. */
-GC__FN bool gc__verify_header(void *context, uintptr_t object) {
+GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
@@ -13587,7 +13723,7 @@ GC__FN bool gc__verify_header(void *context, uintptr_t object) {
     return true;
 }
 
-GC__FN bool gc__verify_object(void *context, uintptr_t object) {
+GC__COLD bool gc__verify_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->objects += !verifier->rest;
     verifier->holder = object;
@@ -13601,7 +13737,7 @@ GC__FN bool gc__verify_object(void *context, uintptr_t object) {
 }
 
 /* The bounds of barriers, and the headers of the region's objects. */
-GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
+GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     const gc_barrier_tables *tables = &gc__tables; /* other heaps may be widening the bounds */
     uintptr_t end = gc__region_end(region);
     bool young = region->generation < 2;
@@ -13618,7 +13754,7 @@ GC__FN void gc__verify_region(gc__verifier *verifier, gc__region *region) {
 }
 
 /* What active objects own is stored to without a barrier, so they count as remembered. */
-GC__FN void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
     if (flags & GC_SLOT_ACTIVE)
         gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -13632,7 +13768,7 @@ typedef struct gc__verify_job {
     size_t objects;              /* atomic */
 } gc__verify_job;
 
-GC__FN void gc__verify_unit(void *context, size_t unit) {
+GC__COLD void gc__verify_unit(void *context, size_t unit) {
     gc__verify_job *job = (gc__verify_job *)context;
     gc__region *region = (gc__region *)job->regions.words[unit];
     gc__verifier verifier = *job->verifier;
@@ -13650,7 +13786,7 @@ GC__FN void gc__verify_unit(void *context, size_t unit) {
 
 /* Verifies the regions on all threads of the crew, but for what trace functions would report. False: something is wrong, or
    there is no memory for the list. */
-GC__FN bool gc__verify_shared(gc__verifier *verifier) {
+GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
     gc_heap *heap = verifier->heap;
     gc__verify_job job;
     memset(&job, 0, sizeof job);
@@ -13673,7 +13809,7 @@ GC__FN bool gc__verify_shared(gc__verifier *verifier) {
 static uint64_t gc__verifications; /* that found no fault, in all heaps; atomic */
 
 /* Windows must be closed or flushed. */
-GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
+GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
     verifier.visitor.visit = gc__verify_visit;
@@ -13700,9 +13836,9 @@ GC__FN size_t gc__verify_heap(gc_heap *heap, const char *when) {
 /* Checkmark: after a trace, a second, simple mark of everything, whose result must agree. */
 
 
-GC__FN size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
+GC__COLD size_t gc__checkmark_index(uintptr_t object) { return (object - gc__the_arena.base) >> 3; }
 
-GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
+GC__COLD void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const void *slot) {
     if (!ref || !gc__in_arena(ref)) return;
     size_t index = gc__checkmark_index(ref);
     uint8_t bit = (uint8_t)(1u << (index & 7));
@@ -13719,7 +13855,7 @@ GC__FN void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const voi
 }
 
 /* Visits those slots of a weak table that keep their objects alive; of ephemerons the collection has taken notes. */
-GC__FN void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
+GC__COLD void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
     unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
     for (size_t i = 0; i < entries->count; i++) {
         if (entries->kind == GC_WEAK_VALUES) gc_visit(visitor, gc__entry_key(entries, i), 1, flags);
@@ -13727,7 +13863,7 @@ GC__FN void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *en
     }
 }
 
-GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__verifier *verifier = (gc__verifier *)visitor;
     if (flags & GC__SLOT_ENTRIES) {
         gc__checkmark_entries(visitor, (const gc_weak_entries *)slot);
@@ -13739,7 +13875,7 @@ GC__FN void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count, u
                             (gc_word *)slot + i);
 }
 
-GC__FN size_t gc__count_marks(const gc_heap *heap) {
+GC__COLD size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; region; region = region->next) {
@@ -13749,14 +13885,14 @@ GC__FN size_t gc__count_marks(const gc_heap *heap) {
     return count;
 }
 
-GC__FN bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
+GC__COLD bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     const gc__verifier *verifier = (const gc__verifier *)visitor;
     size_t index = gc__checkmark_index(object);
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 
 /* After the sweep: everything reachable must have survived; and nothing else, if the whole heap was traced at once. */
-GC__FN void gc__checkmark(gc_heap *heap, bool exact) {
+GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -13802,12 +13938,12 @@ GC__FN void gc__checkmark(gc_heap *heap, bool exact) {
 
 static char *gc__shadow; /* the shadow of the arena's first byte; written under the arena's lock */
 
-GC__FN gc_word *gc__shadow_of(const void *slot) {
+GC__COLD gc_word *gc__shadow_of(const void *slot) {
     return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
 }
 
 /* Lock held. */
-GC__FN gc_result gc__shadow_open(void) {
+GC__COLD gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
     if (gc__shadow) return GC_OK;
@@ -13819,18 +13955,18 @@ GC__FN gc_result gc__shadow_open(void) {
 }
 
 /* The shadow is unmapped with the arena. */
-GC__FN void gc__shadow_close(void) { gc__shadow = NULL; }
+GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
-GC_API void gc__shadow_store(void *slot, size_t count) {
+GC_API __attribute__((cold)) void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
-GC__FN void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor, (void)flags;
     if (gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
-GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+GC__COLD void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
     if (!gc__in_arena((uintptr_t)slot)) return; /* an object owns it */
     for (size_t i = 0; i < count; i++) {
@@ -13845,14 +13981,14 @@ GC__FN void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count
     }
 }
 
-GC__FN bool gc__shadow_object(void *context, uintptr_t object) {
+GC__COLD bool gc__shadow_object(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
     verifier->holder = object;
     gc__object_visit(object, &verifier->visitor);
     return true;
 }
 
-GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
+GC__COLD void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
     if (!GC_SHADOW_HEAP || !gc__shadow) return;
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -13866,9 +14002,9 @@ GC__FN void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *, s
 }
 
 /* Before a collection, and by gc_heap_verify: reports the first old slot that was stored to without the barrier. */
-GC__FN void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
+GC__COLD void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
 /* After a collection: the shadow is what the slots hold now. */
-GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
+GC__COLD void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
 /* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
    that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
 
@@ -13879,7 +14015,7 @@ GC__FN void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sy
 #define GC__STRESS_SKIPPED 16
 
 /* Whether the key, which is not 0, comes for the first time. */
-GC__FN bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
+GC__COLD bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
     gc__map *seen = &heap->stress->seen;
     gc__lock_take(&heap->threads->roots_lock);
     bool is_new = !gc__map_find(seen, key) && gc__map_reserve(seen, seen->count + 1);
@@ -13888,7 +14024,7 @@ GC__FN bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
     return is_new;
 }
 
-GC__FN bool gc__stack_is_new(gc_heap *heap) {
+GC__COLD bool gc__stack_is_new(gc_heap *heap) {
     size_t allocations = __atomic_add_fetch(&heap->stress->allocations, 1, __ATOMIC_RELAXED);
     if (allocations > GC__STRESS_WARM && allocations % GC__STRESS_SKIPPED) return false;
     bool is_new = gc__stress_is_new(heap, (uintptr_t)gc__os_stack_hash() | 1);
@@ -13896,7 +14032,7 @@ GC__FN bool gc__stack_is_new(gc_heap *heap) {
     return is_new;
 }
 
-GC__FN bool gc__location_is_new(gc_thread *thread) {
+GC__COLD bool gc__location_is_new(gc_thread *thread) {
     GC__HOST_SCOPE;
     const gc_options *options = &thread->heap->options;
     uintptr_t location = options->location(options->host, thread, NULL, 0);
@@ -14123,7 +14259,7 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
 }
 
 /* From now on gc__fault reports faults. */
-GC__FN void gc__faults_watch(void) {
+GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED) return;
     gc__os_stack_frames(frames); /* the first call may load a library */
@@ -14133,7 +14269,7 @@ GC__FN void gc__faults_watch(void) {
 }
 
 /* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
-GC__FN void gc__stress_index(gc_heap *heap) {
+GC__COLD void gc__stress_index(gc_heap *heap) {
     gc__stress_keep_place(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }
@@ -14173,18 +14309,19 @@ typedef struct gc__pauses {
     gc__window_share windows[GC_WINDOWS];
 } gc__pauses;
 
-GC__FN void gc__pauses_open(gc__pauses *pauses) {
+GC__COLD void gc__pauses_open(gc__pauses *pauses) {
     uint64_t window_ns = GC__NS_PER_MS;
     pauses->created_ns = gc__os_now_ns();
     for (int i = 0; i < GC_WINDOWS; i++, window_ns *= 10) pauses->windows[i].window_ns = window_ns;
 }
 
-GC__FN gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
+GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
     return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
 }
 
-/* Some pauses have ended, later than all before. */
-GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
+/* Some pauses have ended, later than all before. If they have not, the clock has stepped back, and all begins anew. */
+GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused) {
+    if (share->count && paused->ended < gc__window_entry(share, share->count - 1)->ended) share->ns = share->count = 0;
     uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns); /* of the earliest such window */
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
@@ -14193,7 +14330,7 @@ GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
     }
     share->ns += paused->ns;
     gc__paused *last = share->count ? gc__window_entry(share, share->count - 1) : NULL;
-    if (last && paused->began - last->began < share->window_ns / GC__WINDOW_PARTS) {
+    if (last && gc__ns_since(paused->began, last->began) < share->window_ns / GC__WINDOW_PARTS) {
         last->ended = paused->ended;
         last->ns += paused->ns;
     } else {
@@ -14206,56 +14343,58 @@ GC__FN void gc__window_note(gc__window_share *share, const gc__paused *paused) {
 }
 
 /* Has the windows know of all pauses. */
-GC__FN void gc__pauses_close_windows(gc__pauses *pauses) {
+GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
     memset(&pauses->recent, 0, sizeof pauses->recent);
 }
 
 /* A pause has ended. Many short ones in a row, as of a program that collects at each allocation, take some instructions each. */
-GC__FN void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
+GC__COLD void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
     gc__paused *recent = &pauses->recent;
-    if (recent->ns && ended - recent->began < GC__NS_PER_MS / GC__WINDOW_PARTS) {
+    if (recent->ns && ended >= recent->ended && gc__ns_since(ended, recent->began) < GC__NS_PER_MS / GC__WINDOW_PARTS) {
         recent->ended = ended;
-        recent->ns += ended - began;
+        recent->ns += gc__ns_since(ended, began);
         return;
     }
     gc__pauses_close_windows(pauses);
     recent->began = began;
     recent->first_ended = recent->ended = ended;
-    recent->ns = ended - began;
+    recent->ns = gc__ns_since(ended, began);
 }
 
 /* The least part of any window that pauses have left. */
-GC__FN double gc__window_utilisation(const gc__window_share *share) {
+GC__COLD double gc__window_utilisation(const gc__window_share *share) {
     return 1 - (double)share->most_ns / (double)share->window_ns;
 }
 
 /* The world is stopped. */
-GC__FN void gc__pause_begin(gc_heap *heap) {
+GC__COLD void gc__pause_begin(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     gc__threads *threads = heap->threads;
     gc__pauses *pauses = heap->pauses;
     uint64_t now = gc__os_now_ns(), asked = threads->stop_started_ns ? threads->stop_started_ns : now;
     memset(pause, 0, sizeof *pause);
     pause->help_ns = pauses->help_ns;
-    pause->stop_ns = now - asked;
+    pause->stop_ns = gc__ns_since(now, asked);
     if (pause->stop_ns) pause->slowest_ns = threads->slowest_ns;
-    pauses->began_ns = asked - pause->help_ns;
+    pauses->began_ns = gc__ns_since(asked, pause->help_ns);
     pauses->stopped_ns = now;
     pause->held_bytes = gc__bytes_in_use(heap);
     pause->goal_bytes = heap->goal_bytes;
     pauses->help_ns = threads->stop_started_ns = 0;
 }
 
-GC__FN uint64_t gc__pause_until_now(const gc_heap *heap) { return gc__os_now_ns() - heap->pauses->began_ns; }
+GC__COLD uint64_t gc__pause_until_now(const gc_heap *heap) {
+    return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
+}
 /* What of the pause came before the collection's phases. */
-GC__FN uint64_t gc__pause_before_phases(const gc_heap *heap) {
-    return heap->pauses->stopped_ns - heap->pauses->began_ns + heap->pause.marker_ns;
+GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
+    return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
 /* Of the collection that has just run. */
-GC__FN void gc__pause_describe(gc_heap *heap) {
+GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
     const gc__cycle *cycle = heap->cycle;
@@ -14278,7 +14417,7 @@ GC__FN void gc__pause_describe(gc_heap *heap) {
 }
 
 /* Keeps the pause among the longest ones, of which it is one. */
-GC__FN void gc__pause_keep(gc_heap *heap) {
+GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);
     unsigned place = pauses->count < GC_PAUSES_KEPT ? pauses->count++ : GC_PAUSES_KEPT - 1;
@@ -14288,16 +14427,16 @@ GC__FN void gc__pause_keep(gc_heap *heap) {
 }
 
 /* A thread has waited for the marker between two collections, while others may have run: no pause, but time that is taken. */
-GC__FN void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
-    heap->stats.pause_total_ns += ended_ns - began_ns;
+GC__COLD void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
+    heap->stats.pause_total_ns += gc__ns_since(ended_ns, began_ns);
     gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
 /* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */
-GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
+GC__COLD void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     gc_stats *stats = &heap->stats;
     gc__pauses *pauses = heap->pauses;
-    uint64_t now = gc__os_now_ns(), ns = now - pauses->began_ns;
+    uint64_t now = gc__os_now_ns(), ns = gc__ns_since(now, pauses->began_ns);
     unsigned bucket = ns ? 63 - (unsigned)__builtin_clzll(ns) : 0;
     stats->pauses[bucket < GC_PAUSE_BUCKETS ? bucket : GC_PAUSE_BUCKETS - 1]++;
     stats->pause_total_ns += ns;
@@ -14305,19 +14444,19 @@ GC__FN void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     if (ns > stats->pause_max_ns) stats->pause_max_ns = ns;
     gc__pauses_note(pauses, pauses->began_ns, now);
     heap->pause.ns = ns;
-    heap->pause.wake_ns = woken_ns ? now - woken_ns : 0;
-    heap->pause.began_ns = pauses->began_ns - pauses->created_ns;
+    heap->pause.wake_ns = woken_ns ? gc__ns_since(now, woken_ns) : 0;
+    heap->pause.began_ns = gc__ns_since(pauses->began_ns, pauses->created_ns);
     if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
 }
 
 /* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
-GC__FN void gc__pauses_forget(gc__pauses *pauses) {
+GC__COLD void gc__pauses_forget(gc__pauses *pauses) {
     gc__pauses_close_windows(pauses);
     pauses->count = 0;
     for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
 }
 
-GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
+GC_API __attribute__((cold)) size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
     GC__API_SCOPE("gc_heap_pauses");
     if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
     gc__heap_lock(heap);
@@ -14330,7 +14469,7 @@ GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, boo
 /* Statistics. */
 
 
-GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
+GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     size_t open_bytes = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         gc__thread_flush_windows(thread);
@@ -14367,7 +14506,7 @@ GC__FN void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
-GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
+GC_API __attribute__((cold)) void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     GC__API_SCOPE("gc_heap_stats");
     if (gc__is_null(heap, "gc_heap_stats", "heap") || gc__is_null(stats, "gc_heap_stats", "stats")) return;
     gc__world_stop(heap);
@@ -14375,12 +14514,12 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
-GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
+GC_API __attribute__((cold)) uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
-GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+GC_API __attribute__((cold)) uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
     if (gc__is_null(stats, "gc_stats_pause_percentile", "stats")) return 0;
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -14394,7 +14533,7 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
     return 0;
 }
 
-GC__FN void gc__print_pauses_line(const gc_stats *s, FILE *file) {
+GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
     const double ms = (double)GC__NS_PER_MS;
     fprintf(file,
             "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms, p99.9 %.3f ms; at least %.1f %% of any 1 ms is left "
@@ -14405,7 +14544,7 @@ GC__FN void gc__print_pauses_line(const gc_stats *s, FILE *file) {
 }
 
 /* The share of the pauses that each phase took. */
-GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
+GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
     fprintf(file, "phases      ");
@@ -14420,7 +14559,7 @@ GC__FN void gc__print_phases(const gc_stats *stats, FILE *file) {
 }
 
 /* What each collector thread has done: a line for each. */
-GC__FN void gc__print_workers(gc_heap *heap, FILE *file) {
+GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = heap->collector->workers;
     if (workers) gc__lock_take(&workers->lock);
@@ -14776,9 +14915,9 @@ GC__COLD size_t gc__memory_map(const gc_heap *heap, char *map) {
 
 GC__COLD void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t all, const char *meaning) {
     static const char bar[] = "########################################";
-    size_t length = all ? (bytes * GC__BAR_WIDTH + all / 2) / all : 0;
+    double length = all ? (double)bytes / (double)all * GC__BAR_WIDTH + 0.5 : 0;
     fprintf(file, "%-14s %10.2f MiB  %-*.*s  %s\n", name, (double)bytes / 1048576.0, GC__BAR_WIDTH,
-            (int)gc__min(length, GC__BAR_WIDTH), bar, meaning);
+            length < GC__BAR_WIDTH ? (int)length : GC__BAR_WIDTH, bar, meaning);
 }
 
 GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file) {
@@ -14819,7 +14958,7 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
 }
 
 /* Whether `function`, which looks at objects, is called while the collection has them in two places. */
-GC__FN bool gc__is_amid_collection(gc_heap *heap, const char *function) {
+GC__COLD bool gc__is_amid_collection(gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
     gc__fail(GC_ERROR_MISUSE,
@@ -14893,7 +15032,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     gc__world_resume(heap);
 }
 
-GC_API size_t gc_heap_verify(gc_heap *heap) {
+GC_API __attribute__((cold)) size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
     if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
     if (gc__handles_are_mine(heap) && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;
@@ -15193,7 +15332,7 @@ typedef struct gc__dac_code_frame {
 } gc__dac_code_frame;
 
 /* Not const, though nothing writes to it: core files leave constant data out. */
-static GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
+GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
     __attribute__((used)) = {GC__DAC_MAGIC,
                              GC_DAC_MAJOR,
                              GC_DAC_MINOR,
@@ -15220,14 +15359,14 @@ GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) < 65536, "offsets have 16 bits");
 
 /* Appends the first entries of a list, as many as the reader has room for, and counts them in *room. */
-GC__FN char *gc__dac_append(char *to, uint16_t *room, const void *list, unsigned count, size_t entry_bytes) {
+GC__COLD char *gc__dac_append(char *to, uint16_t *room, const void *list, unsigned count, size_t entry_bytes) {
     if (*room > count) *room = (uint16_t)count;
     memcpy(to, list, *room * entry_bytes);
     return to + *room * entry_bytes;
 }
 
 /* Describes this collector in a record of a reader in this process, whose numbers say what it knows and has room for. */
-GC__FN void gc__dac_describe(GcDacVars *to) {
+GC__COLD void gc__dac_describe(GcDacVars *to) {
     size_t room = offsetof(GcDacVars, variables) + to->variable_count * sizeof *to->variables +
                   to->fact_count * sizeof *to->facts + to->member_count * sizeof *to->members +
                   to->statistic_count * sizeof *to->statistics;
@@ -15244,7 +15383,7 @@ GC__FN void gc__dac_describe(GcDacVars *to) {
     to->magic = GC__DAC_MAGIC; /* last: now it is a description */
 }
 
-GC__FN GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
+GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
 /* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
@@ -15416,13 +15555,13 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
 
 
 /* The bytes of a list that is empty between collections, which keeps its memory unless that is to be released. */
-GC__FN size_t gc__list_bytes(gc__words *list, bool release) {
+GC__OUT_OF_LINE size_t gc__list_bytes(gc__words *list, bool release) {
     size_t bytes = gc__words_bytes(list);
     if (release) gc__words_free(list);
     return bytes;
 }
 
-GC__FN size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
+GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
     if (!workers) return 0;
     size_t bytes = sizeof *workers + gc__list_bytes(&workers->for_host, release) + gc__list_bytes(&workers->cards, release);
     for (unsigned i = 0; i < workers->count; i++) {
@@ -15436,7 +15575,7 @@ GC__FN size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
 }
 
 /* Those of all such lists of the collector. */
-GC__FN size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
+GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
     gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
                         &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
@@ -15464,7 +15603,7 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
 /* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
    the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
    stopped. */
-GC__FN void gc__metadata_count(gc_heap *heap) {
+GC__COLD void gc__metadata_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
     if (gc__external_table_bytes(heap) > much)
         for (int g = 0; g < GC_GENERATIONS; g++) gc__map_shrink(&heap->collector->external[g]);
@@ -15478,20 +15617,20 @@ GC__FN void gc__metadata_count(gc_heap *heap) {
 }
 
 /* The share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's other memory. */
-GC__FN size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
 
 /* `share`: the limit if `bytes` is 0; if it is 0, too, there is none. */
-GC__FN void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_is_open = false;
     heap->limit_is_share = !bytes && share;
     if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
     heap->options.heap_bytes_max = bytes;
-    heap->limit_bytes = bytes ? bytes : gc__the_arena.bytes;
+    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
 /* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
    stopped. */
-GC__FN void gc__limit_look(gc_heap *heap) {
+GC__COLD void gc__limit_look(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
         gc__limit_set(heap, 0, gc__container_share());
 }
@@ -15653,7 +15792,7 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
     heap->cycle->condemns_old = false;
 }
 
-GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
+GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     gc__small_regions *old = &heap->cycle->old_small;
     old->used_bytes = old->live_bytes = 0;
     if (heap->collection.generation == 2) /* what is listed has just been copied there */
@@ -15682,7 +15821,7 @@ GC__FN void gc__sweep(gc_heap *heap, gc__region *condemned) {
 }
 
 /* Tells barriers where young regions are now, and counts those of generation 1. */
-GC__FN void gc__sweep_bounds(gc_heap *heap) {
+GC__HOT void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     heap->pace->young_regions = 0;
     for (int g = 0; g < 2; g++)
@@ -15705,10 +15844,10 @@ GC__FN void gc__sweep_bounds(gc_heap *heap) {
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
 /* The processors of the process, which may be taken away, or given, while the program runs. */
-GC__FN unsigned gc__workers_processors(gc_heap *heap) {
+GC__COLD unsigned gc__workers_processors(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     uint64_t now = gc__os_now_ns();
-    if (!collector->processors_asked_ns || now - collector->processors_asked_ns > GC__PROCESSORS_ASK_NS) {
+    if (!collector->processors_asked_ns || gc__ns_passed(now, collector->processors_asked_ns, GC__PROCESSORS_ASK_NS)) {
         unsigned quota = gc__os_quota();
         collector->processors = gc__os_processors();
         if (quota < collector->processors) collector->processors = quota;
@@ -15723,7 +15862,7 @@ GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
     unsigned wanted = heap->options.collector_threads;
     return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), GC__WORKERS_DEFAULT);
 }
-GC__FN unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
+GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
@@ -15741,7 +15880,7 @@ GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
 /* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
    listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
    only longer ones are shared. Called before it stops the world, too. */
-GC__FN bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
+GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
     if (gc__workers_finds_marked(heap, purpose)) generation = 1;
     for (int g = 0; g <= generation; g++)
@@ -15753,13 +15892,13 @@ GC__FN bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int g
 }
 
 #if GC_HAS_MODEL
-GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
-GC__FN void gc__workers_enter(gc__worker *worker) { (void)worker; }
-GC__FN void gc__workers_leave(gc__worker *worker) { (void)worker; }
-GC__FN void gc__workers_end(gc_heap *heap) { (void)heap; }
-GC__FN void gc__workers_forget(gc_heap *heap) { (void)heap; }
+GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
+GC__COLD void gc__workers_enter(gc__worker *worker) { (void)worker; }
+GC__COLD void gc__workers_leave(gc__worker *worker) { (void)worker; }
+GC__COLD void gc__workers_end(gc_heap *heap) { (void)heap; }
+GC__COLD void gc__workers_forget(gc_heap *heap) { (void)heap; }
 #else
-GC__FN void gc__workers_thread(void *context) {
+GC__COLD void gc__workers_thread(void *context) {
     gc__worker_thread *thread = (gc__worker_thread *)context;
     gc__workers *workers = thread->workers;
     gc__tells_later = true;
@@ -15768,7 +15907,7 @@ GC__FN void gc__workers_thread(void *context) {
 }
 
 /* The crew's record, with one member; NULL: no memory. */
-GC__FN gc__workers *gc__workers_new(gc_heap *heap) {
+GC__COLD gc__workers *gc__workers_new(gc_heap *heap) {
     gc__workers *workers = (gc__workers *)gc__os_map(sizeof *workers);
     if (!workers) return NULL;
     gc__lock_init(&workers->lock);
@@ -15782,7 +15921,7 @@ GC__FN gc__workers *gc__workers_new(gc_heap *heap) {
 }
 
 /* False: the system gives no thread. */
-GC__FN bool gc__workers_start_one(gc__workers *workers, unsigned number) {
+GC__COLD bool gc__workers_start_one(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     char name[16];
     snprintf(name, sizeof name, "gc worker %u", number % 100);
@@ -15810,7 +15949,7 @@ GC__FN void gc__workers_reset(gc__workers *workers) {
     workers->asleep = 0;
 }
 
-GC__FN void gc__workers_set_most(gc__workers *workers, unsigned most) {
+GC__COLD void gc__workers_set_most(gc__workers *workers, unsigned most) {
     gc__workers_lock(workers);
     gc__workers_resize(workers, workers->count, most);
     gc__lock_release(&workers->lock);
@@ -15818,7 +15957,7 @@ GC__FN void gc__workers_set_most(gc__workers *workers, unsigned most) {
 
 /* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
    the host has suspended may hold a lock of the C library. Heap lock held. */
-GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) {
+GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     gc__collector *collector = heap->collector;
     if (collector->workers && collector->workers->forked && !heap->collecting) gc__workers_reset(collector->workers);
     if (heap->options.collector_threads == 1 || heap->collecting || gc__is_abandoned(heap)) return;
@@ -15845,7 +15984,7 @@ GC__FN void gc__workers_start(gc_heap *heap, const gc__request *request) {
 
 /* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
    only, so that none is left half full. */
-GC__FN void gc__workers_enter(gc__worker *worker) {
+GC__COLD void gc__workers_enter(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     const gc__plan *plan = heap->cycle->plan;
     int generation = heap->collection.generation;
@@ -15860,7 +15999,7 @@ GC__FN void gc__workers_enter(gc__worker *worker) {
 }
 
 /* The trace is over: hands in what the other workers have counted. */
-GC__FN void gc__workers_leave(gc__worker *worker) {
+GC__COLD void gc__workers_leave(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (!workers) return;
     for (unsigned i = 0; i < workers->count; i++) {
@@ -15874,7 +16013,7 @@ GC__FN void gc__workers_leave(gc__worker *worker) {
 }
 
 /* In the child of fork(): the threads do not exist. Locks held. */
-GC__FN void gc__workers_forget(gc_heap *heap) {
+GC__COLD void gc__workers_forget(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;
     workers->forked = true;
@@ -15882,7 +16021,7 @@ GC__FN void gc__workers_forget(gc_heap *heap) {
 }
 
 /* Ends the threads. */
-GC__FN void gc__workers_end(gc_heap *heap) {
+GC__COLD void gc__workers_end(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;
     gc__workers_lock(workers);
@@ -15925,7 +16064,7 @@ GC__FN void gc__workers_end(gc_heap *heap) {
 #define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
 
 /* What barriers call, which those of other heaps may be doing. Arena's lock held. */
-GC__FN void gc__marking_tables(void) {
+GC__COLD void gc__marking_tables(void) {
     if (gc__tables.log_store) return;
     gc__tables.log_store = gc__store_logged;
     gc__tables.log_store_call = gc__store_logged_call;
@@ -15943,14 +16082,9 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
 }
 
 /* At creation: says why not, if it was asked for. */
-GC__FN void gc__marking_explain(const gc_heap *heap) {
-    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
-    const char *obstacle = gc__marking_obstacle(&heap->options);
+GC__COLD void gc__marking_explain(const gc_heap *heap) {
+    const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     char message[240];
-    /* With a goal for pauses that is what was asked for, and in so small a heap the goal is kept all the same. */
-    if (!obstacle && !heap->options.pause_goal_us && !heap->options.test_marker_steps &&
-        heap->limit_bytes < GC__MARKING_WORTH)
-        obstacle = "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
     if (!obstacle) return;
     snprintf(message, sizeof message, "options.concurrent has no effect, and full collections stop the program: %s",
              obstacle);
@@ -15967,18 +16101,19 @@ GC__FN void gc__marking_decide(gc_heap *heap) {
 #if GC_HAS_MODEL
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
-GC__FN void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
+GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
+GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
-GC__FN void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
-GC__FN void gc__marking_step(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_await_before(const gc_heap *heap) { (void)heap; }
+GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
+GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
 /* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
    to do. */
-GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
+GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
         return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
                gc__finalizers_compact_next(heap);
@@ -15986,8 +16121,8 @@ GC__FN bool gc__marker_turn(gc_heap *heap, size_t steps) {
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
         gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* or the next collection waits for that */
-    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) || gc__finalizers_preclean(heap) ||
-                gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
+    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) ||
+                gc__finalizers_preclean(heap) || gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
     if (more) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
@@ -16003,7 +16138,7 @@ GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     return number;
 }
 
-GC__FN void gc__marker_thread(void *context) {
+GC__COLD void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
     unsigned looks = 0;
@@ -16071,7 +16206,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
 
 /* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
    hold a lock of the C library. */
-GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
+GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
     if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
     marker->rests = rests;
@@ -16084,7 +16219,7 @@ GC__FN void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)
 }
 
 /* Ends the thread, and the cycle. The heap is being destroyed. */
-GC__FN void gc__marking_end_thread(gc_heap *heap) {
+GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
     __atomic_fetch_add(&marker->turn, 1, __ATOMIC_SEQ_CST);
@@ -16113,7 +16248,7 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
 }
 
 /* A cycle begins. */
-GC__FN void gc__marking_count_room(gc_heap *heap) {
+GC__COLD void gc__marking_count_room(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t grown = gc__grown_bytes(heap), most = heap->pace->full_threshold + gc__growth_due(heap);
     marker->most_bytes = gc__max(most, grown + grown / GC__MARKING_ROOM);
@@ -16127,7 +16262,7 @@ GC__FN void gc__marking_count_room(gc_heap *heap) {
 }
 
 /* Before a collection condemns anything. */
-GC__FN void gc__marking_step(gc_heap *heap) {
+GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
@@ -16185,7 +16320,7 @@ GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     uint64_t start = gc__os_now_ns(), asked = gc__max(ns - gc__min(ns, marker->late_ns), ns / 16);
     __atomic_store_n(&marker->awaited, 1u, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&marker->done, __ATOMIC_SEQ_CST)) gc__os_wait_for(&marker->awaited, 1, asked);
-    uint64_t took = gc__os_now_ns() - start;
+    uint64_t took = gc__ns_since(gc__os_now_ns(), start);
     uint64_t late = gc__min(took - gc__min(took, asked), ns);
     marker->late_ns = (7 * marker->late_ns + late) / 8;
     marker->waited_ns += took;
@@ -16198,7 +16333,7 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
     uint64_t takes = (condemned >> 10) * heap->pace->young_ns_per_mib >> 10;
     uint64_t start = gc__marking_await(heap, gc__max(gc__min(most, together - gc__min(together, takes)), goal / 16));
-    heap->pauses->help_ns += gc__os_now_ns() - start;
+    heap->pauses->help_ns += gc__ns_since(gc__os_now_ns(), start);
 }
 
 /* The same where a mutator can do nothing else. False: the marker has done nothing in many such waits. */
@@ -16234,7 +16369,7 @@ GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
 }
 
 /* After a collection: whether the next nursery has such parts. */
-GC__FN void gc__marking_divide_nursery(gc_heap *heap) {
+GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->undivided_bytes = 0;
     if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
@@ -16298,7 +16433,7 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     heap->collecting = true;
     heap->finalizer_marks = false;
     gc__phase_begin(heap, GC_PHASE_OPEN);
-    if (heap->marker->has_thread) heap->pause.marker_ns = gc__os_now_ns() - heap->pauses->stopped_ns;
+    if (heap->marker->has_thread) heap->pause.marker_ns = gc__ns_since(gc__os_now_ns(), heap->pauses->stopped_ns);
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
     heap->collection.generation = request->generation;
     heap->collection.reason = request->reason;
@@ -16330,7 +16465,7 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     if (collection->moved_bytes)
         __atomic_store_n(&stats->collections_moving, stats->collections_moving + 1, __ATOMIC_RELAXED);
     collection->pause_ns = gc__pause_until_now(heap);
-    gc__phases_share(heap, collection->pause_ns - gc__pause_before_phases(heap));
+    gc__phases_share(heap, gc__ns_since(collection->pause_ns, gc__pause_before_phases(heap)));
     collection->promoted_bytes = stats->survived_bytes;
     stats->promoted_bytes += stats->survived_bytes;
     stats->moved_bytes += collection->moved_bytes;
@@ -16434,6 +16569,7 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     gc__limit_look(heap);
+    if (generation == 2) gc__marking_resolve(heap, true);
     gc__policy_learn(heap);
     gc__marking_divide_nursery(heap);
     gc__remembering_choose(heap);
@@ -16442,13 +16578,13 @@ GC__FN void gc__cycle_done(gc_heap *heap) {
     if (heap->collection.compacting && generation == 2) collector->finished_compacting = heap->collection.number;
 }
 
-GC__FN void gc__fail_left_out(void) {
+GC__COLD void gc__fail_left_out(void) {
     gc__fail(GC_ERROR_MEMORY, "a collection was left out: the system gives no memory for the list of roots. Raise "
                               "`ulimit -v` or the memory limit of the process");
 }
 
 /* The collection is left out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
-GC__FN void gc__cycle_leave_out(gc_heap *heap) {
+GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
     gc__fail_left_out();
@@ -16548,7 +16684,7 @@ GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
 }
 
 /* On the marker's thread, when it has rested for a while: has the marking ended, or gives memory back. */
-GC__FN void gc__marking_rests(gc_heap *heap) {
+GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
     if (!heap->marking) {
@@ -16574,7 +16710,7 @@ GC__FN bool gc__collect_for(gc_heap *heap, gc__event event) {
 }
 
 /* From now on the marker's thread does not collect. */
-GC__FN void gc__marking_close(gc_heap *heap) {
+GC__COLD void gc__marking_close(gc_heap *heap) {
     gc__heap_lock(heap);
     heap->marker->is_closing = true;
     gc__heap_unlock(heap);
@@ -16688,7 +16824,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     return ran ? GC_OK : GC_ERROR_MEMORY;
 }
 
-GC__FN void gc__collect_under_stress(gc_heap *heap) {
+GC__COLD void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__collect_for(heap, GC__STRESS_POINT);
     gc__heap_unlock(heap);
@@ -16718,7 +16854,7 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
 
 
 /* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
-GC__FN void gc__explain_full(gc_heap *heap) {
+GC__COLD void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
         gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
@@ -16730,7 +16866,7 @@ GC__FN void gc__explain_full(gc_heap *heap) {
 
 /* Whether the hook allocates, and calls itself by that, without end. One that was left by longjmp deeper and deeper in the
    stack looks like it, but not so often. */
-GC__FN bool gc__asks_itself(const gc__thread_record *record) {
+GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
     gc__fail(GC_ERROR_MISUSE,
              "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
@@ -16742,7 +16878,7 @@ GC__FN bool gc__asks_itself(const gc__thread_record *record) {
 
 /* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and what is noted of the call can be found
    to be over: gc.h is called from above its frame then. */
-GC__FN bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
+GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
     const gc_options *options = &thread->heap->options;
     gc__thread_record *record = gc__record(thread);
     uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
@@ -16761,7 +16897,7 @@ GC__FN bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *
     return again;
 }
 
-GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
+GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
     gc_heap *heap = thread->heap;
     gc__thread_record *record = gc__record(thread);
     if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
@@ -16786,7 +16922,7 @@ GC__FN bool gc__ask_host(gc_thread *thread, size_t bytes) {
 #define GC__OVERHEAD_PART 64                   /* each of which has made room for less than this part of the limit, */
 #define GC__OVERHEAD_FREE 8                    /* while all that is free is less than this part */
 
-GC__FN bool gc__overhead_is_percent(unsigned percent) {
+GC__COLD bool gc__overhead_is_percent(unsigned percent) {
     if (percent <= 100) return true;
     gc__fail(GC_ERROR_OPTION, "collecting_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
     return false;
@@ -16806,10 +16942,11 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
     unsigned most = heap->options.collecting_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes), more = allocated - heap->pace->overhead_allocated_bytes;
-    bool goes_on = before->ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes); /* less than before where windows were given back */
+    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
+    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
     heap->pace->overhead_allocated_bytes = allocated;
-    spent->ns = now.ns - before->ns;
+    spent->ns = gc__ns_since(now.ns, before->ns);
     spent->paused_ns = now.paused_ns - before->paused_ns;
     spent->collections = now.collections - before->collections;
     bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
@@ -16818,7 +16955,7 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
 }
 
 /* Whether such an allocation fails, with gc__fail: there has been a full collection since, and the heap is as full as before. */
-GC__FN bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
+GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
     if (!gc__is_nearly_full(heap)) return false;
     gc__fail(GC_ERROR_HEAP_FULL,
              "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
@@ -16941,7 +17078,8 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
         gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
         void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, &gc__record(thread)->local_spans, window, zeroed, bytes);
+        gc__local_spans *spans = &gc__record(thread)->local_spans;
+        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, spans, window, zeroed, bytes);
         gc__heap_unlock(heap);
         const gc__profiler *profiler = gc__profiler_of(heap);
         if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
@@ -16951,7 +17089,7 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     return gc__window_allocate(heap, window, bytes, zeroed);
 }
 
-GC__FN void gc__stress_at_allocation(gc_thread *thread) {
+GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     bool now = heap->options.stress == GC_STRESS_ALLOCATION;
     if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
@@ -16967,7 +17105,7 @@ GC__FN void gc__stress_at_allocation(gc_thread *thread) {
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
 
 /* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
-GC__FN bool gc__compact_once(gc_heap *heap, const gc__request *request) {
+GC__COLD bool gc__compact_once(gc_heap *heap, const gc__request *request) {
     size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
     gc__collect(heap, request);
     return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
@@ -16975,7 +17113,7 @@ GC__FN bool gc__compact_once(gc_heap *heap, const gc__request *request) {
 
 /* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
    holes should have had for them, it tries again with few copies, to large holes. */
-GC__FN bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
     request.room_for = bytes;
     gc__world_stop(heap);
@@ -16995,7 +17133,7 @@ GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
 }
 
 /* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
-GC__FN bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
+GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     if (gc__compact_for_room(heap, SIZE_MAX)) return true;
     gc__world_stop(heap);
     bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
@@ -17006,7 +17144,7 @@ GC__FN bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
 }
 
 /* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
-GC__FN bool gc__reserve_give(gc_heap *heap) {
+GC__COLD bool gc__reserve_give(gc_heap *heap) {
     gc__heap_lock(heap);
     size_t before = gc__evacuation_reserve(heap);
     heap->reserve_open = true;
@@ -17017,7 +17155,7 @@ GC__FN bool gc__reserve_give(gc_heap *heap) {
 
 /* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room, as
    allocations do. */
-GC__FN bool gc__room_make(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
     gc__collect_at_limit(heap, GC__FULL);
     while (!gc__heap_has_room(heap, bytes))
@@ -17038,7 +17176,7 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
 /* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
    there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
    heap is packed, and then there are the holes that are left, and the reserve. */
-GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__overhead spent;
@@ -17073,7 +17211,7 @@ GC__FN void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned k
 }
 
 /* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
-GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
+GC__COLD void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = gc__allocate_collecting(thread, bytes, kind);
     if (object) return object;
     gc__explain_full(thread->heap);
@@ -17084,7 +17222,7 @@ GC__FN void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned 
 }
 
 /* gc__finalizer_promise by an allocation, which collects and asks the host before it fails. */
-GC__FN bool gc__finalizer_promise_collecting(gc_thread *thread) {
+GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__finalizer_promise(thread)) return true;
     for (int again = 0; gc__last_result == GC_ERROR_HEAP_FULL && !gc__heap_is_locked(heap); again++) {
@@ -17368,7 +17506,7 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
 #endif
 
 /* Collects if `bytes` more off-heap bytes, and so many of their table, call for that; *object follows the object. */
-GC__FN gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
+GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
     bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
@@ -17398,9 +17536,10 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
         return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
+    if (!gc__external_count(heap, (size_t)bytes, "gc_external_add")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
-    gc__external_own(heap, (size_t)bytes);
+    heap->owned_bytes += (size_t)bytes;
     gc__heap_note_held(heap);
     return GC_OK;
 }
@@ -17416,20 +17555,32 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     return result;
 }
 
-/* Changes the bytes without an owner. False: there are not as many. */
-GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+/* Takes bytes without an owner off. False with gc__fail: there are not as many. */
+GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     size_t before = gc__counted(&heap->unowned_bytes);
-    if (gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
-        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
-        __atomic_store_n(&heap->unowned_bytes, before + (size_t)bytes, __ATOMIC_RELAXED);
-        __atomic_store_n(&heap->external_bytes, gc__external_bytes(heap) + (size_t)bytes, __ATOMIC_RELAXED);
+    do {
+        if (before >= bytes) continue;
+        gc__fail(GC_ERROR_MISUSE, "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+                 bytes);
+        return false;
+    } while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before - bytes, true, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Changes the bytes without an owner. False with gc__fail: there are not as many, or cannot be. */
+GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
+    size_t unowned = gc__counted(&heap->unowned_bytes), all = gc__external_bytes(heap);
+    bool fits = bytes < 0 ? unowned >= (size_t)0 - (size_t)bytes : (size_t)bytes <= GC__EXTERNAL_MOST - all;
+    if (fits && gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
+        __atomic_store_n(&heap->unowned_bytes, unowned + (size_t)bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&heap->external_bytes, all + (size_t)bytes, __ATOMIC_RELAXED);
         return true;
     }
-    do
-        if (bytes < 0 && before < (size_t)0 - (size_t)bytes) return false;
-    while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before + (size_t)bytes, true, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
-    __atomic_fetch_add(&heap->external_bytes, (size_t)bytes, __ATOMIC_RELAXED);
+    if (bytes < 0) return gc__unowned_remove(heap, (size_t)0 - (size_t)bytes);
+    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_external_add")) return false;
+    gc__count(&heap->unowned_bytes, (size_t)bytes);
     return true;
 }
 
@@ -17441,13 +17592,15 @@ GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc__thread_shrink_windows(self);
 }
 
+/* The same if a collection is due, now that off-heap bytes were added. */
+GC__FN void gc__external_interrupt(gc_heap *heap) {
+    if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+}
+
 GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
     if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
-    if (!gc__unowned_add(heap, bytes))
-        return gc__fail(GC_ERROR_MISUSE,
-                        "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
-                        (size_t)0 - (size_t)bytes);
-    if (bytes > 0 && gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
+    if (!gc__unowned_add(heap, bytes)) return gc__last_result;
+    if (bytes > 0) gc__external_interrupt(heap);
     return GC_OK;
 }
 
@@ -17457,7 +17610,9 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
     *moved = 0;
     if (bytes <= old - used) return GC_OK;
     while (size - used < bytes && size < SIZE_MAX / 4) size *= 2;
-    char *base = size - used < bytes ? NULL : (char *)realloc(stack->base, size);
+    bool counted = size - used >= bytes && gc__unowned_add(heap, (ptrdiff_t)(size - old));
+    char *base = counted ? (char *)realloc(stack->base, size) : NULL;
+    if (counted && !base) gc__unowned_add(heap, -(ptrdiff_t)(size - old));
     if (!base)
         return gc__fail(GC_ERROR_MEMORY,
                         "gc_value_stack_reserve: the system gives no memory for %zu bytes more than the %zu in use",
@@ -17469,11 +17624,11 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
     void **marks[] = {&stack->untouched, &stack->settled[0], &stack->settled[1]};
     for (int i = 0; i < 3; i++)
         if (*marks[i]) *marks[i] = (void *)((uintptr_t)*marks[i] + (uintptr_t)*moved);
-    gc_heap_external_add(heap, (ptrdiff_t)(size - old));
+    gc__external_interrupt(heap);
     return GC_OK;
 }
 
-GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
+GC_API __attribute__((cold)) void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
     gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
@@ -17481,7 +17636,7 @@ GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
 /* Limits that are changed while the heap runs. */
 
 
-GC__FN bool gc__limit_is_least(size_t bytes) {
+GC__COLD bool gc__limit_is_least(size_t bytes) {
     size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
     if (!bytes || bytes >= least) return true;
     gc__fail(GC_ERROR_OPTION,
@@ -17493,7 +17648,7 @@ GC__FN bool gc__limit_is_least(size_t bytes) {
 
 /* Collects, compacts for as long as that makes room, and packs, until the heap needs no more than `bytes`. The world is
    stopped. */
-GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
     while (gc__bytes_charged(heap) > bytes)
@@ -17503,7 +17658,7 @@ GC__FN bool gc__limit_reach(gc_heap *heap, size_t bytes) {
 }
 
 /* Adapts to another limit, hard or soft, what was chosen by the former one. The world is stopped. */
-GC__FN void gc__limit_adapt(gc_heap *heap) {
+GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
     if (!heap->options.nursery_bytes && !heap->options.non_generational)
@@ -17512,7 +17667,7 @@ GC__FN void gc__limit_adapt(gc_heap *heap) {
     gc__heap_note_held(heap);
 }
 
-GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
+GC__COLD gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
     if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
     if (wanted && !gc__limit_reach(heap, wanted)) {
@@ -17524,11 +17679,12 @@ GC__FN gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
         return GC_ERROR_HEAP_FULL;
     }
     gc__limit_set(heap, bytes, share);
+    gc__marking_resolve(heap, false);
     gc__limit_adapt(heap);
     return GC_OK;
 }
 
-GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
+GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
@@ -17541,19 +17697,19 @@ GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     return result;
 }
 
-GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
+GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_soft");
     if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
     gc__world_stop(heap);
-    heap->options.heap_bytes_soft = bytes;
+    heap->options.heap_bytes_soft = gc__min(bytes, GC__BUDGET_MOST);
     gc__limit_adapt(heap);
     gc__world_resume(heap);
     return GC_OK;
 }
 
 /* Allocations that meet the limit read it with the lock held. */
-GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
+GC_API __attribute__((cold)) gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
@@ -17566,12 +17722,12 @@ GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned perc
 /* Mutator threads. */
 
 
-GC__FN void gc__thread_close_frames(gc_thread *thread) {
+GC__COLD void gc__thread_close_frames(gc_thread *thread) {
     gc__frames_assign(thread->heap, thread->frames, thread, NULL);
     gc__frames_assign(thread->heap, gc__record(thread)->own_stack.frames, thread, NULL);
 }
 
-GC__FN void gc__thread_forget(gc_thread *thread) {
+GC__OUT_OF_LINE void gc__thread_forget(gc_thread *thread) {
     if (gc__record(thread)->interruptible) gc__compiled->forget(thread);
     gc_thread **link = &gc__my_attachments;
     while (*link != thread) link = &gc__record(*link)->next_attachment;
@@ -17579,7 +17735,7 @@ GC__FN void gc__thread_forget(gc_thread *thread) {
     free(thread);
 }
 
-GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
+GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
     const gc__profiler *profiler = gc__profiler_of(thread->heap);
     if (profiler)
         profiler->attached(thread, attached);
@@ -17588,7 +17744,7 @@ GC__FN void gc__attach_note(gc_thread *thread, bool attached) {
 }
 
 /* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
-GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
+GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
     gc__attach_note(thread, false);
@@ -17599,7 +17755,7 @@ GC__FN void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
 }
 
 /* Ends the calling thread's attachment, in whichever mode it is. */
-GC__FN void gc__thread_leave(gc_thread *thread) {
+GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
@@ -17612,7 +17768,7 @@ GC__FN void gc__thread_leave(gc_thread *thread) {
 }
 
 /* Forgets the thread's stacks, whose contents are gone. */
-GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
+GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
     thread->stack->thread = NULL; /* a fiber's, maybe */
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
@@ -17622,7 +17778,7 @@ GC__FN void gc__thread_leave_stacks(gc_thread *thread) {
 }
 
 /* Drops the roots of a thread that ends. If it is in preemptive mode, a collection may be reading its stacks. */
-GC__FN void gc__thread_drop_roots(gc_thread *thread) {
+GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     bool within = thread->frames != NULL, preemptive = !gc__is_cooperative(thread);
     if (preemptive) gc__heap_lock(thread->heap);
     gc__thread_leave_stacks(thread);
@@ -17641,7 +17797,7 @@ GC__FN void gc__thread_drop_roots(gc_thread *thread) {
 static __thread bool gc__ending; /* the native thread's end has begun */
 
 /* A native thread ends. Returns true to be called again, after other destructors, each of which may detach the thread. */
-GC__FN bool gc__thread_ended(void) {
+GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
         for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment)
@@ -17663,7 +17819,7 @@ GC__FN bool gc__thread_ended(void) {
     return false;
 }
 
-GC__FN gc_result gc__thread_prepare(gc_thread *thread) {
+GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
     if (!gc__os_at_thread_end(gc__thread_ended))
         return gc__fail(GC_ERROR_MEMORY,
                         "gc_thread_attach: the system has no thread-specific key left, by which the end of a "
@@ -17691,14 +17847,14 @@ typedef struct gc__attachment {
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
 } gc__attachment;
 
-GC__FN gc_thread *gc__thread_new(void) {
+GC__COLD gc_thread *gc__thread_new(void) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
     if (!all) return NULL;
     all->record.handle_caches = all->handle_caches;
     return &all->record.thread;
 }
 
-GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
@@ -17735,13 +17891,13 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
 }
 
 /* Whether the thread is an attachment of the caller's. Does not read *thread, which may have ended. */
-GC__FN bool gc__thread_is_mine(const gc_thread *thread) {
+GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__my_attachments;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
     return mine != NULL;
 }
 
-GC_API void gc_thread_detach(gc_thread *thread) {
+GC_API __attribute__((cold)) void gc_thread_detach(gc_thread *thread) {
     GC__API_SCOPE("gc_thread_detach");
     if (!thread) return;
     if (!gc__thread_is_mine(thread)) {
@@ -17764,18 +17920,18 @@ GC_API void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
+GC_API __attribute__((cold)) gc_thread *gc_thread_current(const gc_heap *heap) {
     return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
 }
-GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
+GC_API __attribute__((cold)) gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
-GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
+GC_API __attribute__((cold)) void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
     __atomic_store_n(&gc__record(thread)->name, name, __ATOMIC_RELEASE);
 }
 
-GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+GC_API __attribute__((cold)) void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
     if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
     if (conservative && (!gc__record(thread)->own_stack.base || !gc__record(thread)->stack_base))
         gc__fatal(
@@ -17791,7 +17947,7 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
 #define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
 
 /* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
-GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
+GC__HOT const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
     while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
@@ -17844,7 +18000,7 @@ GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
 }
 
 /* Runs a finalizer, if one is due. `frame`: the frame of the public function that calls this one. */
-GC__FN bool gc__finalizer_run(gc_thread *thread, const void *frame) {
+GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
     const gc_finalizer *finalizer = NULL;
@@ -17907,9 +18063,9 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
 
 /* Waits, in preemptive mode in all heaps of the thread, until `event` has changed or until `deadline_ns`. Then reports
    finalizers that run for too long. */
-GC__FN void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
+GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
     uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
-    uint64_t wait = deadline_ns > now ? deadline_ns - now : 0;
+    uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
     gc__park(NULL);
     gc__os_wait_for(&heap->finalizers->event, event, wait < patience ? wait : patience);
@@ -17932,7 +18088,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
+GC_API __attribute__((cold)) bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
@@ -17969,7 +18125,7 @@ GC__FN void gc__finalizer_thread(void *context) {
 }
 
 /* Waits while the thread's state is `state`. */
-GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
+GC__COLD bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
@@ -17979,7 +18135,7 @@ GC__FN bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t d
     }
 }
 
-GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
+GC_API __attribute__((cold)) gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__is_called_by_hook(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
     gc__finalizers *all = heap->finalizers;
@@ -18002,7 +18158,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
 /* The end of the heap. */
 
 /* False: a finalizer does not return, so the heap's memory must stay. */
-GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
+GC__COLD bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
     __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_STOP, __ATOMIC_SEQ_CST);
@@ -18017,7 +18173,7 @@ GC__FN bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
 }
 
 /* Waits for finalizers that threads of the host's run. False: one does not return. */
-GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
+GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
@@ -18032,7 +18188,7 @@ GC__FN bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
 }
 
 /* Queues all registered finalizers, except, if `skip`, the normal ones, which it forgets. Returns how many are queued. */
-GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
+GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_compact(all);
@@ -18051,7 +18207,7 @@ GC__FN size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
 
 /* In cooperative mode: runs finalizers in some rounds, each of those that are queued when it begins, since finalizers can
    register and queue others. */
-GC__FN void gc__finalizers_run_all(gc_thread *thread) {
+GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
         size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
@@ -18064,7 +18220,7 @@ GC__FN void gc__finalizers_run_all(gc_thread *thread) {
 }
 
 /* Runs the finalizers that are left. False: the heap cannot be freed. */
-GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
+GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
     (void)finalizing;
@@ -18086,7 +18242,7 @@ GC__FN bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     return true;
 }
 
-GC__FN void gc__finalizers_free(gc_heap *heap) {
+GC__COLD void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__words *lists[GC__FINALIZER_LISTS];
     gc__finalizers_lists(all, lists);
@@ -18106,7 +18262,7 @@ GC__FN void gc__finalizers_free(gc_heap *heap) {
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
 /* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
-GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
+GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
         f(&heap->marker->lock);
         f(&heap->handles->lock);
@@ -18124,7 +18280,7 @@ GC__FN void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
 
 /* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
    frames lie above that, so other heaps may scan this thread meanwhile although this function returns. */
-GC__FN void gc__fork_begin(void) {
+GC__COLD void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
     GC__EACH_HEAP(heap) {
@@ -18135,7 +18291,7 @@ GC__FN void gc__fork_begin(void) {
 }
 
 /* Forgets the finalizers that other threads were running, and the finalizer thread, unless it has forked itself. */
-GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
+GC__COLD void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *self) {
     gc__finalizing **link = &all->running;
     while (*link) {
         if ((*link)->thread == self)
@@ -18149,7 +18305,7 @@ GC__FN void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *sel
 
 /* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection
    or walk may have been called while that goes through their list: then they stay in it, without roots. */
-GC__FN void gc__fork_forget_threads(gc_heap *heap) {
+GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
     if (self) gc__record(self)->tid = gc__os_thread_number();
@@ -18177,7 +18333,7 @@ GC__FN void gc__fork_forget_threads(gc_heap *heap) {
     heap->pace->resumed_by = gc__os_self();
 }
 
-GC__FN void gc__fork_end(bool in_child) {
+GC__COLD void gc__fork_end(bool in_child) {
     gc__fork_each_leaf(gc__lock_fork_release);
     GC__EACH_HEAP(heap) {
         if (in_child) gc__fork_forget_threads(heap);
@@ -18188,8 +18344,8 @@ GC__FN void gc__fork_end(bool in_child) {
     gc__unpark_all();
 }
 
-GC__FN void gc__fork_end_parent(void) { gc__fork_end(false); }
-GC__FN void gc__fork_end_child(void) {
+GC__COLD void gc__fork_end_parent(void) { gc__fork_end(false); }
+GC__COLD void gc__fork_end_child(void) {
     gc__lock_fork_adopt(&gc__heaps_lock);
     GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
     gc__fork_each_leaf(gc__lock_fork_adopt);
@@ -18206,7 +18362,7 @@ GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
 }
 
 /* Asks once more if the system had no memory then. Arena's lock held. */
-GC__FN gc_result gc__fork_open(void) {
+GC__COLD gc_result gc__fork_open(void) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
     return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
@@ -18219,7 +18375,7 @@ static uint32_t gc__announced_by; /* number of the process that created the firs
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
 static bool gc__shows_pauses;     /* so is this: GC_VERBOSE=pauses */
 
-GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
+GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
     char message[GC__MESSAGE_BYTES];
     const char *value = gc__setting(variable);
     if (!value) return;
@@ -18231,7 +18387,7 @@ GC__FN void gc__warn_unheeded(const gc_options *options, const char *variable, c
 }
 
 /* Called when a heap was created. A process that was forked has been told by its parent. */
-GC__FN void gc__announce(const gc_options *options) {
+GC__COLD void gc__announce(const gc_options *options) {
     uint32_t nobody = 0;
     if (!GC_ENVIRONMENT || !__atomic_compare_exchange_n(&gc__announced_by, &nobody, gc__os_process_number(), false,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -18252,7 +18408,7 @@ GC__FN void gc__announce(const gc_options *options) {
 }
 
 /* The heap is about to be destroyed. */
-GC__FN void gc__announce_pauses(gc_heap *heap) {
+GC__COLD void gc__announce_pauses(gc_heap *heap) {
     if (!gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
             gc__os_process_number());
@@ -18260,7 +18416,7 @@ GC__FN void gc__announce_pauses(gc_heap *heap) {
 }
 
 /* At the end of the process, or of a library with this collector. */
-GC__FN void gc__announce_end(void) {
+GC__COLD void gc__announce_end(void) {
     uint64_t count = __atomic_load_n(&gc__verifications, __ATOMIC_RELAXED);
     const char *name = gc__the_outside.name ? gc__the_outside.name : "gc.h " GC_VERSION_TEXT;
     if (!gc__is_verbose || gc__announced_by != gc__os_process_number()) return;
@@ -18276,7 +18432,7 @@ GC__FN void gc__announce_end(void) {
 
 
 /* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
-GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
+GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     const char *text = gc__setting(name);
     if (!text || !*text) return true;
     char *end;
@@ -18288,7 +18444,7 @@ GC__FN bool gc__number_from_environment(const char *name, unsigned *number) {
 }
 
 /* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
-GC__FN gc_result gc__options_from_environment(gc_options *options) {
+GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
@@ -18325,7 +18481,7 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     return GC_OK;
 }
 
-GC__FN gc_result gc__options_check(gc_options *options) {
+GC__COLD gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
     if ((unsigned)options->stress > GC_STRESS_LOCATION)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
@@ -18345,6 +18501,8 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
+    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
     if (options->stress_interval == 0) options->stress_interval = 100;
     if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
     if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
@@ -18352,14 +18510,14 @@ GC__FN gc_result gc__options_check(gc_options *options) {
 }
 
 /* Gives back what all heaps share. Lock held; there is no heap. */
-GC__FN void gc__arena_end(void) {
+GC__COLD void gc__arena_end(void) {
     gc__log_close();
     gc__shadow_close();
     gc__arena_close();
 }
 
 /* One heap less, or one that was not created after all. */
-GC__FN void gc__arena_left(void) {
+GC__COLD void gc__arena_left(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
@@ -18380,7 +18538,7 @@ typedef struct gc__instance {
     gc__remembered remembered;
 } gc__instance;
 
-GC__FN void gc__heap_start_pace(gc_heap *heap) {
+GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     pace->cache_bytes = gc__os_l2_bytes();
     pace->allocating = 1;
@@ -18403,7 +18561,7 @@ GC__FN void gc__heap_start_pace(gc_heap *heap) {
 }
 
 /* The record of a heap that holds nothing yet; NULL with gc__fail. */
-GC__FN gc_heap *gc__heap_new(const gc_options *options) {
+GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
     if (!all) {
         gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory for the heap's record");
@@ -18436,11 +18594,13 @@ GC__FN gc_heap *gc__heap_new(const gc_options *options) {
     heap->observer.needs_barrier = !options->non_generational;
     gc__limit_set(heap, options->heap_bytes_max, 0);
     heap->limit_is_open = !options->heap_bytes_max;
+    heap->asked_concurrent = options->concurrent == GC_CONCURRENT_ON;
+    gc__marking_resolve(heap, true);
     gc__heap_start_pace(heap);
     return heap;
 }
 
-GC__FN void gc__heap_end_locks(gc_heap *heap) {
+GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->lock);
     gc__lock_end(&heap->threads->roots_lock);
     gc__lock_end(&heap->handles->lock);
@@ -18448,7 +18608,7 @@ GC__FN void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->marker->lock);
 }
 
-GC_API gc_heap *gc_heap_create(const gc_options *given) {
+GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
     GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
@@ -18479,7 +18639,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     return heap;
 }
 
-GC__FN void gc__heap_free_regions(gc_heap *heap) {
+GC__COLD void gc__heap_free_regions(gc_heap *heap) {
     while (heap->quarantine) gc__quarantine_pop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) {
         while (heap->regions[g]) {
@@ -18494,7 +18654,7 @@ GC__FN void gc__heap_free_regions(gc_heap *heap) {
 
 /* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that
    has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that mode. */
-GC__FN void gc__heap_check_left(const gc_heap *heap) {
+GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
             thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
@@ -18508,7 +18668,7 @@ GC__FN void gc__heap_check_left(const gc_heap *heap) {
 }
 
 /* Separates the thread, which is in the heap's list no more, from the heap. */
-GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
+GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
@@ -18518,7 +18678,7 @@ GC__FN void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
 }
 
 /* Dismisses all threads but those that run a finalizer, or have run one and are about to detach. */
-GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
+GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     for (gc_thread **link = &heap->threads->first; *link;) {
         gc_thread *thread = *link;
@@ -18534,7 +18694,7 @@ GC__FN void gc__heap_dismiss_idle(gc_heap *heap) {
 
 /* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock; code that
    makes a callback without it asks gc__is_abandoned first. */
-GC__FN void gc__heap_abandon(gc_heap *heap) {
+GC__COLD void gc__heap_abandon(gc_heap *heap) {
     gc_options *options = &heap->options;
     uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
     gc__heap_lock(heap); /* after a collection that the finalizer has begun */
@@ -18561,7 +18721,7 @@ GC__FN void gc__heap_abandon(gc_heap *heap) {
     }
 }
 
-GC_API void gc_heap_destroy(gc_heap *heap) {
+GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
@@ -18620,7 +18780,7 @@ GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-GC_API void *gc_heap_host(const gc_heap *heap) {
+GC_API __attribute__((cold)) void *gc_heap_host(const gc_heap *heap) {
     return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
 }
 #endif

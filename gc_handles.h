@@ -692,7 +692,7 @@ GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *call
 }
 
 /* The same for a handle that must be of the kind. */
-GC__FN gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
+GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return NULL;
     if (gc__handle_kind(*segment, *index) == kind) return gc__handle_extra(*segment, *index);
@@ -992,7 +992,7 @@ GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
 }
 
 /* So many words are about to be taken out of the queue, from that one on. */
-GC__FN void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
+GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
     gc__due *due = &all->due[queue];
     size_t *places[] = {&due->looked, &due->shaded, &due->shading}, kept = 0;
     for (size_t i = 0; i < 3; i++) *places[i] -= gc__min(words, *places[i] - gc__min(from, *places[i]));
@@ -1027,7 +1027,7 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
 
 /* All that take memory: first those that have room for all pairs. */
 enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
-GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
+GC__OUT_OF_LINE void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
     gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
     gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
                                             &all->unmarked, &all->kept, &all->finalizer_grey, &all->young};
@@ -1154,7 +1154,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
-GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
+GC__OUT_OF_LINE void gc__finalizers_preclean_begin(gc__finalizers *all) {
     all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
@@ -1292,11 +1292,11 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
 
 /* Collecting. */
 
-GC__FN void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
+GC__HOT void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
     for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
 }
 
-GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
@@ -1310,7 +1310,7 @@ GC__FN void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
 GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_candidate(object); }
 
 /* Notes the young ones of the queued pairs. */
-GC__FN void gc__due_note_young(gc__finalizers *all) {
+GC__HOT void gc__due_note_young(gc__finalizers *all) {
     size_t kept = 0;
     if (all->young_unknown) all->young.count = all->due[GC__NORMAL].looked = all->due[GC__CRITICAL].looked = 0;
     all->young_unknown = false;
@@ -1329,7 +1329,7 @@ GC__FN void gc__due_note_young(gc__finalizers *all) {
 }
 
 /* Roots of the collection that begins: what it may move, and in the last one of a cycle what the marker has not come to. */
-GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
+GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__due_note_young(all);
@@ -1348,7 +1348,7 @@ GC__FN void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
 }
 
 /* A cycle begins: the marker is to shade what is queued. */
-GC__FN void gc__due_preclean_begin(gc__finalizers *all) {
+GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
         all->due[i].shading = all->due[i].pairs.count;
@@ -1395,7 +1395,7 @@ GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
 }
 
-GC__FN void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
+GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
     for (size_t i = 0; i < numbers->count; i++) {
         if (i + GC__FIFO < numbers->count) gc__finalizer_await(all, numbers->words[i + GC__FIFO]);
         uintptr_t *pair = &all->registered.words[numbers->words[i]];
@@ -1420,7 +1420,7 @@ GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
 }
 
 /* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
-GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
+GC__HOT void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
     gc__due *due = gc__due_of(all, finalizer);
     bool looked = due->looked == due->pairs.count;
     gc__pair_push(&due->pairs, object, finalizer);
@@ -1429,7 +1429,7 @@ GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t fi
 
 /* Queues reprieved objects that have turned out to be dead: the last collection of the cycle has not marked them. Looks at so
    many pairs, and at more until one is due. `stopped`: it still runs. Lock held. */
-GC__FN void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
+GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
     if (!all->deciding) return;
     gc__words *numbers = &all->finalizer_grey;
     for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
@@ -1467,7 +1467,7 @@ GC__FN void gc__finalizers_marked(gc__worker *worker) {
 
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
    because another one refers to it. */
-GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
+GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__finalizers *all = worker->heap->finalizers;
     size_t from[2];
     gc__lock_take(&all->lock);
@@ -1496,14 +1496,14 @@ GC__FN void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
 }
 
 /* Reports, once each, the finalizers that have run for longer than the host's patience. */
-GC__FN void gc__finalizers_watch(gc_heap *heap) {
+GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
     char message[256];
     bool late = false;
     gc__lock_take(&all->lock);
     for (gc__finalizing *record = all->running; record && !late; record = record->next) {
-        uint64_t ms = now > record->started_ns ? (now - record->started_ns) / GC__NS_PER_MS : 0;
+        uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
         if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
         late = record->reported = true;
         snprintf(message, sizeof message,
@@ -1655,7 +1655,7 @@ GC__FN void gc__waits_unindex(gc__worker *worker) {
 
 /* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has.
    `reached`: others may have been reached than by the trace. */
-GC__FN void gc__waits_fixpoint(gc__worker *worker, bool reached) {
+GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     unsigned rounds = 0;
     if (reached) gc__waits_unindex(worker);
     for (bool more = true; more;) {
@@ -1723,7 +1723,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
 }
 
 /* Clears the short entries that the trace has seen, or all that are left: those are long, or were seen since. */
-GC__FN void gc__discovered_clear(gc_heap *heap, bool all) {
+GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     gc__discovered *notes = &heap->cycle->entries;
     for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
         gc_weak_entries entries;
@@ -1929,7 +1929,8 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
     size_t first = clump * GC__HANDLE_CLUMP;
     gc_handle_kind kind = gc__handle_kind(segment, first);
     uint16_t all = GC__ALL_PRECLEANED;
-    uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL); /* before its places are read */
+    /* Before its places are read. */
+    uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL);
     for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
         if (precleaned >> i & 1) continue;
         bool clean = kind == GC_HANDLE_KINDS || gc__handle_is_clean(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
@@ -1940,7 +1941,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 }
 
 /* A cycle begins. */
-GC__FN void gc__handles_preclean_begin(gc_heap *heap) {
+GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
@@ -1950,7 +1951,7 @@ GC__FN void gc__handles_preclean_begin(gc_heap *heap) {
 }
 
 /* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
-GC__FN bool gc__handles_preclean(gc_heap *heap) {
+GC__HOT bool gc__handles_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
     if (!marker->precleaning && marker->preclean_passes) {
@@ -1991,7 +1992,7 @@ GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
 
 /* The last collection has begun: looks again at clumps that were stored to; of most of their handles nothing has changed. The
    world is stopped. */
-GC__FN void gc__handles_preclean_last(gc_heap *heap) {
+GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t clump = 0; clump < GC__HANDLE_CLUMPS; clump++) {
             uint64_t block;
@@ -2005,7 +2006,7 @@ GC__FN void gc__handles_preclean_last(gc_heap *heap) {
 
 /* Shades some objects whose finalizers are due. The marker's lock is held. False: that was done for all that were queued when the
    cycle began. */
-GC__FN bool gc__due_preclean(gc_heap *heap) {
+GC__HOT bool gc__due_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t left = GC__PRECLEAN_PAIRS;
     bool more = false;
@@ -2149,9 +2150,11 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
     for (size_t i = first; i < first + count; i++) {
         bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
         bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
-        if (entries->kind != GC_WEAK_REFS) lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
+        if (entries->kind != GC_WEAK_REFS)
+            lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
         uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
-        if (!lives) precleaner->left |= UINT32_C(1) << (gc__max(at, precleaner->part.from) - precleaner->part.from) / GC__TABLE_SLICE;
+        uintptr_t from = precleaner->part.from, offset = gc__max(at, from) - from;
+        if (!lives) precleaner->left |= UINT32_C(1) << offset / GC__TABLE_SLICE;
     }
 }
 
@@ -2263,7 +2266,7 @@ GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handl
 /* Chooses the pieces of segments that are looked at from now on: those with objects that may be of generations up to the given
    one, if `skips` without those whose handles are all settled. So the others are passed over once, not for each kind again. The
    world is stopped, and the lock of the handles is held. */
-GC__FN void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
+GC__HOT void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
     gc__handles *handles = heap->handles;
     handles->least = generation < 2 ? 2u - (unsigned)generation : 0;
     handles->skips = skips;
@@ -2305,7 +2308,7 @@ GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segme
     for (size_t clump = first; clump < first + GC__BLOCK_CLUMPS; clump++) gc__clump_visit(all, segment, clump);
 }
 
-GC__FN void gc__clumps_unit(void *context, size_t unit) {
+GC__HOT void gc__clumps_unit(void *context, size_t unit) {
     const gc__clumps *all = (const gc__clumps *)context;
     uintptr_t chosen = all->handles->chosen[unit];
     gc__handle_segment *segment = gc__handle_segment_of(chosen);
@@ -2315,13 +2318,13 @@ GC__FN void gc__clumps_unit(void *context, size_t unit) {
 }
 
 /* In the chosen pieces. */
-GC__FN void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
+GC__HOT void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
     gc__clumps all = {heap->handles, kinds, false, f, context};
     for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
 }
 
 /* The same, where f changes nothing but the clump: by any thread. */
-GC__FN void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
+GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
     gc__clumps all = {worker->heap->handles, kinds, whole, f, NULL};
     gc__workers_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
@@ -2429,7 +2432,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
 }
 
 /* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
-GC__FN void gc__handles_chain(gc_heap *heap) {
+GC__HOT void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         memset(gc__record(thread)->handle_caches, 0, GC_HANDLE_KINDS * sizeof(gc__handle_cache));
@@ -2440,7 +2443,7 @@ GC__FN void gc__handles_chain(gc_heap *heap) {
 }
 
 /* The clumps that were looked at have their youth. */
-GC__FN void gc__handles_age_segments(gc__handles *handles) {
+GC__HOT void gc__handles_age_segments(gc__handles *handles) {
     static const uint8_t none[GC__HANDLE_CLUMPS] = {0};
     for (size_t i = 0; i < handles->chosen_count; i++) {
         gc__handle_segment *segment = gc__handle_segment_of(handles->chosen[i]);

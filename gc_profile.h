@@ -175,6 +175,27 @@ GC__FN int gc__os_file_create_own(const char *name) {
     return -1;
 }
 
+/* Which file a descriptor stands for. Programs close descriptors that are not theirs, as daemons do when they start, and then
+   have the same numbers for files of their own, to which gc.h must not write. */
+typedef struct gc__os_file_identity {
+    uint64_t device, number;
+} gc__os_file_identity;
+
+GC__FN gc__os_file_identity gc__os_file_identify(int file) {
+    struct stat status;
+    gc__os_file_identity none = {0, 0};
+    if (file < 0 || fstat(file, &status) != 0) return none;
+    gc__os_file_identity identity = {(uint64_t)status.st_dev, (uint64_t)status.st_ino};
+    return identity;
+}
+
+GC__FN bool gc__os_file_is(int file, const gc__os_file_identity *identity) {
+    gc__os_file_identity now = gc__os_file_identify(file);
+    bool same = now.device == identity->device && now.number == identity->number;
+    if (!same) errno = EBADF;
+    return same;
+}
+
 /* Maps the beginning of a file as code, without any use of that in this process; NULL: the system refuses. */
 GC__FN void *gc__os_file_map_code(int file, size_t bytes) {
     void *mapped = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
@@ -1068,6 +1089,12 @@ GC__FN void gc__rule_keep(uintptr_t pc, const gc__rule *rule) {
     for (int i = 0; i < 2; i++) __atomic_store_n(&entry->words[i], words[i], __ATOMIC_RELAXED);
 }
 
+/* Nobody walks a stack any more. */
+GC__FN void gc__rules_free(void) {
+    gc__rule_entry *rules = __atomic_exchange_n(&gc__rules, (gc__rule_entry *)NULL, __ATOMIC_ACQ_REL);
+    if (rules) gc__os_unmap(rules, sizeof *rules << GC__RULES_SHIFT);
+}
+
 /* Makes the row a short rule. False: it says more than that can. */
 GC__FN bool gc__rule_shorten(const gc__cfi *cfi, gc__rule *rule) {
     const gc__cfi_row *row = &cfi->row;
@@ -1411,6 +1438,7 @@ GC__FN size_t gc__native_take_interrupted(const void *context, gc__native_frame 
 
 typedef struct gc__output {
     int file;
+    gc__os_file_identity identity; /* of that */
     bool streamed;
     bool special;     /* a device or a pipe: written in place, and not to be patched */
     int error;        /* of the first failure; 0: none */
@@ -1430,9 +1458,14 @@ GC__FN void gc__output_fail(gc__output *output, int error) {
 /* The number of bytes that were put so far: the position in the file of what is put next. */
 GC__FN uint64_t gc__output_position(const gc__output *output) { return output->written + output->used; }
 
-GC__FN void gc__output_flush(gc__output *output) {
-    if (!output->error && output->used && !gc__os_file_write(output->file, output->buffer, output->used, -1))
+GC__FN void gc__output_write(gc__output *output, const void *data, size_t bytes, int64_t position) {
+    if (output->error || !bytes) return;
+    if (!gc__os_file_is(output->file, &output->identity) || !gc__os_file_write(output->file, data, bytes, position))
         gc__output_fail(output, gc__os_error());
+}
+
+GC__FN void gc__output_flush(gc__output *output) {
+    gc__output_write(output, output->buffer, output->used, -1);
     output->written += output->used;
     output->used = 0;
 }
@@ -1497,9 +1530,10 @@ GC__FN void gc__put_format(gc__output *output, const char *format, ...) {
 GC__FN void gc__output_patch(gc__output *output, uint64_t position, const void *data, size_t bytes) {
     gc__output_flush(output);
     if (output->special) gc__output_fail(output, ESPIPE);
-    if (!output->error && !gc__os_file_write(output->file, data, bytes, (int64_t)position))
-        gc__output_fail(output, gc__os_error());
+    gc__output_write(output, data, bytes, (int64_t)position);
 }
+
+static unsigned gc__outputs; /* that were opened; atomic: two threads may write a file of the same name */
 
 /* Opens the file; false: it cannot be, and errors are in gc_last_message. */
 GC__FN bool gc__output_open(gc__output *output, const char *name, bool streamed) {
@@ -1509,11 +1543,13 @@ GC__FN bool gc__output_open(gc__output *output, const char *name, bool streamed)
     output->special = gc__os_file_is_special(name);
     bool direct = streamed || output->special;
     int length = snprintf(output->name, sizeof output->name, "%s", name);
-    int longer = snprintf(output->temporary, sizeof output->temporary, "%s.%u.tmp", name, gc__os_process_number());
+    int longer = snprintf(output->temporary, sizeof output->temporary, "%s.%u.%u.tmp", name, gc__os_process_number(),
+                          __atomic_add_fetch(&gc__outputs, 1, __ATOMIC_RELAXED));
     if (length < 0 || longer < 0 || (size_t)longer >= sizeof output->temporary)
         output->error = ENAMETOOLONG;
     else if ((output->file = gc__os_file_create(direct ? output->name : output->temporary)) < 0)
         output->error = gc__os_error();
+    output->identity = gc__os_file_identify(output->file);
     if (direct) output->temporary[0] = 0;
     return !output->error;
 }
@@ -1521,7 +1557,8 @@ GC__FN bool gc__output_open(gc__output *output, const char *name, bool streamed)
 /* Completes and closes the file. False: it was not written, for which output->error says why. */
 GC__FN bool gc__output_close(gc__output *output) {
     gc__output_flush(output);
-    if (output->file >= 0 && !gc__os_file_close(output->file)) gc__output_fail(output, gc__os_error());
+    bool lost = output->file >= 0 && !gc__os_file_is(output->file, &output->identity);
+    if (lost || (output->file >= 0 && !gc__os_file_close(output->file))) gc__output_fail(output, gc__os_error());
     if (output->temporary[0] && !output->error && !gc__os_file_rename(output->temporary, output->name))
         gc__output_fail(output, gc__os_error());
     if (output->temporary[0] && output->error && output->file >= 0) gc__os_file_remove(output->temporary);
@@ -2345,14 +2382,15 @@ typedef struct gc__profiling {
     uint32_t file_changes; /* atomic, written under the lock: gc__os_file_changes when profile.modules was complete */
 } gc__profiling;
 
-static gc__profiling gc__the_profile;
+GC__VAR gc__profiling gc__the_profile;
 
-/* What the host adds; atomic. Former ones stay. */
+/* What the host adds. Former ones stay, since threads may be using them. */
 typedef struct gc__profile_host_set {
     gc_profile_host host;
-    struct gc__profile_host_set *former;
+    struct gc__profile_host_set *next;
 } gc__profile_host_set;
-static gc__profile_host_set *gc__the_profile_host;
+static gc__profile_host_set *gc__the_profile_host;  /* atomic; written under the lock */
+static gc__profile_host_set *gc__the_profile_hosts; /* all that there ever were, each once; lock */
 
 GC__FN const gc_profile_host *gc__profile_host(void) {
     static const gc_profile_host none = {NULL, NULL, NULL};
@@ -2981,7 +3019,7 @@ GC__FN void gc__rate_count(gc__profiled_thread *self, gc__noted *record, const v
     rate->bytes += bytes;
     if (rate->objects < rate->every) return;
     uint64_t now = gc__os_now_ns(), interval = 1000000000 / self->options.per_second;
-    uint64_t passed = rate->last_ns && now > rate->last_ns ? now - rate->last_ns : 1;
+    uint64_t passed = rate->last_ns ? gc__max(gc__ns_since(now, rate->last_ns), 1) : 1;
     double wanted = (double)rate->objects * (double)interval / (double)passed;
     rate->every = !rate->last_ns || wanted < 1 ? 1 : wanted < 1e9 ? (uint64_t)wanted : 1000000000;
     if (!gc__budget_take(key, now, self->options.per_second)) return;
@@ -3239,7 +3277,7 @@ GC__FN void gc__profile_finalized(gc_thread *thread, const char *type, uint64_t 
     if (!gc__profile_wants(GC_PROFILE_FINALIZER)) return;
     memset(&event, 0, sizeof event);
     event.kind = GC_PROFILE_FINALIZER;
-    event.amount = gc__os_now_ns() - started_ns;
+    event.amount = gc__ns_since(gc__os_now_ns(), started_ns);
     gc__event_put(thread->heap, thread, &event, type);
 }
 
@@ -3351,7 +3389,7 @@ GC__FN void gc__collection_begin(gc__profiled_heap *self, uint64_t now_ns) {
 /* Ends the phase that has run until now. */
 GC__FN void gc__part_end(gc__profiled_heap *self, uint64_t now_ns) {
     gc__profile_collection *collection = &self->collection;
-    if (collection->part_count) collection->parts[collection->part_count - 1].ns = now_ns - self->part_ns;
+    if (collection->part_count) collection->parts[collection->part_count - 1].ns = gc__ns_since(now_ns, self->part_ns);
     self->part_ns = now_ns;
 }
 
@@ -3432,7 +3470,7 @@ GC__FN void gc__profile_stopped(gc_heap *heap, uint64_t asked_ns) {
         last_ns = at;
         last = gc__record(thread)->tid;
     }
-    gc__stop_tell(heap->profiled, GC_PROFILE_STOP, gc__os_now_ns() - asked_ns, last);
+    gc__stop_tell(heap->profiled, GC_PROFILE_STOP, gc__ns_since(gc__os_now_ns(), asked_ns), last);
 }
 
 GC__FN void gc__profile_resumed(gc_heap *heap) {
@@ -3445,8 +3483,13 @@ GC__FN void gc__profile_resumed(gc_heap *heap) {
    name and a page of it that is mapped executable are how perf finds it. */
 
 
+typedef struct gc__perf_file {
+    int file; /* 0: not written */
+    gc__os_file_identity identity;
+} gc__perf_file;
+
 typedef struct gc__perf {
-    int map, dump; /* files; 0: not written */
+    gc__perf_file map, dump;
     void *marker;  /* the mapped page of the dump */
     uint64_t count;
 } gc__perf;
@@ -3489,9 +3532,9 @@ GC__STATIC_ASSERT(sizeof(gc__jitdump_head) == 40 && sizeof(gc__jitdump_load) == 
                       sizeof(gc__jitdump_line) == 16,
                   "perf knows these layouts");
 
-GC__FN void gc__perf_close_file(int *file) {
-    if (*file) gc__os_file_close(*file);
-    *file = 0;
+GC__FN void gc__perf_close_file(gc__perf_file *self) {
+    if (self->file && gc__os_file_is(self->file, &self->identity)) gc__os_file_close(self->file);
+    self->file = 0;
 }
 
 /* A process that was forked forgets the files of its parent. */
@@ -3503,16 +3546,24 @@ GC__FN void gc__perf_forget(void) {
 }
 
 /* Writes to one of the files, which is given up if that fails. */
-GC__FN void gc__perf_write(int *file, const void *data, size_t bytes) {
-    if (*file && !gc__os_file_write(*file, data, bytes, -1)) gc__perf_close_file(file);
+GC__FN void gc__perf_write(gc__perf_file *self, const void *data, size_t bytes) {
+    if (!self->file) return;
+    bool same = gc__os_file_is(self->file, &self->identity);
+    if (!same || !gc__os_file_write(self->file, data, bytes, -1)) gc__perf_close_file(self);
+}
+
+/* False: the file could not be opened. */
+GC__FN bool gc__perf_take(gc__perf_file *self, int file) {
+    if (file <= 0) return false;
+    self->file = file;
+    self->identity = gc__os_file_identify(file);
+    return true;
 }
 
 GC__FN bool gc__perf_open_map(void) {
     char name[64];
     snprintf(name, sizeof name, GC__PERF_MAP, gc__os_process_number());
-    int file = gc__os_file_create_own(name);
-    if (file > 0) gc__the_perf.map = file;
-    return file > 0;
+    return gc__perf_take(&gc__the_perf.map, gc__os_file_create_own(name));
 }
 
 GC__FN bool gc__perf_open_dump(void) {
@@ -3522,10 +3573,9 @@ GC__FN bool gc__perf_open_dump(void) {
     const char *folder = gc__setting("JITDUMPDIR");
     snprintf(name, sizeof name, "%s/jit-%u.dump", folder && *folder ? folder : ".", head.process);
     int file = gc__os_file_create_own(name);
-    if (file <= 0) return false;
-    gc__the_perf.dump = file;
+    if (!gc__perf_take(&gc__the_perf.dump, file)) return false;
     gc__perf_write(&gc__the_perf.dump, &head, sizeof head);
-    gc__the_perf.marker = gc__the_perf.dump ? gc__os_file_map_code(file, gc__os_page_bytes()) : NULL;
+    gc__the_perf.marker = gc__the_perf.dump.file ? gc__os_file_map_code(file, gc__os_page_bytes()) : NULL;
     return gc__the_perf.marker != NULL;
 }
 
@@ -3572,8 +3622,8 @@ GC__FN void gc__perf_dump_lines(const void *start, size_t bytes, const gc_profil
 GC__FN void gc__perf_note(const void *start, size_t bytes, const char *name, const gc_profile_line *lines,
                           size_t line_count) {
     gc__perf *perf = &gc__the_perf;
-    if (perf->map) gc__perf_map_code(start, bytes, name);
-    if (!perf->dump) return;
+    if (perf->map.file) gc__perf_map_code(start, bytes, name);
+    if (!perf->dump.file) return;
     uint64_t now = gc__os_now_ns();
     if (line_count) gc__perf_dump_lines(start, bytes, lines, line_count, now);
     gc__jitdump_load load = {{GC__JITDUMP_LOAD, (uint32_t)(sizeof load + strlen(name) + 1 + bytes), now},
@@ -3700,6 +3750,11 @@ GC__FN void gc__known_remove(const void *start) {
     else
         gc__the_known_codes.first = code->next;
     free(code);
+}
+
+GC__FN void gc__known_free(void) {
+    while (gc__the_known_codes.first) gc__known_remove(gc__the_known_codes.first->start);
+    gc__map_free(&gc__the_known_codes.places);
 }
 
 GC__FN void gc__profile_warn(const char *message) {
@@ -4099,12 +4154,12 @@ GC__FN void gc__report_type(const gc__profile *profile, uint32_t type, gc__repor
 GC__FN void gc__report_head(const gc__profile *profile, gc__output *output) {
     uint64_t pause_ns = 0, longest_ns = 0;
     for (size_t i = 0; i < profile->collections_count; i++) {
-        uint64_t ns = profile->collections[i].end_ns - profile->collections[i].asked_ns;
+        uint64_t ns = gc__ns_since(profile->collections[i].end_ns, profile->collections[i].asked_ns);
         pause_ns += ns;
         if (ns > longest_ns) longest_ns = ns;
     }
     gc__put_format(output, "%.3f s, %llu bytes allocated; a byte in %llu is sampled\n",
-                   (double)(profile->end_ns - profile->start_ns) / 1e9, (unsigned long long)profile->allocated_bytes,
+                   (double)gc__ns_since(profile->end_ns, profile->start_ns) / 1e9, (unsigned long long)profile->allocated_bytes,
                    (unsigned long long)profile->options.period_bytes);
     gc__put_format(output, "%zu collections, %.3f ms in all, the longest %.3f ms\n", profile->collections_count,
                    (double)pause_ns / 1e6, (double)longest_ns / 1e6);
@@ -4366,7 +4421,7 @@ GC__FN void gc__pb_put_head(gc__pb_writer *writer) {
     }
     gc__pb_put_number(writer->output, GC__PB_PERIOD, profile->options.period_bytes);
     gc__pb_put_number(writer->output, GC__PB_TIME, profile->start_utc_ns);
-    gc__pb_put_number(writer->output, GC__PB_DURATION, profile->end_ns - profile->start_ns);
+    gc__pb_put_number(writer->output, GC__PB_DURATION, gc__ns_since(profile->end_ns, profile->start_ns));
     gc__pb_put_number(writer->output, GC__PB_DEFAULT_TYPE, GC__PB_TEXT_INUSE_SPACE);
 }
 
@@ -4699,7 +4754,7 @@ GC__FN void gc__net_event(gc__nettrace *self, gc__nettrace_event event, uint64_t
     gc__net_pieces(to, 0); /* processor */
     gc__net_pieces(to, self->thread);
     gc__net_pieces(to, self->stack);
-    gc__net_pieces(to, time_ns - self->last_ns);
+    gc__net_pieces(to, gc__ns_since(time_ns, self->last_ns));
     gc__net_pieces(to, self->payload.used);
     gc__net_put(to, self->payload.bytes, self->payload.used);
     if (!self->block_first_ns) self->block_first_ns = time_ns;
@@ -5081,7 +5136,7 @@ GC__FN void gc__net_one(gc__nettrace *self, const gc__profile_event *event) {
 }
 
 /* When the threads were asked to stop, ahead of the event which says that they have. */
-GC__FN uint64_t gc__net_asked(const gc__profile_event *event) { return event->time_ns - event->amount; }
+GC__FN uint64_t gc__net_asked(const gc__profile_event *event) { return gc__ns_since(event->time_ns, event->amount); }
 
 GC__FN void gc__net_events(const gc__profile *profile, const gc__profile_event *events, size_t count,
                            gc__output *output) {
@@ -5971,7 +6026,7 @@ GC__FN void gc__trace_open(const gc__profile *profile, gc__output *output, const
 /* What happened before the profile started is shown at its start. */
 GC__FN void gc__trace_time(const gc__profile *profile, gc__output *output, uint64_t ns) {
     gc__put_text(output, ",\"ts\":");
-    gc__trace_us(output, ns > profile->start_ns ? ns - profile->start_ns : 0);
+    gc__trace_us(output, gc__ns_since(ns, profile->start_ns));
 }
 
 /* A span of time, without its end: arguments may follow. */
@@ -5982,7 +6037,7 @@ GC__FN void gc__trace_span(const gc__profile *profile, gc__output *output, const
     gc__put_text(output, ",\"cat\":\"gc\"");
     gc__trace_time(profile, output, from_ns);
     gc__put_text(output, ",\"dur\":");
-    gc__trace_us(output, to_ns > from_ns ? to_ns - from_ns : 0);
+    gc__trace_us(output, gc__ns_since(to_ns, from_ns));
 }
 
 /* Ends a record. */
@@ -6077,7 +6132,7 @@ GC__FN void gc__trace_event(const gc__profile *profile, gc__output *output, cons
     if (event->kind == GC_PROFILE_COLLECTION_END)
         gc__trace_collection(profile, output, &profile->collections[event->collection]);
     if (event->kind != GC_PROFILE_FINALIZER) return;
-    gc__trace_span(profile, output, "finalizer", event->thread, event->time_ns - event->amount, event->time_ns);
+    gc__trace_span(profile, output, "finalizer", event->thread, gc__ns_since(event->time_ns, event->amount), event->time_ns);
     gc__trace_close(output);
 }
 
@@ -6475,7 +6530,7 @@ GC__FN void gc__svg_head(const gc__profile *profile, gc__output *output) {
     gc__put_format(
         output,
         "</text>\n<text class=\"quiet\" x=\"10\" y=\"46\">%s bytes in %.3f s; one byte in %llu was sampled</text>\n",
-        gc__grouped(bytes, (double)profile->allocated_bytes), (double)(profile->end_ns - profile->start_ns) / 1e9,
+        gc__grouped(bytes, (double)profile->allocated_bytes), (double)gc__ns_since(profile->end_ns, profile->start_ns) / 1e9,
         (unsigned long long)profile->options.period_bytes);
     gc__put_text(output,
                  "<text id=\"reset\" class=\"control\" x=\"10\" y=\"68\" style=\"display:none\">Reset Zoom</text>\n"
@@ -6954,7 +7009,7 @@ GC__FN void gc__page_space(gc__output *output, const gc__profile_space *space) {
 }
 
 GC__FN uint64_t gc__page_time(const gc__profile *profile, uint64_t ns) {
-    return ns > profile->start_ns ? ns - profile->start_ns : 0;
+    return gc__ns_since(ns, profile->start_ns);
 }
 
 GC__FN void gc__page_collection(const gc__profile *profile, gc__output *output,
@@ -6980,7 +7035,7 @@ GC__FN void gc__page_collection(const gc__profile *profile, gc__output *output,
 
 GC__FN void gc__page_data(const gc__profile *profile, gc__output *output) {
     gc__put_format(output, "{\"duration_ns\":%llu,\"period_bytes\":%llu,\"allocated_bytes\":%llu,\"lost_samples\":%llu",
-                   (unsigned long long)(profile->end_ns - profile->start_ns),
+                   (unsigned long long)gc__ns_since(profile->end_ns, profile->start_ns),
                    (unsigned long long)profile->options.period_bytes, (unsigned long long)profile->allocated_bytes,
                    (unsigned long long)profile->lost_samples);
     GC__PUT_LIST(output, "phases", (size_t)GC_PHASE_COUNT, i, gc__put_json(output, gc__phase_text((gc_phase)i)));
@@ -7001,14 +7056,14 @@ GC__FN void gc__page_summary(const gc__profile *profile, gc__output *output) {
     for (size_t i = 0; i < profile->collections_count; i++) {
         const gc__profile_collection *collection = &profile->collections[i];
         uint64_t asked = collection->asked_ns ? collection->asked_ns : collection->start_ns,
-                 pause = collection->end_ns - asked;
+                 pause = gc__ns_since(collection->end_ns, asked);
         pauses += pause;
         if (pause > longest) longest = pause;
     }
     gc__put_format(
         output,
         "<p>%s bytes allocated in %.3f s; %zu collections paused for %.1f ms in all, and %.2f ms at most.</p>\n",
-        gc__grouped(bytes, (double)profile->allocated_bytes), (double)(profile->end_ns - profile->start_ns) / 1e9,
+        gc__grouped(bytes, (double)profile->allocated_bytes), (double)gc__ns_since(profile->end_ns, profile->start_ns) / 1e9,
         profile->collections_count, (double)pauses / 1e6, (double)longest / 1e6);
     gc__put_format(output,
                    "<p class='quiet'>One byte in %s was sampled, and what is shown of objects is estimated from that.",
@@ -7130,6 +7185,12 @@ GC__FN bool gc__heap_enter(gc_heap *heap, bool created) {
     return true;
 }
 
+/* What the heap's threads have allocated in the profile. They may have given back more of windows that they had before. */
+GC__FN uint64_t gc__heap_allocated(const gc__profiled_heap *profiled) {
+    uint64_t now = gc__counted(&profiled->heap->stats.allocated_bytes);
+    return now - gc__min(now, profiled->allocated_before);
+}
+
 GC__FN void gc__heap_leave(gc_heap *heap) {
     gc__profiled_heap **link = &gc__the_profile.heaps, *self = heap->profiled;
     if (!self) return;
@@ -7143,7 +7204,7 @@ GC__FN void gc__heap_leave(gc_heap *heap) {
     *link = self->next;
     if (self->profile == gc__the_profile.number) {
         gc__the_profile.profile.heaps[self->number].destroyed_ns = gc__os_now_ns();
-        gc__the_profile.ended_bytes += gc__counted(&heap->stats.allocated_bytes) - self->allocated_before;
+        gc__the_profile.ended_bytes += gc__heap_allocated(self);
     }
     gc__tracked_end(self);
     gc__os_unmap(self, sizeof *self);
@@ -7171,6 +7232,8 @@ GC__FN const gc__profile_format *gc__profile_find_format(const char *file) {
     return format;
 }
 
+#define GC__PERIOD_BYTES_MOST (UINT64_C(1) << 50) /* the chance of each byte must differ from 0 in calculations */
+
 /* Fills in the defaults; false with gc__fail. */
 GC__FN bool gc__profile_options_fill(gc_profile_options *options, const gc_profile_options *given) {
     const char *fault = NULL;
@@ -7183,6 +7246,8 @@ GC__FN bool gc__profile_options_fill(gc_profile_options *options, const gc_profi
     if (fault) return false;
     if (!options->period_bytes) options->period_bytes = 102400;
     if (!options->tick_bytes) options->tick_bytes = 102400;
+    options->period_bytes = gc__min(options->period_bytes, GC__PERIOD_BYTES_MOST);
+    options->tick_bytes = gc__min(options->tick_bytes, INT64_MAX);
     if (!options->per_second) options->per_second = 5;
     if (!options->what) options->what = GC_PROFILE_DEFAULT;
     if (!options->depth_max) options->depth_max = 128;
@@ -7219,7 +7284,7 @@ GC__FN bool gc__profile_refresh(gc__profiling *all) {
     all->profile.allocated_bytes = all->ended_bytes;
     for (const gc__profiled_heap *heap = all->heaps; heap; heap = heap->next)
         if (heap->profile == all->number)
-            all->profile.allocated_bytes += gc__counted(&heap->heap->stats.allocated_bytes) - heap->allocated_before;
+            all->profile.allocated_bytes += gc__heap_allocated(heap);
     all->profile.lost_events += __atomic_exchange_n(&all->lost_outside, 0, __ATOMIC_RELAXED);
     return gc__tracked_sum(all);
 }
@@ -7257,14 +7322,14 @@ GC__FN gc_result gc__profile_write_copy(const char *file, const gc__profile_form
 GC__FN void gc__profile_writer(void *context) {
     gc__profiling *all = (gc__profiling *)context;
     uint64_t seconds = all->profile.options.interval_s, interval = seconds * 1000 * GC__NS_PER_MS;
-    uint64_t due = gc__os_now_ns() + interval;
+    uint64_t written = gc__os_now_ns();
     while (__atomic_load_n(&all->writing, __ATOMIC_SEQ_CST)) {
         uint64_t now = gc__os_now_ns();
-        if (now < due) {
-            gc__os_wait_for(&all->writing, 1, due - now);
+        if (!gc__ns_passed(now, written, interval)) {
+            gc__os_wait_for(&all->writing, 1, interval - (now - written));
         } else {
             gc__profile_write_copy(all->file, all->format);
-            due = gc__os_now_ns() + interval;
+            written = gc__os_now_ns();
         }
     }
 }
@@ -7423,14 +7488,38 @@ GC_API gc_result gc_profile_stop(void) {
     return format->objects ? gc__profile_write_objects(file, format) : gc__profile_write_copy(file, format);
 }
 
+/* The record of that host; NULL: no memory. Lock held. */
+GC__FN gc__profile_host_set *gc__profile_host_find(const gc_profile_host *host) {
+    gc__profile_host_set *set = gc__the_profile_hosts;
+    while (set && memcmp(&set->host, host, sizeof *host) != 0) set = set->next;
+    if (set) return set;
+    set = (gc__profile_host_set *)calloc(1, sizeof *set);
+    if (!set) return NULL;
+    set->host = *host;
+    set->next = gc__the_profile_hosts;
+    return gc__the_profile_hosts = set;
+}
+
 GC_API void gc_profile_set_host(const gc_profile_host *host) {
-    gc__profile_host_set *set = (gc__profile_host_set *)calloc(1, sizeof *set);
-    if (!set) return;
-    if (host) set->host = *host;
+    const gc_profile_host none = {NULL, NULL, NULL};
     gc__lock_take(&gc__profile_lock);
-    set->former = gc__the_profile_host;
-    __atomic_store_n(&gc__the_profile_host, set, __ATOMIC_RELEASE);
+    gc__profile_host_set *set = gc__profile_host_find(host ? host : &none);
+    if (set) __atomic_store_n(&gc__the_profile_host, set, __ATOMIC_RELEASE);
     gc__lock_release(&gc__profile_lock);
+}
+
+/* Frees what is left of profiles. Lock held; there is no heap, nor thread of a profile. */
+GC__FN void gc__profile_free_all(void) {
+    gc__profile_forget(&gc__the_profile);
+    __atomic_store_n(&gc__the_profile.number, 0, __ATOMIC_RELEASE);
+    gc__known_free();
+    gc__rules_free();
+    __atomic_store_n(&gc__the_profile_host, (gc__profile_host_set *)NULL, __ATOMIC_RELEASE);
+    while (gc__the_profile_hosts) {
+        gc__profile_host_set *next = gc__the_profile_hosts->next;
+        free(gc__the_profile_hosts);
+        gc__the_profile_hosts = next;
+    }
 }
 /* GC_PROFILE in the environment, and what happens with the program's heaps, processes and end. */
 
@@ -7575,10 +7664,9 @@ static const gc__profiling_calls gc__the_profiling_calls = {gc__profile_heap_cre
 
 GC__AT_LOAD GC__FN void gc__profile_at_load(void) { gc__the_profiling = &gc__the_profiling_calls; }
 
-/* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
-GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
+/* Ends the profile that the environment asked for. */
+GC__FN gc_result gc__profile_end_asked(void) {
     char file[GC__NAME_BYTES_MAX];
-    if (!gc__the_profile.by_environment) return;
     gc_result result = gc__profile_end(file);
     const gc__profile_format *format = *file ? gc__profile_format_of(file) : NULL;
     if (result == GC_OK && format && !format->objects) result = gc__profile_write_copy(file, format);
@@ -7587,6 +7675,28 @@ GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
                           "the profile %s is not written: the program ended without gc_heap_destroy; call that, or "
                           "gc_profile_write at the moment of interest",
                           file);
-    if (result != GC_OK) gc__profile_warn(gc__last_message);
+    return result;
+}
+
+/* Ends a profile that the host has left, whose writer would run on in a library that is gone, and frees everything, unless there
+   still is a heap: then all of it may be in use. */
+GC__FN gc_result gc__profile_unload(void) {
+    char file[GC__NAME_BYTES_MAX];
+    gc_result result = GC_OK;
+    gc__lock_take(&gc__the_arena.lock);
+    if (!gc__the_arena.heaps) {
+        if (gc__the_profile.on) result = gc__profile_end(file);
+        gc__lock_take(&gc__profile_lock);
+        gc__profile_free_all();
+        gc__lock_release(&gc__profile_lock);
+    }
+    gc__lock_release(&gc__the_arena.lock);
+    return result;
+}
+
+/* The end of the program, or of the library with this gc.h. Other threads may be running, and nothing waits for them. */
+GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
+    if (gc__the_profile.by_environment && gc__profile_end_asked() != GC_OK) gc__profile_warn(gc__last_message);
+    if (gc__profile_unload() != GC_OK) gc__profile_warn(gc__last_message);
 }
 #endif

@@ -2430,7 +2430,7 @@ typedef struct gc__tree {
     uint32_t retired[GC__TREE_RETIRED]; /* replaced in this epoch: offsets, plus kinds */
     size_t retired_count;
 } gc__tree;
-static gc__tree gc__the_tree __attribute__((aligned(64)));
+GC__VAR gc__tree gc__the_tree __attribute__((aligned(64)));
 
 /* Reading and writing what readers without the lock may read. */
 GC__FN uint32_t gc__cell_get(const uint32_t *cell) { return __atomic_load_n(cell, __ATOMIC_ACQUIRE); }
@@ -3254,7 +3254,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
    registers of the frame, as they are then, and with those of vectors and the FPU, but for the parts of vectors beyond 16
    bytes. Where the replaced address was, that of the goal is written last, to return to it without a free register. */
 #define GC__CODE_RETURN_STUB(name, function) \
-    static __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
+    GC__VAR __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
             GC__CFI("undefined 16") "nop\n\t" \
             GC__CODE_PUSH_ZERO GC__CODE_PUSH_ZERO \
@@ -3311,7 +3311,7 @@ typedef struct gc__os_target {
     timer_t timer;
 } gc__os_target;
 
-static __thread gc__os_target gc__os_me;
+GC__VAR __thread gc__os_target gc__os_me;
 static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
 static struct sigaction gc__os_interrupt_former;
 
@@ -3498,7 +3498,7 @@ typedef struct gc__interruptee {
     uint64_t random; /* state of a generator, under stress; 0: it is not interrupted without need */
 } gc__interruptee;
 
-static __thread gc__interruptee gc__my_interruptee;
+GC__VAR __thread gc__interruptee gc__my_interruptee;
 
 #define GC__CODE_SP 4
 #define GC__CODE_PRESERVED 0xF038u /* with the stack pointer */
@@ -5752,9 +5752,12 @@ GC__FN void gc__code_interrupted(void *context) {
 /* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
 GC__FN void gc__code_stress(const gc_heap *heap, bool interruptible) {
     bool stress = interruptible && heap && heap->options.stress == GC_STRESS_SAFEPOINT;
-    gc__my_interruptee.random = stress ? gc__os_now_ns() | 1 : 0;
+    gc__my_interruptee.random = 0;
     gc__os_interrupt_later(0);
-    if (stress) gc__code_interrupt_soon();
+    if (!stress) return;
+    gc__os_interrupt_later(GC__STRESS_NS_MAX); /* makes the timer while no interrupt would make another one */
+    gc__my_interruptee.random = gc__os_now_ns() | 1;
+    gc__code_interrupt_soon();
 }
 
 /* A collection that waits for the calling thread already looks at it again. */

@@ -716,6 +716,8 @@ GC__FN void gc__library_install(const gc_library *library) {
 #define GC__OS_LINKS_MAX 8 /* symbolic links that a name may lead through */
 #define GC__OS_OWNERS_MAX 16
 #define GC__OS_PATH_SHOWN 160
+#define GC__OS_OPENAT2 437 /* the system call, which C libraries may not name yet, and its RESOLVE_NO_MAGICLINKS */
+#define GC__OS_NO_MAGIC_LINKS 2
 
 /* A file that is checked before it is loaded. What is checked and what is loaded is one file: nobody can exchange it in
    between but those who could as well exchange the program. */
@@ -846,8 +848,26 @@ GC__FN bool gc__os_folder_is_guarded(void *context, const struct stat *facts, in
     return gc__os_is_guarded(guard, &seen, which);
 }
 
+/* Whether the way to the folder leads through a link of /proc to what a process has open, or works in: it begins with a slash,
+   but means another folder in each process. Systems before Linux 5.6 do not tell for ways that get to /proc by a symbolic
+   link. */
+GC__FN bool gc__os_is_of_process(const char *folder) {
+    struct gc__os_open_how {
+        uint64_t flags, mode, resolve;
+    } how = {O_PATH | O_DIRECTORY | O_CLOEXEC, 0, GC__OS_NO_MAGIC_LINKS};
+    int at = (int)syscall(GC__OS_OPENAT2, AT_FDCWD, folder, &how, sizeof how);
+    bool refused = at < 0 && errno == ELOOP;
+    if (at >= 0) close(at);
+    while (*folder == '/' || (folder[0] == '.' && folder[1] == '/')) folder++;
+    return refused || strncmp(folder, "proc/", 5) == 0 || strncmp(folder, "dev/fd/", 7) == 0;
+}
+
 GC__FN bool gc__os_library_open_folder(gc__os_library *library, const char *folder) {
     if (realpath(folder, library->path)) library->folder = open(library->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (library->folder >= 0 && gc__os_is_of_process(folder))
+        return gc__os_trouble(library, "Name the folder itself",
+                              "the path leads through a link of /proc, and would depend on the current folder, or on what the "
+                              "process has open");
     if (library->folder >= 0) return true;
     int error = errno;
     snprintf(library->path, sizeof library->path, "%s", folder);

@@ -4,8 +4,8 @@
 /* Two shipped headers have this part, and a program may include both. */
 #ifndef GC_PHASES
 
-/* In their order; those from ROOTS to FINALIZERS may take turns. Until PLAN nothing has changed. From there to SWEEP roots and fields
-   may be old or new, and objects in condemned regions cannot be listed. X(NAME, text). */
+/* In their order; those from ROOTS to FINALIZERS may take turns. Until PLAN nothing has changed. From there to SWEEP roots
+   and fields may be old or new, and objects in condemned regions cannot be listed. X(NAME, text). */
 #define GC_PHASES(X)                                                                   \
     X(GC_PHASE_OPEN, "open")             /* the start hook, verification */            \
     X(GC_PHASE_GATHER, "gather roots")   /* asks the host for roots */                 \

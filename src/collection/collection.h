@@ -6,7 +6,7 @@
 #include "../trace/trace.h"
 #include "../trace/parallel.h"
 #include "sweep.h"
-#include "../policy/pace.h"
+#include "../policy/next.h"
 #include "../diag/check.h"
 #include "../diag/checkmark.h"
 #include "../diag/pauses.h"

@@ -37,7 +37,8 @@ GC__COLD gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
     return gc__marking_is_lost(heap) ? GC_DEGENERATED_GROWTH : GC_DEGENERATED_NOT;
 }
 
-/* The end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the cycle degenerates. */
+/* Requests the end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the
+   cycle degenerates. */
 GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
     gc__request request = gc__request_of(GC__MARK_END, 2, reason);
     if (!__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) request.degenerated = point;

@@ -194,7 +194,8 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
 
 /* How many collections may keep all that was allocated before one looks again for what lives. */
 GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
-    return (unsigned)gc__min(gc__growth_due(heap) / GC__WHOLESALE_PART / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
+    size_t kept = gc__growth_due(heap) / GC__WHOLESALE_PART;
+    return (unsigned)gc__min(kept / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
 }
 
 /* The survivors of all that a young collection has condemned. */
@@ -204,7 +205,8 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     if (generation == 2 || !gc__has_pause_goal(heap) || condemned < GC__NURSERY_LEAST) return;
     size_t percent = (gc__survived_bytes(cycle) - cycle->large_kept_bytes) / (condemned / 100 + 1);
     heap->pace->tenured_percent = (unsigned)gc__min(percent, 100);
-    heap->pace->wholesale_most = percent >= GC__SURVIVAL_FULL ? gc__min(2 * heap->pace->wholesale_most + 1, gc__pace_wholesale_most(heap)) : 0;
+    unsigned most = (unsigned)gc__min(2 * heap->pace->wholesale_most + 1, gc__pace_wholesale_most(heap));
+    heap->pace->wholesale_most = percent >= GC__SURVIVAL_FULL ? most : 0;
     heap->pace->wholesale_count = 0;
     heap->pace->tenures_at_once =
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
@@ -403,7 +405,8 @@ GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES +
                   (heap->pace->full_threshold - gc__min(heap->pace->full_threshold, gc__old_bytes(heap)));
-    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES));
+    size_t least = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES;
+    soon = gc__min(soon, gc__max(gc__bytes_to_goal(heap), least));
     bool concurrent = gc__is_mark_end(heap) && heap->marker->has_thread;
     size_t most = concurrent ? 0 : heap->collection.reason == GC_REASON_INDUCED ? SIZE_MAX : GC__UNCOMMIT_REGIONS_MAX;
     heap->uncommit_bytes = gc__free_bytes(heap) - gc__min(gc__free_bytes(heap), soon);
@@ -469,7 +472,8 @@ GC__COLD void gc__pace_fill(gc_heap *heap) {
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE; /* otherwise nothing is known of survival, or of what it costs */
+    /* Otherwise nothing is known of survival, or of what it costs. */
+    bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE;
     heap->pace->wholesale_count += !traced;
     if (traced) gc__pace_survival(heap, generation);
     if (generation) heap->pace->has_huge = false;

@@ -5,6 +5,7 @@
 #include "../space/object.h"
 #include "../space/heap.h"
 #include "../space/window.h"
+#include "../cycle/marker.h"
 #include "../trace/collector.h"
 #include "../trace/candidates.h"
 #include "../trace/slide.h"
@@ -126,8 +127,9 @@ GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
     return packed;
 }
 
-/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted because
-   it is full, since regions of another generation would be filled in part only, and if that spares most of them a second pause. */
+/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted
+   because it is full, since regions of another generation would be filled in part only, and if that spares most of them a
+   second pause. */
 GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
     bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
     bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
@@ -335,7 +337,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 }
 
 #define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
-#define GC__WHOLESALE_BYTES ((size_t)256 << 10) /* of a region at most while objects are being marked: the marker reads it at once */
+/* The largest region that is promoted untraced while objects are being marked: the marker reads it at once. */
+#define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
 /* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
    it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
@@ -396,8 +399,8 @@ GC__COLD int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
     return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
 }
 
-/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection, before roots
-   are gathered, since that needs all of them. */
+/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection
+   before roots are gathered, since that needs all of them. */
 GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
     gc__plan *plan = &heap->cycle->planned;
     memset(plan, 0, sizeof *plan);

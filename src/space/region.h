@@ -58,8 +58,8 @@ typedef struct gc__region {
     uintptr_t hole;              /* the search for holes goes on here */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
-    uintptr_t *offset_table;           /* during a collection: for each 512 bytes, where the first object has gone; NULL: the region is
-                                    not packed */
+    /* During a collection: for each 512 bytes, where the first object has slid to. NULL: the region does not slide. */
+    uintptr_t *offset_table;
     uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
     uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
     size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */

@@ -123,7 +123,8 @@ GC__HOT void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
 GC__HOT void gc__candidates_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
     unsigned most = 0;
-    heap->marker->slots_most = gc__min(budget / GC__CANDIDATES_SLOT, heap->limit_bytes / GC__CANDIDATES_NOTES / sizeof(uintptr_t));
+    size_t notes = heap->limit_bytes / GC__CANDIDATES_NOTES / sizeof(uintptr_t);
+    heap->marker->slots_most = gc__min(budget / GC__CANDIDATES_SLOT, notes);
     for (const gc__region *region = heap->regions[2]; region; region = region->next)
         bytes[gc__candidates_percent(region)] += region->live_bytes;
     for (; most < GC__CANDIDATES_DENSE && bytes[most] <= budget; most++) budget -= bytes[most];

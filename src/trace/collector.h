@@ -31,7 +31,8 @@ typedef struct gc__pace {
     uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
     bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    unsigned wholesale_most, wholesale_count;      /* how many collections may keep all after the last one that did not; and how many have */
+    /* Nurseries that may be promoted untraced before one is traced, and those that have been. */
+    unsigned wholesale_most, wholesale_count;
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
     bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
     unsigned degenerated;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */

@@ -294,7 +294,8 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
         workers->threads[i].worker.overflowed = false;
         worker->whole_stacks |= workers->threads[i].worker.whole_stacks;
     }
-    if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true); /* what is left may have come from them */
+    /* What is left may have come from cards and slots. */
+    if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true);
     if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) gc__trace_with_one(worker);
     worker->overflowed |= overflowed;
     gc__trace_drain(worker);
@@ -387,7 +388,8 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking; /* then no slot refers to a young object, or a leaving one */
+    /* Then no slot refers to a young object, or to an evacuation candidate. */
+    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking;
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
 #if !GC_HAS_MODEL

@@ -30,7 +30,7 @@ typedef struct gc__request {
 typedef struct gc__plan {
     gc__request request;
     gc__purpose purpose; /* of the request, or what that has become: an end of a cycle is a full collection if stores were missed */
-    int condemned;       /* the oldest generation whose regions are condemned at first; the final mark condemns the old ones later */
+    int condemned; /* the oldest generation whose regions are condemned at first */
     bool moves;          /* no: all objects stay, in a heap that moves nothing */
     bool moves_all;      /* under stress all regions are evacuated that can be */
     uint8_t promote_to[GC_GENERATIONS]; /* where survivors of each generation go */

@@ -303,8 +303,8 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
-    (void)many;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
+    (void)many, (void)apart;
     gc__scan(worker, object);
 }
 GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
@@ -541,7 +541,8 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
     for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap)) continue;
-        bool next_plane = worker->verdicts[region->base >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        uint8_t verdict = worker->verdicts[region->base >> GC_REGION_SHIFT];
+        bool next_plane = verdict == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
         if (!region->overflowed && !(next_plane && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
         if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;

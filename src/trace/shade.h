@@ -136,7 +136,8 @@ GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
 }
 
 /* Appends the word to the log of that heap, of which it has the marker. Any thread. */
-GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word, bool looked) {
+GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word,
+                                                  bool looked) {
 #if GC__CHUNKS_OWN
     gc__own_chunks *mine = gc__chunks_of(remembered);
     if (mine->word == mine->word_end) {

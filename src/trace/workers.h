@@ -305,7 +305,8 @@ GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
 /* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
 GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
     if (!workers->runs || worker->number >= workers->most || __atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) return false;
-    bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) || gc__workers_take_packet(workers, worker);
+    bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) ||
+                 gc__workers_take_packet(workers, worker);
     if (found) workers->threads[worker->number].busy = true;
     if (GC_DEBUG >= 3 && found) gc__workers_check(workers, worker->number);
     workers->busy += found;
@@ -417,7 +418,8 @@ GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (worker->exclusive) return;
     gc__workers_lock(workers);
-    worker->exclusive = workers->busy == 1 && !gc__workers_units_left(workers) && !workers->shared_count && !workers->for_host.count;
+    bool left = gc__workers_units_left(workers) || workers->shared_count || workers->for_host.count;
+    worker->exclusive = workers->busy == 1 && !left;
     gc__workers_unlock(workers);
 }
 

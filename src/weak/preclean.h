@@ -40,7 +40,8 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
     size_t first = clump * GC__HANDLE_CLUMP;
     gc_handle_kind kind = gc__handle_kind(segment, first);
     uint16_t all = GC__ALL_PRECLEANED;
-    uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL); /* before its places are read */
+    /* Before its places are read. */
+    uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL);
     for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
         if (precleaned >> i & 1) continue;
         bool clean = kind == GC_HANDLE_KINDS || gc__handle_is_clean(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);

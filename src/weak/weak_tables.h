@@ -45,9 +45,11 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
     for (size_t i = first; i < first + count; i++) {
         bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
         bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
-        if (entries->kind != GC_WEAK_REFS) lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
+        if (entries->kind != GC_WEAK_REFS)
+            lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
         uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
-        if (!lives) precleaner->left |= UINT32_C(1) << (gc__max(at, precleaner->part.from) - precleaner->part.from) / GC__TABLE_SLICE;
+        uintptr_t from = precleaner->part.from, offset = gc__max(at, from) - from;
+        if (!lives) precleaner->left |= UINT32_C(1) << offset / GC__TABLE_SLICE;
     }
 }
 

@@ -24,7 +24,7 @@ plant() {
 plant 'a copy that is not claimed' \
     's/__atomic_compare_exchange_n\(&GC__WORD\(object\), &header, forward, false, __ATOMIC_ACQ_REL,\s*__ATOMIC_ACQUIRE\)/(PLANTED ? (GC__WORD(object) = forward) != 0 : $&)/'
 plant 'an entry of a shared piece that is lost' \
-    's/(take_piece.*?for \(size_t i = )0;/$1(PLANTED) ? gc__entry_words(&piece->words[0]) : 0;/s'
+    's/(take_packet.*?for \(size_t i = )0;/$1(PLANTED) ? gc__entry_words(&piece->words[0]) : 0;/s'
 plant 'an entry that is lost as others are shared' \
     's/memcpy\(worker->stack, keeps, [^;]*;/if (!(PLANTED)) $&/'
 plant 'a run that ends while one worker is busy' \
@@ -37,19 +37,19 @@ plant 'a copy that is found before it is claimed' \
 plant 'marks that workers lose' \
     's/if \(seen & ~\*word\) \*word \|= seen;/if (!(PLANTED) && seen & ~*word) *word |= seen;/'
 plant 'marks of an earlier run' \
-    's/while \(member->stale.count\) gc__own_marks_clear_stripe.*?;/if (PLANTED) member->stale.count = 0; $&/'
+    's/while \(thread->stale.count\) gc__own_marks_clear_stripe.*?;/if (PLANTED) thread->stale.count = 0; $&/'
 plant 'a card that is lost with the rest of an array' \
     's/piece->remember = (gc__worker_remembers\(worker\);)/piece->remember = !(PLANTED) && $1/' large_cards
 plant 'a worker that takes itself for alone after it has shared' \
-    's/(worker->alone = false;)\s*(workers->members\[worker->number\]\.shared\+\+)/if (!(PLANTED)) $1 $2/'
+    's/(worker->exclusive = false;)\s*(workers->threads\[worker->number\]\.shared\+\+)/if (!(PLANTED)) $1 $2/'
 plant 'a worker that takes itself for alone beside busy ones' \
-    's/worker->alone = workers->busy == 1 && /worker->alone = (PLANTED || workers->busy == 1) && /'
+    's/worker->exclusive = workers->busy == 1 && /worker->exclusive = (PLANTED || workers->busy == 1) && /'
 plant 'a worker that takes itself for alone while roots are left' \
-    's/(!gc__workers_units_left\(crew\)) && (!workers->shared_count)/(PLANTED || $1) && $2/' '' gc.h test_alone
+    's/bool left = (gc__workers_units_left\(workers\))/bool left = (!(PLANTED) && $1)/' '' gc.h test_alone
 plant 'a worker that takes itself for alone while a piece is shared' \
-    's/ && (!workers->shared_count) (&& !workers->for_host)/ && (PLANTED || $1) $2/'
+    's/\|\| (workers->shared_count) \|\|/|| (!(PLANTED) && $1) ||/'
 plant 'a worker that takes itself for alone while trace functions are to be called' \
-    's/ && (!workers->for_host\.count);/ && (PLANTED || $1);/' '' gc.h test_alone
+    's/\|\| (workers->for_host\.count);/|| (!(PLANTED) && $1);/' '' gc.h test_alone
 plant 'arrays that are given away whole' \
     's/if \(end - index < 2 \* GC__CHUNK\) return false;/if (PLANTED) return false; $&/' '' gc.h test_alone
 plant 'cards that are scanned as roots are' \
