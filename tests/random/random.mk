@@ -36,7 +36,7 @@ tests/random/random_barriers.t: build/tests/random-shift18 $(filter-out $(of_con
 # `make quick` runs this one alone.
 build/tests/random-quick: $(random_parts) $(parts)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(WARNINGS) -pthread -O0 -Isrc -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 tests/random/random.c -o $@
+	clang -std=c11 $(WARNINGS) -pthread -O0 -Isrc -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 tests/random/random.c -o $@
 
 # Several threads on one heap.
 # $(1): variant, $(2): compiler, $(3): flags

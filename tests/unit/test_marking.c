@@ -71,7 +71,7 @@ static node *new_list(size_t length) {
     return first;
 }
 
-#include "starts.h"
+#include "after_marking.h"
 #include "on_time.h"
 
 static node *last_of(node *n) {
@@ -790,9 +790,9 @@ static void settled_handles(void) {
     scene_close();
 }
 
-#include "settled.h"
-#include "due.h"
-#include "reprieved.h"
+#include "handles_while_marking.h"
+#include "unrun_finalizers.h"
+#include "finalizable_garbage.h"
 #include "tables.h"
 
 /* A weak table with a buffer of its own. */
