@@ -92,7 +92,7 @@ typedef struct gc__arena {
 GC__VAR uint64_t *gc__next_marks;
 /* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
    last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
-static uint64_t *gc__finalizer_marks;
+GC__VAR uint64_t *gc__finalizer_marks;
 #define GC__FLIP_DUE 1
 #define GC__FLIPPING 2 /* a thread moves them */
 

@@ -5,8 +5,8 @@ cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
 own_variables() { objdump -t "$1" | awk '$2 == "l" && / [.](data|bss|tdata|tbss)\t/ && $NF ~ /^gc__/ { print $NF }' | xargs; }
-for test in $(grep -l 'include "../inside.h"' tests/unit/test_*.c) "$@"; do
-    clang -std=c11 -w -O0 -DGC_DEBUG=3 -Isrc -c "$test" -o "$dir/test.o"
+for test in $(grep -l 'include "../inside.h"' tests/*/*.c | grep -v unit/inside.c) "$@"; do
+    clang -std=c11 -w -O0 -DGC_DEBUG=3 -DSHARES_INSIDE -Isrc -c "$test" -o "$dir/test.o"
     ok $? "$test compiles"
     is "$(own_variables "$dir/test.o")" '' "$test has no variable of a collector of its own"
 done

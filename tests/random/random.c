@@ -35,7 +35,11 @@ static inline uintptr_t box_tagged(const void *object, int tag) {
 }
 #endif
 
+#ifdef SHARES_INSIDE
+#include "../inside.h"
+#else
 #define GC_IMPLEMENTATION
+#endif
 #include "gc.h"
 
 #include "random_run.h"

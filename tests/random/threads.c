@@ -5,7 +5,11 @@
    Threads share a table behind a lock of the host's, which they wait for in preemptive mode. How they interleave is the
    system's choice, so a seed replays what each thread tries, not in which order. */
 #define _GNU_SOURCE
+#ifdef SHARES_INSIDE
+#include "../inside.h"
+#else
 #define GC_IMPLEMENTATION
+#endif
 #include "../fixture.h"
 
 #include <pthread.h>
