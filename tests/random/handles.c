@@ -6,11 +6,7 @@
 
    handles [--mode=MODE] [--seed=S] [--ops=N]      The same arguments do the same again. */
 #define _GNU_SOURCE
-#ifdef SHARES_INSIDE
-#include "../inside.h"
-#else
 #define GC_IMPLEMENTATION
-#endif
 #define GC__DECIDE_AT_ONCE 2 /* most are left to what comes after the collection */
 #include "../fixture.h"
 

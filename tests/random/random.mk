@@ -22,12 +22,12 @@ $(eval $(call random_variant,nanbox,-Isrc -DGC_REGION_SHIFT=18 -DRANDOM_NANBOX))
 $(eval $(call random_variant,shadow,-Isrc -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3 '-DGC_ARENA_BYTES=((size_t)1<<36)'))
 random_programs += build/tests/random-sanitize
 
-# With sanitizers the collector takes fifteen seconds to compile, so these three share one.
+# With sanitizers the collector takes fifteen seconds to compile, so these two share one.
 sanitized := gcc -std=c11 -pthread -g1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize) $(WARNINGS)
 build/tests/random-inside.o: tests/unit/inside.c tests/inside.h $(parts)
 	@mkdir -p $(@D)
 	$(sanitized) -O1 -Isrc -c $< -o $@
-build/tests/random-sanitize build/tests/threads-asan build/tests/handles-sanitize: build/tests/%: build/tests/random-inside.o $(random_parts) $(wildcard tests/random/[th]*.c tests/*.h) $(parts)
+build/tests/random-sanitize build/tests/threads-asan: build/tests/%: build/tests/random-inside.o $(random_parts) tests/random/threads.c $(wildcard tests/*.h) $(parts)
 	$(sanitized) -O0 -DSHARES_INSIDE -isystem src tests/random/$(firstword $(subst -, ,$*)).c $< -o $@
 
 of_configurations := $(random_programs)
@@ -74,7 +74,7 @@ $(eval $(call handles_variant,shift16,$(CC),-O1 -DGC_REGION_SHIFT=16 -DGC_CARD_B
 $(eval $(call handles_variant,shift18,$(CC),-O1 -DGC_REGION_SHIFT=18))
 $(eval $(call handles_variant,shift22,$(CC),-O2))
 $(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
-random_programs += build/tests/handles-sanitize
+$(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
 
 # Stack maps.
 # $(1): variant, $(2): compiler, $(3): flags
