@@ -187,7 +187,7 @@ GC__COLD void gc__pauses_forget(gc__pauses *pauses) {
     for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
 }
 
-GC_API __attribute__((cold)) size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
+GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
     GC__API_SCOPE("gc_heap_pauses");
     if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
     gc__heap_lock(heap);

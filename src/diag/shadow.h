@@ -27,7 +27,7 @@ GC__COLD gc_result gc__shadow_open(void) {
 /* The shadow is unmapped with the arena. */
 GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
-GC_API __attribute__((cold)) void gc__shadow_store(void *slot, size_t count) {
+GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 

@@ -45,7 +45,7 @@ GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
-GC_API __attribute__((cold)) void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
+GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     GC__API_SCOPE("gc_heap_stats");
     if (gc__is_null(heap, "gc_heap_stats", "heap") || gc__is_null(stats, "gc_heap_stats", "stats")) return;
     gc__world_stop(heap);
@@ -53,12 +53,12 @@ GC_API __attribute__((cold)) void gc_heap_stats(gc_heap *heap, gc_stats *stats) 
     gc__world_resume(heap);
 }
 
-GC_API __attribute__((cold)) uint64_t gc_heap_moves(const gc_heap *heap) {
+GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
-GC_API __attribute__((cold)) uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
     if (gc__is_null(stats, "gc_stats_pause_percentile", "stats")) return 0;
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];

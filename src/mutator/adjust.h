@@ -51,7 +51,7 @@ GC__COLD gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     return GC_OK;
 }
 
-GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
+GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
@@ -64,7 +64,7 @@ GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_max(gc_heap *heap, size
     return result;
 }
 
-GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
+GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_soft");
     if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
@@ -76,7 +76,7 @@ GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_soft(gc_heap *heap, siz
 }
 
 /* Allocations that meet the limit read it with the lock held. */
-GC_API __attribute__((cold)) gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
+GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;

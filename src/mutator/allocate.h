@@ -666,7 +666,7 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
     return GC_OK;
 }
 
-GC_API __attribute__((cold)) void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
+GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
     gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;

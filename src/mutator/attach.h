@@ -138,7 +138,7 @@ GC__COLD gc_thread *gc__thread_new(void) {
     return &all->record.thread;
 }
 
-GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
@@ -181,7 +181,7 @@ GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
     return mine != NULL;
 }
 
-GC_API __attribute__((cold)) void gc_thread_detach(gc_thread *thread) {
+GC_API void gc_thread_detach(gc_thread *thread) {
     GC__API_SCOPE("gc_thread_detach");
     if (!thread) return;
     if (!gc__thread_is_mine(thread)) {
@@ -204,18 +204,18 @@ GC_API __attribute__((cold)) void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API __attribute__((cold)) gc_thread *gc_thread_current(const gc_heap *heap) {
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
     return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
 }
-GC_API __attribute__((cold)) gc_heap *gc_thread_heap(const gc_thread *thread) {
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
-GC_API __attribute__((cold)) void gc_thread_set_name(gc_thread *thread, const char *name) {
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
     __atomic_store_n(&gc__record(thread)->name, name, __ATOMIC_RELEASE);
 }
 
-GC_API __attribute__((cold)) void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
     if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
     if (conservative && (!gc__record(thread)->own_stack.base || !gc__record(thread)->stack_base))
         gc__fatal(

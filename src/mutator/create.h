@@ -28,7 +28,7 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
 }
 
 /* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
-GC__COLD gc_result gc__options_from_environment(gc_options *options) {
+GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
@@ -65,7 +65,7 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     return GC_OK;
 }
 
-GC__COLD gc_result gc__options_check(gc_options *options) {
+GC__FN gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
     if ((unsigned)options->stress > GC_STRESS_LOCATION)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
@@ -192,7 +192,7 @@ GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->marker->lock);
 }
 
-GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
+GC_API gc_heap *gc_heap_create(const gc_options *given) {
     GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
@@ -305,7 +305,7 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     }
 }
 
-GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
+GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
@@ -364,6 +364,6 @@ GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-GC_API __attribute__((cold)) void *gc_heap_host(const gc_heap *heap) {
+GC_API void *gc_heap_host(const gc_heap *heap) {
     return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
 }

@@ -7,7 +7,7 @@
 #define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
 
 /* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
-GC__HOT const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
+GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
     while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
@@ -148,7 +148,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API __attribute__((cold)) bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
+GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
@@ -195,7 +195,7 @@ GC__COLD bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t
     }
 }
 
-GC_API __attribute__((cold)) gc_result gc_finalizer_thread_start(gc_heap *heap) {
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__is_called_by_hook(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
     gc__finalizers *all = heap->finalizers;

@@ -21,8 +21,8 @@
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* For functions that hot code hardly ever calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-/* For reports, and what runs once in a collection at most: small code, away from what runs often. Compilers make the same of
-   functions that call these unconditionally, and of those that only such ones call. */
+/* For reports, and what runs once in a collection at most: small code, away from what runs often. Compilers make the same
+   of functions that call these unconditionally, and of those that only such ones call. */
 #define GC__COLD __attribute__((cold)) GC__FN
 /* For loops over what a heap holds, which such functions call. */
 #define GC__HOT __attribute__((hot, noinline)) GC__FN

@@ -84,7 +84,7 @@ GC__COLD gc_result gc__arena_reserve(void) {
 GC__FN void gc__arena_close(void);
 
 /* Has memory come from these functions; NULL: from the system. Lock held. */
-GC__COLD gc_result gc__arena_supply(const gc_memory *memory) {
+GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
     const gc_memory *from = memory ? memory : &of_system;
     if (memory && (!memory->reserve || !memory->commit || !memory->release))

@@ -187,7 +187,8 @@ GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, s
 }
 
 /* There was no room for a copy: from now on the region's objects may stay. */
-__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
+__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object,
+                                                                   unsigned target) {
     gc__claim_in_place(gc__region_of(object), target);
     worker->evacuation_failures++;
     gc__mark_object(worker, object, false);

@@ -304,7 +304,8 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
 #endif
 
 /* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
-GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit),
+                                   void *context) {
 #if !GC_HAS_MODEL
     gc__workers *workers = worker->workers;
     if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {

@@ -53,8 +53,8 @@ GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__
 GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
 #define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
 
-/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited longest;
-   0: none. */
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited
+   longest; 0: none. */
 GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                                    bool many) {
     /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
@@ -96,7 +96,9 @@ GC__INLINED void gc__enqueue_as(gc__worker *worker, gc_word *slot, bool value, b
     if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
 }
 GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, false); }
-GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, true); }
+GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_as(worker, slot, value, true);
+}
 
 /* The same as functions of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
@@ -317,7 +319,8 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
 }
 #else
 /* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
-GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count,
+                                      bool many) {
     bool value = GC_HAS_VALUES && type->element_values;
     if (type->element_bytes != 8) {
         gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
@@ -442,6 +445,7 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
 GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
 
+/* `apart`: slots are handled by calls. */
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
