@@ -25,7 +25,7 @@ static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
 }
 
 /* The next line, without its end, cut to `bytes`. False: there is none. */
-GC__OUT_OF_LINE bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
+GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     size_t length = 0;
     for (bool any = false;; any = true) {
         if (lines->next == lines->end) {

@@ -19,6 +19,9 @@ typedef struct gc__symbols {
 } gc__symbols;
 
 /* Where debugging symbols are installed. */
+#ifndef GC__VAR
+#define GC__VAR static
+#endif
 GC__VAR const char *gc__symbols_folder = "/usr/lib/debug";
 
 GC__IMAGE_FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {

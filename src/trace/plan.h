@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../api/pause.h"
+#include "../platform/platform.h"
 
 /* What a collection is for. */
 typedef enum gc__purpose {
@@ -29,7 +30,7 @@ typedef struct gc__request {
 /* Only policy writes to a plan, and only until regions are condemned. */
 typedef struct gc__plan {
     gc__request request;
-    gc__purpose purpose; /* of the request, or what that has become: an end of a cycle is a full collection if stores were missed */
+    gc__purpose purpose; /* the requested one; but the end of a cycle that missed stores is a full collection */
     int condemned; /* the oldest generation whose regions are condemned at first */
     bool moves;          /* no: all objects stay, in a heap that moves nothing */
     bool moves_all;      /* under stress all regions are evacuated that can be */
@@ -44,7 +45,7 @@ typedef struct gc__plan {
     int evacuate_partly;                /* of regions with exactly this percentage, only as many as fit into these bytes: */
     size_t evacuate_partly_bytes;
     bool evacuate_old_partly, evacuate_young_partly; /* of old ones, and of young ones */
-    int recycle_below;                               /* mutators get the holes of regions that stay with less than this percentage */
+    int recycle_below; /* mutators get the holes of regions that stay with less than this percentage */
     size_t into_holes;      /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
     size_t into_holes_mean; /* what a hole must have to count as room */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
