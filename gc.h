@@ -1764,8 +1764,8 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 #define GC__INLINED static inline __attribute__((unused, always_inline))
 /* For functions that hot code hardly ever calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-/* For reports, and what runs once in a collection at most: small code, away from what runs often. Compilers make the same of
-   functions that call these unconditionally, and of those that only such ones call. */
+/* For reports, and what runs once in a collection at most: small code, away from what runs often. Compilers make the same
+   of functions that call these unconditionally, and of those that only such ones call. */
 #define GC__COLD __attribute__((cold)) GC__FN
 /* For loops over what a heap holds, which such functions call. */
 #define GC__HOT __attribute__((hot, noinline)) GC__FN
@@ -2641,7 +2641,7 @@ static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
 }
 
 /* The next line, without its end, cut to `bytes`. False: there is none. */
-GC__OUT_OF_LINE bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
+GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     size_t length = 0;
     for (bool any = false;; any = true) {
         if (lines->next == lines->end) {
@@ -2809,7 +2809,8 @@ GC__COLD unsigned gc__os_quota(void) {
 
 #define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
 
-GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
+GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t),
+                                 void *context) {
     uint64_t entries[512];
     size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
     uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in none */
@@ -2891,6 +2892,9 @@ typedef struct gc__symbols {
 } gc__symbols;
 
 /* Where debugging symbols are installed. */
+#ifndef GC__VAR
+#define GC__VAR static
+#endif
 GC__VAR const char *gc__symbols_folder = "/usr/lib/debug";
 
 GC__IMAGE_FN uint32_t gc__symbol_rank(const Elf64_Sym *symbol, const char *name) {
@@ -3963,7 +3967,7 @@ typedef struct gc__arena {
 GC__VAR uint64_t *gc__next_marks;
 /* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
    last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
-static uint64_t *gc__finalizer_marks;
+GC__VAR uint64_t *gc__finalizer_marks;
 #define GC__FLIP_DUE 1
 #define GC__FLIPPING 2 /* a thread moves them */
 
@@ -4215,7 +4219,7 @@ static gc_barrier gc__barrier_in_force =
     GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : GC_BARRIER_RANK_SUM;
 static unsigned gc__barrier_switches; /* atomic */
 static uintptr_t gc__log_start, gc__log_flushed; /* entries below gc__log_flushed are dirty cards already */
-static gc_barrier_log gc__the_log;
+GC__VAR gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
@@ -4919,9 +4923,9 @@ GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
 }
 
 /* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
-static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
 #else
-static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
+GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
 #endif
 
 /* Stacks of values as walks see them. */
@@ -5120,7 +5124,7 @@ GC__COLD gc_result gc__arena_reserve(void) {
 GC__FN void gc__arena_close(void);
 
 /* Has memory come from these functions; NULL: from the system. Lock held. */
-GC__COLD gc_result gc__arena_supply(const gc_memory *memory) {
+GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
     const gc_memory *from = memory ? memory : &of_system;
     if (memory && (!memory->reserve || !memory->commit || !memory->release))
@@ -7339,7 +7343,7 @@ typedef struct gc__request {
 /* Only policy writes to a plan, and only until regions are condemned. */
 typedef struct gc__plan {
     gc__request request;
-    gc__purpose purpose; /* of the request, or what that has become: an end of a cycle is a full collection if stores were missed */
+    gc__purpose purpose; /* the requested one; but the end of a cycle that missed stores is a full collection */
     int condemned; /* the oldest generation whose regions are condemned at first */
     bool moves;          /* no: all objects stay, in a heap that moves nothing */
     bool moves_all;      /* under stress all regions are evacuated that can be */
@@ -7354,7 +7358,7 @@ typedef struct gc__plan {
     int evacuate_partly;                /* of regions with exactly this percentage, only as many as fit into these bytes: */
     size_t evacuate_partly_bytes;
     bool evacuate_old_partly, evacuate_young_partly; /* of old ones, and of young ones */
-    int recycle_below;                               /* mutators get the holes of regions that stay with less than this percentage */
+    int recycle_below; /* mutators get the holes of regions that stay with less than this percentage */
     size_t into_holes;      /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
     size_t into_holes_mean; /* what a hole must have to count as room */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
@@ -9565,7 +9569,8 @@ GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, s
 }
 
 /* There was no room for a copy: from now on the region's objects may stay. */
-__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
+__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object,
+                                                                   unsigned target) {
     gc__claim_in_place(gc__region_of(object), target);
     worker->evacuation_failures++;
     gc__mark_object(worker, object, false);
@@ -9814,8 +9819,8 @@ GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__
 GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
 #define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
 
-/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited longest;
-   0: none. */
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited
+   longest; 0: none. */
 GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                                    bool many) {
     /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
@@ -9857,7 +9862,9 @@ GC__INLINED void gc__enqueue_as(gc__worker *worker, gc_word *slot, bool value, b
     if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
 }
 GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, false); }
-GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, true); }
+GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
+    gc__enqueue_as(worker, slot, value, true);
+}
 
 /* The same as functions of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
@@ -10078,7 +10085,8 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
 }
 #else
 /* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
-GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count,
+                                      bool many) {
     bool value = GC_HAS_VALUES && type->element_values;
     if (type->element_bytes != 8) {
         gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
@@ -10203,6 +10211,7 @@ GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool man
 GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
 GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
 
+/* `apart`: slots are handled by calls. */
 GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
@@ -10367,7 +10376,7 @@ GC__HOT void gc__trace_interior(gc__worker *worker) {
 GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1);
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
@@ -10938,7 +10947,8 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
 #endif
 
 /* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
-GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit),
+                                   void *context) {
 #if !GC_HAS_MODEL
     gc__workers *workers = worker->workers;
     if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
@@ -13957,7 +13967,7 @@ GC__COLD gc_result gc__shadow_open(void) {
 /* The shadow is unmapped with the arena. */
 GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
-GC_API __attribute__((cold)) void gc__shadow_store(void *slot, size_t count) {
+GC_API void gc__shadow_store(void *slot, size_t count) {
     if (count && gc__shadow && gc__in_arena((uintptr_t)slot)) memcpy(gc__shadow_of(slot), slot, count * 8);
 }
 
@@ -14456,7 +14466,7 @@ GC__COLD void gc__pauses_forget(gc__pauses *pauses) {
     for (int i = 0; i < GC_WINDOWS; i++) pauses->windows[i].most_ns = 0;
 }
 
-GC_API __attribute__((cold)) size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
+GC_API size_t gc_heap_pauses(gc_heap *heap, gc_pause *longest, size_t count, bool forget) {
     GC__API_SCOPE("gc_heap_pauses");
     if (gc__is_null(heap, "gc_heap_pauses", "heap") || gc__is_null(longest, "gc_heap_pauses", "longest")) return 0;
     gc__heap_lock(heap);
@@ -14506,7 +14516,7 @@ GC__COLD void gc__stats_stopped(gc_heap *heap, gc_stats *stats) {
     for (int i = 0; i < GC_WINDOWS; i++) stats->utilisation[i] = gc__window_utilisation(&heap->pauses->windows[i]);
 }
 
-GC_API __attribute__((cold)) void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
+GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     GC__API_SCOPE("gc_heap_stats");
     if (gc__is_null(heap, "gc_heap_stats", "heap") || gc__is_null(stats, "gc_heap_stats", "stats")) return;
     gc__world_stop(heap);
@@ -14514,12 +14524,12 @@ GC_API __attribute__((cold)) void gc_heap_stats(gc_heap *heap, gc_stats *stats) 
     gc__world_resume(heap);
 }
 
-GC_API __attribute__((cold)) uint64_t gc_heap_moves(const gc_heap *heap) {
+GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
 }
 
-GC_API __attribute__((cold)) uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
+GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction) {
     if (gc__is_null(stats, "gc_stats_pause_percentile", "stats")) return 0;
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -15032,7 +15042,7 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
     gc__world_resume(heap);
 }
 
-GC_API __attribute__((cold)) size_t gc_heap_verify(gc_heap *heap) {
+GC_API size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
     if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
     if (gc__handles_are_mine(heap) && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;
@@ -17628,7 +17638,7 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
     return GC_OK;
 }
 
-GC_API __attribute__((cold)) void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
+GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
     gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
@@ -17684,7 +17694,7 @@ GC__COLD gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
     return GC_OK;
 }
 
-GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
+GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_max");
     if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
@@ -17697,7 +17707,7 @@ GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_max(gc_heap *heap, size
     return result;
 }
 
-GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
+GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     GC__API_SCOPE("gc_heap_set_bytes_soft");
     if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
@@ -17709,7 +17719,7 @@ GC_API __attribute__((cold)) gc_result gc_heap_set_bytes_soft(gc_heap *heap, siz
 }
 
 /* Allocations that meet the limit read it with the lock held. */
-GC_API __attribute__((cold)) gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
+GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
@@ -17854,7 +17864,7 @@ GC__COLD gc_thread *gc__thread_new(void) {
     return &all->record.thread;
 }
 
-GC_API __attribute__((cold)) gc_thread *gc_thread_attach(gc_heap *heap) {
+GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
     if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
@@ -17897,7 +17907,7 @@ GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
     return mine != NULL;
 }
 
-GC_API __attribute__((cold)) void gc_thread_detach(gc_thread *thread) {
+GC_API void gc_thread_detach(gc_thread *thread) {
     GC__API_SCOPE("gc_thread_detach");
     if (!thread) return;
     if (!gc__thread_is_mine(thread)) {
@@ -17920,18 +17930,18 @@ GC_API __attribute__((cold)) void gc_thread_detach(gc_thread *thread) {
     gc__thread_leave(thread);
 }
 
-GC_API __attribute__((cold)) gc_thread *gc_thread_current(const gc_heap *heap) {
+GC_API gc_thread *gc_thread_current(const gc_heap *heap) {
     return gc__is_null(heap, "gc_thread_current", "heap") ? NULL : gc__thread_self(heap);
 }
-GC_API __attribute__((cold)) gc_heap *gc_thread_heap(const gc_thread *thread) {
+GC_API gc_heap *gc_thread_heap(const gc_thread *thread) {
     return gc__is_null(thread, "gc_thread_heap", "thread") ? NULL : thread->heap;
 }
-GC_API __attribute__((cold)) void gc_thread_set_name(gc_thread *thread, const char *name) {
+GC_API void gc_thread_set_name(gc_thread *thread, const char *name) {
     if (gc__is_null(thread, "gc_thread_set_name", "thread")) return;
     __atomic_store_n(&gc__record(thread)->name, name, __ATOMIC_RELEASE);
 }
 
-GC_API __attribute__((cold)) void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
+GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
     if (gc__is_null(thread, "gc_thread_set_conservative", "thread")) return;
     if (conservative && (!gc__record(thread)->own_stack.base || !gc__record(thread)->stack_base))
         gc__fatal(
@@ -17947,7 +17957,7 @@ GC_API __attribute__((cold)) void gc_thread_set_conservative(gc_thread *thread, 
 #define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
 
 /* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
-GC__HOT const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
+GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
     while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
@@ -18088,7 +18098,7 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API __attribute__((cold)) bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
+GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
     if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
@@ -18135,7 +18145,7 @@ GC__COLD bool gc__finalizer_thread_await(gc_heap *heap, uint32_t state, uint64_t
     }
 }
 
-GC_API __attribute__((cold)) gc_result gc_finalizer_thread_start(gc_heap *heap) {
+GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (gc__is_null(heap, "gc_finalizer_thread_start", "heap")) return GC_ERROR_ARGUMENT;
     if (gc__is_called_by_hook(heap, "gc_finalizer_thread_start")) return GC_ERROR_MISUSE;
     gc__finalizers *all = heap->finalizers;
@@ -18444,7 +18454,7 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
 }
 
 /* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
-GC__COLD gc_result gc__options_from_environment(gc_options *options) {
+GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
     if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
@@ -18481,7 +18491,7 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
     return GC_OK;
 }
 
-GC__COLD gc_result gc__options_check(gc_options *options) {
+GC__FN gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
     if ((unsigned)options->stress > GC_STRESS_LOCATION)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
@@ -18608,7 +18618,7 @@ GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->marker->lock);
 }
 
-GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
+GC_API gc_heap *gc_heap_create(const gc_options *given) {
     GC__API_SCOPE("gc_heap_create");
     gc_options options;
     memset(&options, 0, sizeof options);
@@ -18721,7 +18731,7 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     }
 }
 
-GC_API __attribute__((cold)) void gc_heap_destroy(gc_heap *heap) {
+GC_API void gc_heap_destroy(gc_heap *heap) {
     if (!heap) return;
     if (GC_DEBUG >= 1) gc__check_outside("gc_heap_destroy");
     if (gc__is_called_by_hook(heap, "gc_heap_destroy")) return;
@@ -18780,7 +18790,7 @@ GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-GC_API __attribute__((cold)) void *gc_heap_host(const gc_heap *heap) {
+GC_API void *gc_heap_host(const gc_heap *heap) {
     return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
 }
 #endif

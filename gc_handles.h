@@ -1027,7 +1027,7 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
 
 /* All that take memory: first those that have room for all pairs. */
 enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
-GC__OUT_OF_LINE void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
+GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
     gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
     gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
                                             &all->unmarked, &all->kept, &all->finalizer_grey, &all->young};
@@ -1154,7 +1154,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 }
 
 /* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
-GC__OUT_OF_LINE void gc__finalizers_preclean_begin(gc__finalizers *all) {
+GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
     all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
@@ -1420,7 +1420,7 @@ GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
 }
 
 /* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
-GC__HOT void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
+GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
     gc__due *due = gc__due_of(all, finalizer);
     bool looked = due->looked == due->pairs.count;
     gc__pair_push(&due->pairs, object, finalizer);

@@ -41,7 +41,7 @@ static vector *leave_dead_neighbours(void) { return leave_dead_rows(1); }
 
 static size_t count_beside(void) {
     size_t count = 0;
-    for (const gc__region *region = heap->regions[2]; region; region = region->next) count += region->beside != 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) count += region->flip != 0;
     return count;
 }
 

@@ -49,12 +49,12 @@ static void reprieved_objects(void) {
     make_dying(many = new_vector(QUEUED), parents, children);
     begin_marking();
     mark_and_settle_all();
-    size_t left = all->reprieved.count, least = heap->options.test_scarce_memory || heap->options.test_candidates ? 0 : QUEUED / 2;
+    size_t left = all->finalizer_grey.count, least = heap->options.test_scarce_memory || heap->options.test_candidates ? 0 : QUEUED / 2;
     ok(left >= least, "most are reprieved");
     gc_store(gc, &scanned->items[3], gc_handle_get(parents[0])); /* lives again, and the marker comes to know it only now */
     gc_collect(heap, 0, 0);
     finish();
-    is(marked_of(&all->reprieved) > 1, 0, "what is reprieved is not marked");
+    is(marked_of(&all->finalizer_grey) > 1, 0, "what is reprieved is not marked");
     is(heap->pause.finalizers_left, left - gc__min(left, GC__DECIDE_AT_ONCE), "what the pause leaves for later is counted");
     ok(!gc_handle_get(parents[2]) && gc_handle_get(parents[1]), "of what is dead short weak handles are cleared, and long ones are not");
     ok(!gc_handle_get(children[1]) && gc_handle_get(children[0]), "and of what it refers to");

@@ -82,7 +82,7 @@ static void settled_finalizers(void) {
     mark_and_settle_all();
     if (!scarce) is(all->looked, 2 * SETTLED, "all are looked at beside the program");
     for (size_t i = 0; i < all->looked; i += 2) leave += gc__is_candidate(all->registered.words[i]);
-    size_t noted = all->unmarked.count + all->kept.count + all->reprieved.count;
+    size_t noted = all->unmarked.count + all->kept.count + all->finalizer_grey.count;
     if (!scarce) ok(noted >= 1001 && noted <= 1001 + leave, "and those of dead objects are noted");
     if (scarce) ok(noted <= 2 * GC__SMALL_MARK_STACK, "as many are looked at as there is memory for");
     gc_store(gc, &many->items[0], gc_handle_get(found)); /* lives again: the barrier has noted it */

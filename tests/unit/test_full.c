@@ -358,7 +358,7 @@ static void gives_back(size_t usable) {
     gc__overhead_is_met(heap, &spent);
     heap->stats.pause_total_ns += 2 * GC__OVERHEAD_NS;
     heap->stats.collections[2] += GC__OVERHEAD_COLLECTIONS;
-    heap->pace->struggle.ns -= 2 * GC__OVERHEAD_NS;
+    heap->pace->overhead.ns -= 2 * GC__OVERHEAD_NS;
     heap->stats.allocated_bytes = 0;
     ok(gc__overhead_is_met(heap, &spent), "what threads give back is not taken for progress");
     end();
