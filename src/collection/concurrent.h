@@ -14,7 +14,7 @@
 #define GC__MARKING_STEPS 64                /* objects between two checks whether a collection waits */
 /* Quanta of a nursery, at least, after each of which a mutator may have to wait for the marker. */
 #define GC__MARKING_QUANTA 4
-/* Consecutive waits during which the marker has done nothing, after which mutators stop waiting. */
+/* Consecutive waits during which the marker has done nothing, after which mutators stop the world instead. */
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* objects that the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
