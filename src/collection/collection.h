@@ -274,7 +274,8 @@ GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
 }
 
-/* Has the cycle ended, or releases memory, on the marker's thread when it has rested for a while. */
+/* Ends the cycle or asks a mutator to end it, or releases memory. Called on the marker's thread when it has rested
+   for a while. */
 GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;

@@ -16,7 +16,7 @@
 #define GC__MARKING_QUANTA 4
 /* Consecutive waits during which the marker has done nothing, after which mutators stop the world instead. */
 #define GC__MARKING_STARVED 100
-#define GC__MARKING_LITTLE 4096             /* objects that the final mark traces with one worker */
+#define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
 /* While objects are being marked, the thread prefaults memory only once in this many turns: what mutators allocate
    until the marking ends stays allocated until the next one has ended. */
@@ -72,8 +72,8 @@ GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
-/* Marks; or, if nothing is being marked, flips regions and lists their holes after the last cycle. The marker's lock
-   is held. Returns false if nothing is left to do. */
+/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, flips regions, and
+   lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
         return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
@@ -90,9 +90,9 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     return false;
 }
 
-/* Returns the number of the first of those regions whose next mark bits share a huge page and should be prefaulted
-   now, or SIZE_MAX. If the marker met the page first, it would wait for it while a collection waits for the marker.
-   The marker's lock is held. */
+/* Returns the number of a region whose next mark bits should be prefaulted now, together with those of the following
+   regions in the same huge page, or SIZE_MAX if there is none. If the marker met the page first, it would wait for
+   it while a collection waits for the marker. The marker's lock is held. */
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
     if (!heap->marking || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;

@@ -10,7 +10,7 @@
 #include "../threads/lock.h"
 
 #define GC__PREFAULT_MOST 32    /* regions */
-#define GC__PREFAULT_PART 16    /* at most one such part of the heap's regions */
+#define GC__PREFAULT_PART 16    /* at most 1/n of the heap's regions */
 /* Tables are prefaulted for at most this many regions ahead: one huge page has marks for as many. */
 #define GC__PREFAULT_AHEAD 512
 

@@ -6,7 +6,7 @@
 #include "../policy/pace.h"
 #include "../policy/cycles.h"
 
-/* Slots are remembered if scanning cards takes one such part of a pause within the goal. */
+/* Slots are remembered if scanning cards takes 1/n of a pause within the goal. */
 #define GC__REMEMBERING_SHARE 8
 #define GC__REMEMBERING_CARD_NS 250
 #define GC__REMEMBERING_FEW 64 /* slots in a collection that do not justify a call for each store into an old object */

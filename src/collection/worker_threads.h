@@ -5,7 +5,7 @@
 #include "../weak/handle_table.h"
 
 #define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes expected to survive from which a trace is shared */
-/* And the expected time, if nobody asked for threads or short pauses. */
+/* From this expected time on a trace is shared if the program asked for neither threads nor short pauses. */
 #define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS)
 #define GC__WORKERS_WORTH_BUNDLES 512       /* dirty bundles */
 #define GC__WORKERS_WORTH_HANDLES 16        /* segments of handles */

@@ -21,7 +21,7 @@ GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable,
     gc__warn(options, message);
 }
 
-/* Reports when a heap is created. In a forked process the parent has done so. */
+/* Reports when the first heap is created. In a forked process the parent has done so. */
 GC__COLD void gc__announce(const gc_options *options) {
     uint32_t nobody = 0;
     if (!GC_ENVIRONMENT || !__atomic_compare_exchange_n(&gc__announced_by, &nobody, gc__os_process_number(), false,

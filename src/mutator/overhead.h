@@ -6,8 +6,8 @@
 
 #define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
 #define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
-#define GC__OVERHEAD_PART 64                   /* between which less than one such part of the limit was allocated, */
-#define GC__OVERHEAD_FREE 8                    /* while less than one such part is free. */
+#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
+#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
 
 GC__COLD bool gc__overhead_is_percent(unsigned percent) {
     if (percent <= 100) return true;
@@ -23,8 +23,9 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
 }
 
-/* Returns whether a heap whose limit an allocation has met has met it for long, and has spent nearly all that time
-   collecting. Stores the time, pauses and collections since then in *spent. The heap's lock is held. */
+/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
+   collecting_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   *spent. The heap's lock is held. */
 GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
     unsigned most = heap->options.collecting_percent_max;

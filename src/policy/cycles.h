@@ -5,10 +5,10 @@
 #include "../trace/candidates.h"
 #include "pace.h"
 
-/* While it is marked a heap may grow by one such part of its size, even if a full collection was due before. */
+/* While it is marked a heap may grow by 1/n of its size, even if a full collection was due before. */
 #define GC__MARKING_ROOM 4
-#define GC__MARKING_SOON 16 /* a cycle may begin once the heap has grown by one such part of its growth */
-/* Times the initial room: a heap that grows beyond this is collected with the world stopped. */
+#define GC__MARKING_SOON 16 /* a cycle may begin once the heap has grown by 1/n of what it may */
+/* A heap that grows beyond this multiple of the initial room is collected with the world stopped. */
 #define GC__MARKING_LOST 2
 
 /* Returns whether the barrier reports each store into an object that is being marked: by a call, or by a dirty card. */
@@ -97,8 +97,8 @@ GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
 }
 
-/* Returns whether the heap has grown by a multiple of its initial room. Mutators wait when that room is spent, so
-   their allocation was not the cause. */
+/* Returns whether the heap has grown by more than GC__MARKING_LOST times its initial room. Mutators wait when that
+   room is spent, so their allocation was not the cause. */
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;

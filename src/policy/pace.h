@@ -9,16 +9,16 @@
 #define GC__MARKING_WORTH ((size_t)2 << 20)
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-/* Bytes for the nursery and partly filled regions, beyond growth: at most this many, or. */
+/* The goal includes this many bytes beyond growth, for the nursery and partly filled regions; */
 #define GC__GOAL_EXTRA ((size_t)3 << 19)
-#define GC__GOAL_EXTRA_MOST ((size_t)9 << 18) /* up to this many, if that is */
-#define GC__GOAL_EXTRA_PART 5                 /* no more than one such part of the growth */
-/* One such part of the goal is left for the huge pages in which tables end, and for mark stacks, */
+#define GC__GOAL_EXTRA_MOST ((size_t)9 << 18) /* or up to this many, */
+#define GC__GOAL_EXTRA_PART 5                 /* if they are no more than 1/n of the growth. */
+/* 1/n of the goal is reserved for the huge pages in which tables end, and for mark stacks, */
 #define GC__GOAL_UNSEEN 48
-#define GC__GOAL_SEEN ((size_t)32 << 20) /* counting only the goal beyond this */
+#define GC__GOAL_SEEN ((size_t)32 << 20) /* but only of the part of the goal beyond this. */
 /* Bytes in generation 2 from which a full collection that was asked for is timed. */
 #define GC__TIMED_BYTES ((size_t)1 << 20)
-#define GC__SOFT_PART 8      /* a heap grows by at least one such part of its live bytes, even beyond the soft limit */
+#define GC__SOFT_PART 8      /* a heap grows by at least 1/n of its live bytes, even beyond the soft limit */
 /* If most of a nursery survived, it may grow to this multiple of its size before the next collection. */
 #define GC__NURSERY_GROWTH 4
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
@@ -31,7 +31,8 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
-    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* includes room for copies */
+    /* `used` includes room for copies. */
+    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
     return gc__max(growth, GC__NURSERY_MIN);
 }
@@ -182,7 +183,7 @@ GC__COLD uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns
 
 #define GC__TENURE_PERCENT ((size_t)60) /* survival from which a nursery's survivors are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
-/* With a pause goal, a nursery takes at most one such part of the limit: promotion needs the rest. */
+/* With a pause goal, a nursery takes at most 1/n of the limit: promotion needs the rest. */
 #define GC__NURSERY_PART 32
 #define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each condemned MiB, before it was measured */
 #define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* the least cost of a MiB of survivors, */
@@ -203,7 +204,7 @@ GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
 }
 
 #define GC__WHOLESALE_MOST 7
-#define GC__WHOLESALE_PART 8 /* what they promote is at most one such part of the growth */
+#define GC__WHOLESALE_PART 8 /* untraced promotions take at most 1/n of the growth */
 
 /* Returns how many nurseries may be promoted wholesale before one is traced again to see what lives. */
 GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
@@ -438,7 +439,7 @@ GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
 
 #define GC__DEGENERATED_FIRST 4
 #define GC__DEGENERATED_MOST 64
-#define GC__DEGENERATED_ROOM 5 /* only for heaps whose limit leaves less than one such part of it free */
+#define GC__DEGENERATED_ROOM 5 /* only for heaps whose limit leaves less than 1/n of it free */
 
 /* Returns whether live objects leave so little room that mutators would wait for most of each concurrent marking. */
 GC__COLD bool gc__pace_is_cramped(const gc_heap *heap) {

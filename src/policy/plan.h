@@ -341,7 +341,7 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
            !plan->request.compacting;
 }
 
-#define GC__WHOLESALE_WASTE 8 /* at most one such part of young regions has no objects: it would become holes */
+#define GC__WHOLESALE_WASTE 8 /* at most 1/n of young regions has no objects: it would become holes */
 /* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 

@@ -19,7 +19,7 @@
 #define GC__CANDIDATES_HURRY 4  /* the budget is this multiple of the goal's if the next nursery may not find room */
 #define GC__CANDIDATES_DENSE 80 /* percent live from which evacuation frees too little */
 #define GC__CANDIDATES_SLOT 16  /* bytes that are copied in the time it takes to look at a recorded slot */
-#define GC__CANDIDATES_NOTES 64 /* the recorded slots take at most one such part of the limit */
+#define GC__CANDIDATES_NOTES 64 /* the recorded slots take at most 1/n of the limit */
 
 GC__FN bool gc__is_candidate(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;

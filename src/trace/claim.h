@@ -160,7 +160,7 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
 /* Prefetches the mark word that gc__reached will read for an old object. */
 GC__FN void gc__reached_await(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    /* There may be no marker's bits while objects slide. */
+    /* while objects slide there may be no gc__next_marks */
     bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks;
     const uint64_t *marks = next_plane ? gc__next_marks : gc__the_arena.marks;
     if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);

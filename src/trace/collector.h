@@ -22,7 +22,7 @@ typedef struct gc__pace {
     /* Threads that had a window when the last collection began: at least 1, at most as many as processors. */
     unsigned allocating;
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
-    gc__overhead overhead;             /* counts since which full collections have hardly made room */
+    gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
     size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
     size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */

@@ -7,7 +7,7 @@
 #include "shade.h"
 
 #define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
-#define GC__REGIONS_MANY 8     /* more than one such part of the limit is many free regions */
+#define GC__REGIONS_MANY 8     /* more free regions than 1/n of the limit are many */
 #define GC__REGIONS_SCARCE 16 /* so few regions left, apart from those for evacuation, are scarce */
 
 /* Returns whether copies go to listed holes, and the remainders of windows are listed. Several workers use regions

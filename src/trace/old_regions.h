@@ -8,7 +8,7 @@
 #include "../space/rank.h"
 
 #define GC__WALK_AHEAD ((size_t)8) /* regions */
-/* A heap with at least one such part of the process's regions walks the table to find its own. */
+/* A heap with at least 1/n of the process's regions walks the table to find its own. */
 #define GC__WALK_PART 4
 
 /* A walk through the regions of generation 2 with a given entry in the verdict table, against the order of

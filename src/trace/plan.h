@@ -12,7 +12,7 @@ typedef enum gc__purpose {
     GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
     GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
     GC__COMPACT,         /* evacuates all that can move, as far as there is room */
-    GC__SLIDE            /* slides objects together within their regions, which needs no free region */
+    GC__SLIDE            /* slides objects together in address order, which takes no more memory than before */
 } gc__purpose;
 
 /* A request for a collection, made before the heap was surveyed. */

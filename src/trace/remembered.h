@@ -51,7 +51,8 @@ GC__VAR gc__store_logging gc__the_store_logging;
 
 /* Begins an epoch: from now on threads reserve new chunks. The world is stopped. */
 GC__FN void gc__remembered_renew(gc__remembered *remembered) {
-    if (remembered->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED); /* until the collection ends */
+    /* Until the collection ends, there is no short path. */
+    if (remembered->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED);
     remembered->epoch = __atomic_add_fetch(&gc__remembered_epochs, 1, __ATOMIC_RELAXED);
 }
 
@@ -113,7 +114,8 @@ GC__IN_BARRIER GC__FN gc__own_chunks *gc__chunks_of(const gc__remembered *rememb
 }
 #endif
 
-/* Remembers the slot. Returns false if there is no room. May be called by any thread; none is stopped in between. */
+/* Remembers the slot. Returns false if there is no room. Any thread may call it, and is not stopped in the middle of
+   it. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     gc__remembered *remembered = heap->remembered;

@@ -20,7 +20,7 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
 
 /* Postpones a slot for whose referent there was no room while several workers run: the trace goes on with one
    worker, which handles the slot. If even the list of such slots finds no memory, the object that is being traced is
-   scanned again, with all of its value stacks, although parts of these were already scanned. */
+   scanned again, with its value stacks from their bases on, since their bounds were already updated. */
 __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
@@ -320,7 +320,7 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
     gc__scan_range(worker, object, from, to);
 }
 #else
-/* These loops call no functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
+/* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
 GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
     bool value = GC_HAS_VALUES && type->element_values;
     if (type->element_bytes != 8) {

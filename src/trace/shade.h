@@ -174,8 +174,8 @@ GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__
 }
 
 /* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
-   its mark bit, which would wait for memory, is left to whoever takes the word from the log. The bit alone is
-   checked here when the log is rather full, or when nearly all objects are marked. */
+   its mark bit, which would wait for memory, is left to the thread that takes the word from the log. The bit alone
+   is checked here when the log is rather full, or when nearly all objects are marked. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return;

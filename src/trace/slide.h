@@ -13,7 +13,7 @@
 #include "collector.h"
 
 #define GC__SLIDE_BYTES ((size_t)16384) /* released at a time */
-#define GC__SLIDE_WORTH 64              /* a heap is slid if at least one such part of it is holes */
+#define GC__SLIDE_WORTH 64              /* a heap is slid if at least 1/n of it is holes */
 
 /* Where a region's objects go: to `next` and on, up to `end`. */
 typedef struct gc__sliding {

@@ -24,8 +24,8 @@
 
 /* Slots of older objects are scanned: dirties their cards again if necessary. */
 #define GC__EDGES_REMEMBER 1
-/* Generation 2 is being marked concurrently: shades the referents for the marker; the second also those of slots of
-   older objects. */
+/* Generation 2 is being marked concurrently: GC__EDGES_SHADE shades referents for the marker, GC__EDGES_SHADE_CARDS
+   also the referents of slots of older objects. */
 #define GC__EDGES_SHADE 2
 #define GC__EDGES_SHADE_CARDS 4
 /* Records slots of old objects that refer to candidate regions. */
@@ -58,8 +58,8 @@ typedef struct gc__worker {
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
+    /* Objects for which dependent handles wait: the number of a reached one goes to `found`; NULL: none. */
     const gc__map
-        /* Objects for which dependent handles wait: the number of a reached one goes to `found`; NULL: none. */
         *awaited;
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];

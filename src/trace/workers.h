@@ -18,9 +18,9 @@
 #define GC__SHARED_PACKETS 16
 #define GC__POLL 64 /* objects between two polls at first */
 #define GC__POLL_MAX 4096
-#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have marks of its own */
-#define GC__SEED_LOCKED 2       /* workers for which each gets its own mark bits, at most */
-#define GC__FOR_HOST 64         /* a bit of the seed, for tests: workers do not get their own mark bits */
+#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have its own mark bits */
+#define GC__SEED_LOCKED 2       /* tests: a bit of the seed; workers do not get their own mark bits */
+#define GC__FOR_HOST 64         /* objects handed over at a time */
 #define GC__WORKERS_LOCK_SPINS 100 /* a thread that waits for the lock polls this often before it sleeps */
 #define GC__WORKERS_SPIN_NS 20000  /* a worker that waits for work in a run polls for this long before it sleeps */
 #define GC__UNITS_PER_CALL 4    /* another worker is woken while there are this many units for each */
