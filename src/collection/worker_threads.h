@@ -189,7 +189,6 @@ GC__COLD void gc__workers_forget(gc_heap *heap) {
     workers->asleep = ~(uint32_t)1; /* no thread waits for them, or wakes them */
 }
 
-/* Ends the threads. */
 GC__COLD void gc__workers_end(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;

@@ -41,7 +41,6 @@ GC__COLD void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
     memory->held = gc__held_bytes(heap);
 }
 
-/* Returns the symbol of a region in the picture. */
 GC__COLD char gc__memory_symbol(const gc__region *region) {
     if (region->kind == GC__FREE) return '.';
     if (region->kind == GC__LARGE || region->kind == GC__LARGE_REST) return 'L';

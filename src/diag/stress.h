@@ -165,7 +165,6 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
     }
 }
 
-/* Prints the native stack at a fault. */
 GC__COLD void gc__print_fault(const uintptr_t *words) {
     void *frames[GC__STACK_FRAMES];
     gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));

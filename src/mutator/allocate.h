@@ -165,7 +165,6 @@ GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
-/* Runs a full collection at the limit. */
 GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
     const gc__request request = gc__request_of(purpose, 2, GC_REASON_LIMIT);
     gc__collect(heap, &request);

@@ -178,7 +178,6 @@ GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
     return heap->cycle->plan->pin_fragmented && region->pinned && (!region->linear || region->formatted);
 }
 
-/* Surveys the generations that will be condemned. */
 GC__HOT void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
     memset(space, 0, sizeof *space);
     for (int g = 0; g <= plan->condemned; g++)
@@ -211,7 +210,6 @@ GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     return bytes;
 }
 
-/* Returns the mean size of survivors. */
 GC__HOT size_t gc__mean_bytes(const gc_heap *heap) {
     size_t bytes = 0, objects = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)

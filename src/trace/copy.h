@@ -42,7 +42,6 @@ GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__regi
     worker->windows[generation].limit = (char *)end;
 }
 
-/* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
     if (region->kind != GC__SMALL || region->linear || region->candidate) return false;
@@ -86,7 +85,6 @@ GC__FN bool gc__worker_leaves_holes(const gc__worker *worker, unsigned generatio
     return old && gc__has_pause_goal(heap) && gc__regions_left(heap) > gc__limit_regions(heap) / GC__REGIONS_MANY;
 }
 
-/* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
     if (gc__worker_leaves_holes(worker, generation)) return false;

@@ -3,7 +3,6 @@
 
 #include "../api/pause.h"
 
-/* The purpose of a collection. */
 typedef enum gc__purpose {
     GC__YOUNG,           /* traces young generations */
     GC__YOUNG_WHOLESALE, /* promotes the nursery untraced, since nearly all of it would survive */

@@ -51,7 +51,6 @@ GC__FN void gc__slide_close(gc__sliding *packing) {
     if (packing->into && packing->into->dirty_end < packing->next) packing->into->dirty_end = packing->next;
 }
 
-/* Goes on in the next region. */
 GC__FN void gc__slide_open(gc__sliding *packing) {
     gc__region *region = packing->spare;
     gc__slide_close(packing);

@@ -45,7 +45,6 @@ GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     }
 }
 
-/* Traces from the gathered roots. */
 GC__FN void gc__trace_roots(gc__worker *worker) {
     gc__trace_pins(worker);
     gc__trace_slots(worker, 0, worker->cycle->roots.count);

@@ -150,7 +150,6 @@ GC__OUT_OF_LINE void gc__workers_unlock(gc__workers *workers) {
     for (; called; called &= called - 1) gc__os_wake(&workers->threads[__builtin_ctz(called)].woken);
 }
 
-/* Wakes a thread that sleeps. */
 GC__FN void gc__workers_wake(gc__workers *workers, unsigned number) {
     workers->asleep &= ~(1u << number);
     gc__workers_count_idle(workers);
