@@ -83,63 +83,63 @@
 #include "threads/stop.h"           /* stopping threads */
 #include "threads/frames.h"         /* frames of GC_ROOTS */
 #include "threads/stack.h"          /* stacks, fibers */
-#include "trace/plan.h"             /* what a collection is for, and how it goes about it */
-#include "trace/collector.h"        /* what a collection knows */
+#include "trace/plan.h"             /* the purpose and the plan of a collection */
+#include "trace/collector.h"        /* the collector's state */
 #include "trace/old_regions.h"      /* all old regions at once */
 #include "trace/value_stacks.h"     /* stacks of values */
 #include "trace/roots.h"            /* gathering roots */
-#include "trace/ambiguous.h"        /* what conservative words found */
-#include "trace/worker.h"           /* mark stack, FIFO */
-#include "trace/workers.h"          /* several workers */
+#include "trace/ambiguous.h"        /* objects that conservative words found */
+#include "trace/worker.h"           /* one worker: mark stack, FIFO */
+#include "trace/workers.h"          /* how several workers share the trace */
 #include "trace/remembered.h"       /* slots that are remembered instead of cards */
-#include "trace/shade.h"            /* what the marking beside mutators is told */
-#include "trace/slide.h"            /* regions that are copied before the trace */
+#include "trace/shade.h"            /* the concurrent marker's state, and shading objects for it */
+#include "trace/slide.h"            /* sliding objects together before the trace */
 #include "trace/claim.h"            /* marks and forwarding words */
 #include "trace/copy.h"             /* copying survivors */
-#include "trace/candidates.h"
-#include "trace/scan.h"             /* the trace's loop */
+#include "trace/candidates.h"       /* regions that the final mark evacuates */
+#include "trace/scan.h"             /* scanning objects: the trace's loop */
 #include "trace/trace.h"            /* tracing from roots */
 #include "trace/cards.h"            /* tracing from dirty cards */
 #include "trace/parallel.h"         /* the trace by several workers */
-#include "cycle/marker.h"           /* marking beside mutators */
-#include "cycle/finalizer_marks.h"  /* what lives on for finalizers only */
-#include "policy/plan.h"            /* which region is moved, marked, ignored */
+#include "cycle/marker.h"           /* concurrent marking */
+#include "cycle/finalizer_marks.h"  /* objects that only finalizers can reach */
+#include "policy/plan.h"            /* which regions are evacuated, marked or ignored */
 #include "policy/external.h"        /* off-heap memory of objects */
-#include "policy/pace.h"            /* budgets, goals, and what is learned of each collection */
-#include "policy/cycles.h"          /* when a concurrent cycle begins, and whether its marker is on time */
-#include "policy/next.h"            /* when to collect, and for what */
+#include "policy/pace.h"            /* budgets, goals, and learning from each collection */
+#include "policy/cycles.h"          /* when a concurrent cycle begins, and whether its marker keeps up */
+#include "policy/next.h"            /* when to collect, and for what purpose */
 #endif
 
 #include "gc_handles.h"
 
 #ifdef GC_IMPLEMENTATION
 #include "diag/check.h"             /* structures check themselves */
-#include "diag/places.h"            /* where collections were */
+#include "diag/places.h"            /* where in the program collections ran */
 #include "diag/verify.h"            /* walks everything, checks every reference */
 #include "diag/checkmark.h"         /* a second mark, to check the trace */
 #include "diag/shadow.h"            /* finds stores without the barrier */
-#include "diag/stress.h"            /* what to say at a fault */
-#include "diag/pauses.h"            /* what a pause was spent on */
+#include "diag/stress.h"            /* reports on faults under stress */
+#include "diag/pauses.h"            /* records of pauses */
 #include "diag/stats.h"             /* statistics */
 #include "diag/reasons.h"           /* why a pause was long, in words */
 #include "diag/memory.h"            /* where memory goes */
-#include "diag/walk.h"              /* walks and questions */
-#include "diag/dac_table.h"         /* what readers in other processes are told */
+#include "diag/walk.h"              /* walks of the heap and questions about addresses */
+#include "diag/dac_table.h"         /* the description for readers in other processes */
 #include "collection/store.h"       /* stores of ranges, written pages */
-#include "collection/limit.h"       /* the limit, and what a heap takes beside its regions */
-#include "collection/prefault.h"    /* free regions whose memory is there before it is needed */
+#include "collection/limit.h"       /* the heap's limit, and its memory outside regions */
+#include "collection/prefault.h"    /* free regions whose memory is prefaulted */
 #include "collection/sweep.h"       /* what becomes of condemned regions */
-#include "collection/worker_threads.h"
-#include "collection/concurrent.h"  /* when marking beside mutators begins and ends */
+#include "collection/worker_threads.h" /* the workers' threads */
+#include "collection/concurrent.h"  /* concurrent cycles in collections, and the marker's thread */
 #include "collection/remembering.h" /* when slots are remembered instead of cards */
 #include "collection/collection.h"  /* one collection from start to end */
-#include "mutator/out_of_memory.h"  /* what the host is asked when memory is short */
-#include "mutator/overhead.h"       /* when a nearly full heap gives up */
+#include "mutator/out_of_memory.h"  /* asking the host for room */
+#include "mutator/overhead.h"       /* the GC overhead limit */
 #include "mutator/allocate.h"       /* allocation's slow paths */
-#include "mutator/adjust.h"         /* limits that are changed */
-#include "mutator/attach.h"         /* mutators */
+#include "mutator/adjust.h"         /* changing limits */
+#include "mutator/attach.h"         /* mutator threads */
 #include "mutator/finalize.h"       /* running finalizers */
 #include "mutator/fork.h"           /* processes that fork */
-#include "mutator/announce.h"       /* what a process says of its collector */
-#include "mutator/create.h"         /* creating heaps */
+#include "mutator/announce.h"       /* what a process reports about its collector */
+#include "mutator/create.h"         /* creating and destroying heaps */
 #endif

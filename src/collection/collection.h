@@ -63,8 +63,8 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     stats->collections_compacting += collection->compacting;
 }
 
-/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
-   and the collection cannot run. */
+/* Gathers all roots that may refer to generations up to the given one in three lists. On failure nothing has
+   changed, and the collection cannot run. */
 GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
@@ -75,12 +75,13 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
     return !roots.failed;
 }
 
-/* Does all that needs memory, before the collection changes anything. False: there is none. */
+/* Does all that needs memory, before the collection changes anything. Returns false if there is none. */
 GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
     return gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
 }
 
-/* Done only after gathering, since threads go on in their windows after a collection that is left out. */
+/* Closes all windows. Called only after gathering, since threads go on in their windows after a collection that is
+   left out. */
 GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     unsigned allocating = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
@@ -90,7 +91,7 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
 }
 
-/* Everything between gathering the roots and the last freed region. */
+/* Runs the collection from the gathered roots to the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     int generation = heap->collection.generation;
@@ -103,7 +104,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     worker->cycle = heap->cycle;
     worker->memory = &heap->collector->mark_stack;
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
-    /* The roots are in their lists: nothing below asks the host for them again. */
+    /* Nothing below asks the host for roots again: they are in their lists. */
     gc__marking_step(heap);
     gc__region *condemned = gc__condemn(heap);
     if (plan->purpose == GC__SLIDE) condemned = gc__slide(heap, condemned);
@@ -112,7 +113,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     worker->remember_all = (generation > 0 && !plan->ages_all) || heap->cycle->recycles;
     gc__workers_enter(worker);
     gc__each_condemned(worker, condemned, plan->purpose == GC__YOUNG_WHOLESALE ? gc__region_promote_whole : gc__region_clear);
-    /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    /* Every condemned region has a verdict, and its ranks are those after the collection. */
     gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);
     gc__trace_candidates(worker);
@@ -125,7 +126,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
         GC__HOST_SCOPE;
         heap->options.collection_traced(heap->options.host, &heap->collection);
     }
-    /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
+    /* Every surviving condemned object is marked or has a forwarding word; every slot refers to its new place. */
     gc__phase_begin(heap, GC_PHASE_SWEEP);
     gc__worker_end(worker);
     gc__workers_leave(worker);
@@ -147,12 +148,12 @@ GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
     return (void *)gc__address_after_trace((uintptr_t)object);
 }
 
-/* The scope of a collection, which a callback can leave only by returning. */
+/* Detects a callback that leaves the collection other than by returning. */
 GC__FN void gc__cycle_leave(gc_heap **left) {
     if (*left) gc__collection_was_left(*left);
 }
 
-/* After a collection that ran. */
+/* Learns from a collection that ran, and prepares the time until the next one. */
 GC__FN void gc__cycle_done(gc_heap *heap) {
     int generation = heap->collection.generation;
     gc__collector *collector = heap->collector;
@@ -173,7 +174,7 @@ GC__COLD void gc__fail_left_out(void) {
                               "`ulimit -v` or the memory limit of the process");
 }
 
-/* The collection is left out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
+/* Leaves the collection out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
 GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
@@ -181,7 +182,7 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     gc__warn(&heap->options, gc__last_message);
 }
 
-/* What gc__collect_stopped does while the marker rests. */
+/* The body of gc__collect_stopped, while the marker rests. */
 GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     heap->frame = gc__stack_below();
@@ -190,7 +191,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc__marking_decide(heap);
     gc__cycle_open(heap);
     int generation = heap->collection.generation;
-    /* What a profile does first is not the collector's work: the nursery must not grow for it. */
+    /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
     if (heap->options.stress) gc__stress_index(heap);
@@ -200,7 +201,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap);
-    /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
+    /* Checkmark reads the places of handles that were roots, which must not be destroyed yet. */
     bool exact = generation == 2 && !gc__is_mark_end(heap);
     if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
     if (gathered) gc__metadata_count(heap);
@@ -222,7 +223,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     return gathered;
 }
 
-/* The world is stopped. False: the collection was left out, for want of memory. */
+/* Collects while the world is stopped. Returns false if the collection was left out for want of memory. */
 GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     if (gc__is_abandoned(heap)) return true;
     gc__pause_begin(heap);
@@ -250,16 +251,16 @@ GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
     return ran;
 }
 
-/* Ends a marking that is done, and waits for that. The lock is held. */
+/* Ends a cycle whose marking is done. The heap's lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
     gc__request request;
     if (!heap->marking || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
     if (gc__policy_next(heap, GC__MARKER_DONE, &request)) gc__collect(heap, &request);
 }
 
-/* Ends a marking that is done where all threads are in preemptive mode, as in a server that waits for requests. Otherwise one
-   of them does when it comes to a safe point or has spent its window: hosts that suspend threads themselves know nothing of the
-   marker's. The lock is held. */
+/* Ends a cycle whose marking is done if all threads are in preemptive mode, as in a server that waits for requests.
+   Otherwise a mutator ends it at a safe point or when it has spent its window: a host that suspends threads itself
+   does not know the marker's thread. The heap's lock is held. */
 GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
     bool asks = heap->options.suspend != NULL;
     for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
@@ -273,7 +274,8 @@ GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
 }
 
-/* On the marker's thread, when it has rested for a while: has the marking ended, or gives memory back. */
+/* Ends the cycle or asks a mutator to end it, or releases memory. Called on the marker's thread when it has rested
+   for a while. */
 GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
@@ -287,39 +289,40 @@ GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Collects as requested; a cycle that begins has a thread that marks. The lock is held. */
+/* Collects as requested; starts the marker's thread if a cycle begins. The heap's lock is held. */
 GC__FN bool gc__collect_requested(gc_heap *heap, const gc__request *request) {
     if (request->purpose == GC__MARK_BEGIN && !heap->collecting) gc__marking_start_thread(heap, gc__marking_rests);
     return gc__collect(heap, request);
 }
 
-/* Collects as the event calls for. Returns whether it did. The lock is held. */
+/* Collects if the event calls for it. Returns whether it did. The heap's lock is held. */
 GC__FN bool gc__collect_for(gc_heap *heap, gc__event event) {
     gc__request request;
     return gc__policy_next(heap, event, &request) && gc__collect_requested(heap, &request);
 }
 
-/* From now on the marker's thread does not collect. */
+/* Stops the marker's thread from collecting. */
 GC__COLD void gc__marking_close(gc_heap *heap) {
     gc__heap_lock(heap);
     heap->marker->is_closing = true;
     gc__heap_unlock(heap);
 }
 
-/* Collects what is due where a nursery has been spent; before that the mutator waits for a marker that is late. The lock is
-   held. */
+/* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
+   lock is held. */
 GC__FN void gc__collect_nursery(gc_heap *heap, gc__event event) {
     if (heap->marking && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
     gc__collect_for(heap, event);
 }
 
-/* Whether the nursery is spent, by its bytes or by the slots that refer to it, once an object of so many bytes is allocated. */
+/* Returns whether the nursery is spent, by its bytes or by its remembered slots, once an object of `large` bytes is
+   allocated. */
 GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
     size_t spent = gc__spent_bytes(heap);
     return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__remembered_enough(heap));
 }
 
-/* Collects, unless another thread has found the same budget spent and collected meanwhile. */
+/* Collects, unless another thread has found the same budget spent and has collected while this one waited. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
@@ -328,17 +331,17 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* A mutator finds no region, and may end its nursery early. Returns whether it did. */
+/* Ends the nursery early, if that helps, for a mutator that finds no region. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
     bool ends = gc__next_ends_nursery(heap);
     if (ends) gc__collect_nursery(heap, GC__REGION_MISSED);
     return ends;
 }
 
-/* A mutator that finds no region while objects are being marked waits for the marker, for as long as the goal at a time, so that
-   other threads can collect meanwhile. The collection that ends the cycle then is a short one; if it came now it would take as
-   long as that, and stop all threads. Returns whether to look again for a region: not if nothing is being marked, or by a thread
-   that gets no processor, nor where the collection was left out for want of memory. */
+/* Makes a mutator that finds no region while objects are being marked wait for the marker, for as long as the goal
+   at a time, so that other threads can collect. Then the final mark is short; now it would take as long as the wait,
+   and stop all threads. Returns whether to look for a region again: not if nothing is being marked, if the marker
+   gets no processor, or if the collection was left out for want of memory. */
 GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__heap_lock(heap);
@@ -351,21 +354,21 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     return waits;
 }
 
-/* A mutator finds no region, and may begin a cycle rather than stop the program. */
+/* Begins a cycle instead of stopping the world, if policy allows it, for a mutator that finds no region. */
 GC__FN void gc__collect_before_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__collect_for(heap, GC__YOUNG_FREED_NONE);
     gc__heap_unlock(heap);
 }
 
-/* Whether a generation has spent enough of its budget for an optional collection of it. */
+/* Returns whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
     if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-/* Whether `function` must not be called now. */
+/* Returns whether `function` must not be called now. */
 GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
     if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
@@ -377,7 +380,8 @@ GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     return true;
 }
 
-/* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
+/* Begins a concurrent cycle for the caller, if that is possible and the caller need not wait. Returns false if the
+   caller must collect. */
 GC__FN bool gc__collect_concurrently(gc_heap *heap, unsigned mode) {
     const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
     if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
@@ -405,7 +409,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     gc__heap_lock(heap);
     gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
-    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
+    /* If several threads ask at once, one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
@@ -424,7 +428,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
-        gc__heap_lock(heap); /* the thread that collects holds it until the end */
+        gc__heap_lock(heap); /* the thread that collects holds the lock until the end */
         gc__heap_unlock(heap);
     }
     if (__atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED)) {

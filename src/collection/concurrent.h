@@ -1,4 +1,4 @@
-/* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
+/* Concurrent marking in collections: when a cycle begins and ends, and the thread that marks. */
 #pragma once
 
 #include "../weak/weak_tables.h"
@@ -9,30 +9,32 @@
 #include "../diag/pauses.h"
 #include "prefault.h"
 
-#define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
-#define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
-#define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
-#define GC__MARKING_QUANTA 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
-#define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
-#define GC__MARKING_LITTLE 4096             /* objects that the last collection traces without others */
-#define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
-/* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
-   until the next one has ended. */
+#define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until a mutator is asked to end it */
+#define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two releases of memory by the marker's thread */
+#define GC__MARKING_STEPS 64                /* objects between two checks whether a collection waits */
+/* Quanta of a nursery, at least, after each of which a mutator may have to wait for the marker. */
+#define GC__MARKING_QUANTA 4
+/* Consecutive waits during which the marker has done nothing, after which mutators stop the world instead. */
+#define GC__MARKING_STARVED 100
+#define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
+#define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
+/* While objects are being marked, the thread prefaults memory only once in this many turns: what mutators allocate
+   until the marking ends stays allocated until the next one has ended. */
 #define GC__PREFAULT_TURNS 256
-#define GC__PREFAULT_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
+#define GC__PREFAULT_LOOKS 20 /* the thread checks in vain this often whether free regions were taken, */
 #define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
-#define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
+#define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
-/* What barriers call, which those of other heaps may be doing. Arena's lock held. */
+/* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
 GC__COLD void gc__marking_tables(void) {
     if (gc__tables.log_store) return;
     gc__tables.log_store = gc__store_logged;
     gc__tables.log_store_call = gc__store_logged_call;
 }
 
-/* What the collection's workers do with the objects of generation 2 that they meet: GC__EDGES_*. Where stores are not noted,
-   what they store into old objects is not shaded, but the card is dirty. So whoever cleans a card shades all that its slots
-   refer to. */
+/* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores
+   are not logged, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
+   card shades all that its slots refer to. */
 GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
     bool of_cards = !gc__stores_are_logged(heap);
     uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;
@@ -41,7 +43,7 @@ GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
     return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
 }
 
-/* At creation: says why not, if it was asked for. */
+/* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     char message[240];
@@ -51,7 +53,7 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Before a collection gathers roots: nothing is left of the last cycle. */
+/* Finishes the last cycle's work on finalizers before a collection gathers roots. */
 GC__FN void gc__marking_decide(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
@@ -71,8 +73,8 @@ GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
-/* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
-   to do. */
+/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, flips regions, and
+   lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!heap->marking)
         return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
@@ -89,8 +91,9 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     return false;
 }
 
-/* The number of a region whose part of the marker's bits should be provided, or SIZE_MAX: as many follow as have theirs in the
-   same huge page. If the marker met them first, it would wait for that while a collection waits for it. Marker's lock held. */
+/* Returns the number of a region whose next mark bits should be prefaulted now, together with those of the following
+   regions in the same huge page, or SIZE_MAX if there is none. If the marker met the page first, it would wait for
+   it while a collection waits for the marker. The marker's lock is held. */
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
     if (!heap->marking || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
@@ -102,7 +105,8 @@ GC__COLD void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
     unsigned looks = 0;
-    gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
+    /* Otherwise waking it could preempt the thread that has collected, and with it the world. */
+    gc__os_thread_is_patient();
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
         bool more = true, marks = false;
@@ -134,8 +138,8 @@ GC__COLD void gc__marker_thread(void *context) {
     }
 }
 
-/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. The
-   marker looks often whether it is to rest: to wait for that in the system would take longer. */
+/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. It spins at first:
+   waiting in the system for the marker to rest would take longer. */
 GC__FN void gc__marker_rest(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
@@ -152,7 +156,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
     bool is_needed = heap->marking || heap->old_unflipped || heap->old_unlisted || prefaults;
     if (heap->marking) {
-        __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+        __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         marker->preclean_passes = gc__max(marker->preclean_passes, 1);
     }
     gc__lock_release(&marker->lock);
@@ -164,8 +168,8 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__os_wake(&marker->turn);
 }
 
-/* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
-   hold a lock of the C library. */
+/* Starts the marker's thread if a cycle may begin. Called before the world is stopped, since a thread that the host
+   has suspended may hold a lock of the C library. */
 GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
     if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
@@ -178,7 +182,7 @@ GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *hea
              "for as long as they take: raise `ulimit -u`");
 }
 
-/* Ends the thread, and the cycle. The heap is being destroyed. */
+/* Ends the thread and the cycle, since the heap is being destroyed. */
 GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
@@ -199,7 +203,7 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__words_free(&marker->held);
 }
 
-/* For tests, where there is no thread: the calling mutator does some of its work. */
+/* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
 GC__FN void gc__marking_take_turn(gc_heap *heap) {
     if (!heap->options.test_marker_steps) return;
     gc__lock_take(&heap->marker->lock);
@@ -207,7 +211,7 @@ GC__FN void gc__marking_take_turn(gc_heap *heap) {
     gc__lock_release(&heap->marker->lock);
 }
 
-/* A cycle begins. */
+/* Records the room that the heap has when a cycle begins, and how much is likely to be marked. */
 GC__COLD void gc__marking_count_room(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t grown = gc__grown_bytes(heap), most = heap->pace->full_threshold + gc__growth_due(heap);
@@ -216,12 +220,13 @@ GC__COLD void gc__marking_count_room(gc_heap *heap) {
     marker->began_room = gc__marking_room(heap);
     double larger = marker->last_old_bytes ? (double)marker->began_old_bytes / (double)marker->last_old_bytes : 1;
     size_t likely = marker->last_old_bytes ? (size_t)((double)marker->last_bytes * larger) : SIZE_MAX;
-    marker->likely_bytes = gc__min(likely, marker->began_old_bytes); /* where it is not known, that all is alive */
+    /* If that is not known, all is assumed to be alive. */
+    marker->likely_bytes = gc__min(likely, marker->began_old_bytes);
     __atomic_store_n(&marker->marked_bytes, (size_t)0, __ATOMIC_RELAXED);
     marker->quantum_bytes = 0;
 }
 
-/* Before a collection condemns anything. */
+/* Begins or aborts a cycle, before a collection condemns anything. */
 GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     if (plan->purpose == GC__MARK_BEGIN) {
@@ -238,17 +243,18 @@ GC__COLD void gc__marking_step(gc_heap *heap) {
     }
 }
 
-/* Whether what the last collection has to trace of the old generation is too little to be shared: the marker had nothing left,
-   and no object waited whose trace function may lead to what nobody has met. To share it takes 20 ns for each region. */
+/* Returns whether the final mark has too little to trace of the old generation to share it: the marker had nothing
+   left, and no waiting object has a trace function that may lead to objects that were never met. Sharing takes 20 ns
+   for each region. */
 GC__FN bool gc__marking_left_little(const gc__worker *worker) {
     const gc_heap *heap = worker->heap;
     bool little = !heap->pause.degenerated && !heap->pause.waiting_objects && !worker->overflowed;
     return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
 }
 
-/* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
-   and traced from what is grey or was noted. All young objects have been reached; what is copied from here on, out of leaving
-   regions or for finalizers, goes to fresh regions. */
+/* Traces the old generation in the final mark, after a trace like that of a young collection: it is condemned with
+   what is marked in it, and traced from the objects that are grey or were logged. All young objects have been
+   reached; what is copied from here on, out of candidate regions or for finalizers, goes to fresh regions. */
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     if (!gc__is_mark_end(heap)) return;
@@ -273,8 +279,9 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
         gc__trace_held(worker, condemned);
 }
 
-/* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. The system wakes it
-   late, by 60 us, or by 500 where other programs run: so much less is asked for. */
+/* Waits for the marker, which the calling thread would only hinder if it marked, too. Returns when the wait began.
+   The system wakes a thread late, by 60 us, or by 500 if other programs run: so the requested time is shortened by
+   that. */
 GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     gc__marker *marker = heap->marker;
     uint64_t start = gc__os_now_ns(), asked = gc__max(ns - gc__min(ns, marker->late_ns), ns / 16);
@@ -287,7 +294,8 @@ GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     return start;
 }
 
-/* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
+/* Makes a mutator that allocates faster than the marker works wait before it collects, for as long as the goal
+   allows in addition to the pause. */
 GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t goal = gc__pace_goal_ns(heap), together = goal / 4 * 3, most = goal / 8 * gc__marking_lateness(heap);
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
@@ -296,7 +304,8 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     heap->pauses->help_ns += gc__ns_since(gc__os_now_ns(), start);
 }
 
-/* The same where a mutator can do nothing else. False: the marker has done nothing in many such waits. */
+/* Makes a mutator that can do nothing else wait for the marker. Returns false if the marker has done nothing in many
+   such waits. */
 GC__FN bool gc__marking_await_turn(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED);
@@ -306,7 +315,8 @@ GC__FN bool gc__marking_await_turn(gc_heap *heap) {
     return marker->starved < GC__MARKING_STARVED;
 }
 
-/* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */
+/* Adapts the quanta after a wait: they become smaller while a wait as long as the goal is too short for each, down
+   to the size of windows. */
 GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t most = heap->pace->nursery_bytes / GC__MARKING_QUANTA, late = gc__marking_lateness(heap);
@@ -314,7 +324,8 @@ GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
     marker->quantum_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
 }
 
-/* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
+/* Makes a mutator that has spent a quantum of its nursery wait, if the marker is late. Returns true if the mutator
+   may go on, false if a collection is due. The heap's lock is held. */
 GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t part = gc__min(marker->quantum_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
@@ -328,7 +339,7 @@ GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
     return true;
 }
 
-/* After a collection: whether the next nursery has such parts. */
+/* Divides the next nursery into quanta after a collection, if the marker is late. */
 GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->undivided_bytes = 0;

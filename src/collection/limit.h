@@ -1,4 +1,4 @@
-/* The limit of a heap, and what it takes beside its regions, which counts towards the limit. */
+/* The limit of a heap, and its memory outside its regions, which counts towards the limit. */
 #pragma once
 
 #include "../trace/workers.h"
@@ -7,7 +7,8 @@
 #include "../weak/finalizers.h"
 #include "../weak/handle_table.h"
 
-/* The bytes of a list that is empty between collections, which keeps its memory unless that is to be released. */
+/* Returns the bytes of a list that is empty between collections but keeps its memory; frees that memory if it is to
+   be released. */
 GC__OUT_OF_LINE size_t gc__list_bytes(gc__words *list, bool release) {
     size_t bytes = gc__words_bytes(list);
     if (release) gc__words_free(list);
@@ -27,7 +28,7 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
     return bytes;
 }
 
-/* Those of all such lists of the collector. */
+/* Returns the bytes of all such lists of the collector. */
 GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
     gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
@@ -39,7 +40,7 @@ GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     return bytes;
 }
 
-/* Those of off-heap bytes. */
+/* Returns the bytes of the tables of off-heap memory. */
 GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
@@ -53,9 +54,9 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
-/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
-   the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
-   stopped. */
+/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of the
+   collector's lists, which the next collection makes again, and for unused room in tables of off-heap bytes and
+   lists of finalizers. The world is stopped. */
 GC__COLD void gc__metadata_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
     if (gc__external_table_bytes(heap) > much)
@@ -69,10 +70,11 @@ GC__COLD void gc__metadata_count(gc_heap *heap) {
     __atomic_store_n(&heap->metadata_bytes, lasting + lists, __ATOMIC_RELAXED);
 }
 
-/* The share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's other memory. */
+/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
+   other memory. */
 GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
 
-/* `share`: the limit if `bytes` is 0; if it is 0, too, there is none. */
+/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
 GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_is_open = false;
     heap->limit_is_share = !bytes && share;
@@ -81,8 +83,8 @@ GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
-/* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
-   stopped. */
+/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
+   creating a heap. The world is stopped. */
 GC__COLD void gc__limit_look(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
         gc__limit_set(heap, 0, gc__container_share());

@@ -1,20 +1,21 @@
-/* A stock of free regions whose memory the system has provided already.
+/* Free regions whose memory is prefaulted.
 
-   A page that is touched for the first time takes the system 0.3 us, in a guest whose host provides it only then even ten; a huge
-   page of a table up to 5 ms. In a heap that grows, copies and nurseries would wait for that. So the thread that marks takes
-   regions ahead of them, twice as many as were taken lately, and has the system provide their memory and that of their tables
-   while it holds no lock. */
+   The first touch of a page takes the system 0.3 us, or even ten in a guest whose host provides memory only then; a
+   huge page of a table takes up to 5 ms. In a growing heap, copies and nurseries would wait for that. So the
+   marker's thread takes regions in advance, twice as many as were taken recently, and has the system provide their
+   memory and that of their tables while it holds no lock. */
 #pragma once
 
 #include "../space/heap.h"
 #include "../threads/lock.h"
 
 #define GC__PREFAULT_MOST 32    /* regions */
-#define GC__PREFAULT_PART 16    /* at most this part of what the heap has */
-#define GC__PREFAULT_AHEAD 512  /* tables are provided for so many regions ahead, at most: what a huge page has marks for */
+#define GC__PREFAULT_PART 16    /* at most 1/n of the heap's regions */
+/* Tables are prefaulted for at most this many regions ahead: one huge page has marks for as many. */
+#define GC__PREFAULT_AHEAD 512
 
-/* Lists another free region, if more of them are wanted. A collection that finds few others may take it before its memory is
-   there, so they are listed one by one. NULL: no. The lock is held. */
+/* Lists another free region if more of them are wanted; returns NULL if not. A collection that finds few others may
+   take the region before its memory is there, so regions are listed one by one. The heap's lock is held. */
 GC__FN gc__region *gc__prefault_take(gc_heap *heap) {
     size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__PREFAULT_PART, GC__PREFAULT_MOST);
     bool wanted = heap->free_count < gc__min(2 * used, most);
@@ -43,8 +44,8 @@ GC__FN void gc__prefault_table(int which, size_t region) {
     if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
 }
 
-/* No lock is held: the region may be in use by now, or with the system again, and then this has no effect on it but that it takes
-   memory earlier. */
+/* Prefaults the region and its tables. No lock is held: the region may be in use by now, or released to the system
+   again; then the only effect is that it takes memory earlier. */
 GC__FN void gc__prefault_region(const gc__region *region) {
     size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__PREFAULT_AHEAD);
     for (size_t i = number; i <= number + ahead; i += ahead) {
@@ -55,7 +56,7 @@ GC__FN void gc__prefault_region(const gc__region *region) {
     gc__supply_populate((void *)region->base, GC_REGION_BYTES);
 }
 
-/* On the marker's thread: replaces some of what was taken. False: nothing was. */
+/* Replaces some of the free regions that were taken, on the marker's thread. Returns false if none was taken. */
 GC__FN bool gc__prefault_next(gc_heap *heap) {
     if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
     bool may = !heap->options.stress && !gc__supply_is_host();

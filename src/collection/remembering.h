@@ -6,9 +6,10 @@
 #include "../policy/pace.h"
 #include "../policy/cycles.h"
 
-#define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
+/* Slots are remembered if scanning cards takes 1/n of a pause within the goal. */
+#define GC__REMEMBERING_SHARE 8
 #define GC__REMEMBERING_CARD_NS 250
-#define GC__REMEMBERING_FEW 64     /* slots in a collection which are not worth a call for each store into an old object */
+#define GC__REMEMBERING_FEW 64 /* slots in a collection that do not justify a call for each store into an old object */
 #define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
 
 GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
@@ -23,12 +24,12 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     gc__old_rank(heap, GC__IGNORE);
 }
 
-/* After a collection. The world is stopped. */
+/* Chooses between slots and cards after a collection. The world is stopped. */
 GC__FN void gc__remembering_choose(gc_heap *heap) {
     gc__remembered *remembered = heap->remembered;
     bool possible = gc__marking_is_on(heap) && gc__stores_are_logged(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
-    bool fixed = heap->options.nursery_bytes != 0; /* by the host, and no time is measured */
+    bool fixed = heap->options.nursery_bytes != 0; /* by the host; no time is measured */
     remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
     if (heap->options.test_marker_steps) dear = 1;
     if (heap->remembers_slots) {
@@ -39,7 +40,7 @@ GC__FN void gc__remembering_choose(gc_heap *heap) {
     }
 }
 
-/* Gives back what barriers write to: no thread uses the heap. */
+/* Frees the memory that barriers write to. No thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__store_logging_publish(heap, false);

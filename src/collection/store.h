@@ -1,4 +1,4 @@
-/* The range barriers, and what write watch has seen. */
+/* The range barriers, and the pages that write watch has seen. */
 #pragma once
 
 #include "../trace/shade.h"
@@ -11,13 +11,13 @@ GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
 }
 
-/* Whether the slots of that object need no barrier, whatever they hold: all slots of an object have one age. */
+/* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
 GC__FN bool gc__barrier_is_idle(const void *slot) {
     return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
 }
 
-/* The barrier for slots of one old object, but not for those in a dirty card, which need none, unless old objects are being
-   marked. */
+/* Runs the barrier for slots of one old object, except slots in a dirty card, which need none unless old objects are
+   being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     bool marking = gc__is_marking((uintptr_t)slot);
     while (count) {
@@ -30,7 +30,7 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     }
 }
 
-/* The slots are about to be overwritten. */
+/* Shades the referents of slots that are about to be overwritten. */
 GC__FN void gc__stored_before(const void *slots, size_t count) {
     if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
     for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__shade_store(slot, NULL);
@@ -46,7 +46,8 @@ GC__FN void gc__stored(void *slots, size_t count, bool value) {
         for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
 }
 
-/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG, verify and stress. */
+/* Brackets of raw stores that the calling thread has begun and not ended; recorded only with GC_DEBUG, verify or
+   stress. */
 #define GC__STORES_MAX 8
 typedef struct gc__stores {
     const void *slots;
@@ -83,8 +84,8 @@ GC__FN void gc__stores_pop(gc__stores range) {
     if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
 }
 
-/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. Verify would blame
-   a missing barrier for that. */
+/* Fails if a collection starts within a bracket: it would move the slots, or their referents, and verify would
+   report that as a missing barrier. */
 GC__FN void gc__stores_check(const gc_heap *heap) {
     if (gc__stores_depth)
         gc__fatal(&heap->options,
@@ -111,7 +112,7 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
     gc__store_shadow(destination, count);
 }
 
-/* memmove, in whole words where the marker may be reading them. */
+/* Does what memmove does, but in whole words while the marker may be reading them. */
 GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
     bool up = (uintptr_t)to - (uintptr_t)from >= count * 8;
     if (!gc__is_marking((uintptr_t)to)) {
@@ -132,7 +133,8 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
-/* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
+/* Takes the written pages of a region. The heap's lock is held. Bytes are exchanged, so that a concurrent store is
+   reported now or the next time. */
 GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
     uintptr_t end = gc__region_end(region);
     size_t count = 0;

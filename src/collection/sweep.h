@@ -1,4 +1,4 @@
-/* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
+/* Phase "sweep": decides what becomes of each condemned region. Objects are not touched. */
 #pragma once
 
 #include "../space/mark_bits.h"
@@ -24,14 +24,15 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     else
         heap->quarantine = region;
     heap->quarantine_last = region;
-    /* Where the system refuses, no misuse is seen there. Other barriers, and code of the host's, would take the ranks for
-       those of a slot that needs a card, which slots outside the heap do not have. */
+    /* If the system refuses access control, no misuse is detected there. Other barriers, and code emitted by the
+       host, would mistake the stale ranks for those of a slot that needs a card, and slots outside the heap have
+       none. */
     bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
     if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
-/* The region stays, in the generation that it is for. */
+/* Keeps the region, in its target generation. */
 GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
@@ -70,8 +71,8 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     }
 }
 
-/* Of a region in which the marker has marked: its bits are the region's mark bits where they are, and moved beside mutators
-   later. To do that for all of a large heap would be a long pause. */
+/* Sweeps a region in which the marker has marked: the marker's bits serve as the region's mark bits where they are,
+   and are moved concurrently later. Moving them for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
     region->live_bytes = region->next_live_bytes;
@@ -104,7 +105,7 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
 GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     gc__small_regions *old = &heap->cycle->old_small;
     old->used_bytes = old->live_bytes = 0;
-    if (heap->collection.generation == 2) /* what is listed has just been copied there */
+    if (heap->collection.generation == 2) /* the regions in the list have just received copies */
         for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(old, region);
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
@@ -129,7 +130,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     heap->recycled = heap->fixed_search = heap->regions[0];
 }
 
-/* Tells barriers where young regions are now, and counts those of generation 1. */
+/* Publishes the bounds of young regions to barriers, and counts the regions of generation 1. */
 GC__HOT void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     heap->pace->young_regions = 0;

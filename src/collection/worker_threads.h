@@ -1,17 +1,18 @@
-/* The threads of the crew: when there are any, and which collections they share in. */
+/* The threads of the workers: when they are started, and in which collections they take part. */
 #pragma once
 
 #include "../trace/parallel.h"
 #include "../weak/handle_table.h"
 
-#define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
-#define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
-#define GC__WORKERS_WORTH_BUNDLES 512       /* dirty ones */
-#define GC__WORKERS_WORTH_HANDLES 16        /* segments of them */
-#define GC__WORKERS_DEFAULT 16              /* threads, where the program names no number */
+#define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes expected to survive from which a trace is shared */
+/* From this expected time on a trace is shared if the program asked for neither threads nor short pauses. */
+#define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS)
+#define GC__WORKERS_WORTH_BUNDLES 512       /* dirty bundles */
+#define GC__WORKERS_WORTH_HANDLES 16        /* segments of handles */
+#define GC__WORKERS_DEFAULT 16              /* threads, if the program does not set a number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
-/* The processors of the process, which may be taken away, or given, while the program runs. */
+/* Returns the number of the process's processors, which may change while the program runs. */
 GC__COLD unsigned gc__workers_processors(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     uint64_t now = gc__os_now_ns();
@@ -24,8 +25,8 @@ GC__COLD unsigned gc__workers_processors(gc_heap *heap) {
     return collector->processors;
 }
 
-/* How many threads there should be, and how many of them may work in the collection that is to come: with more than there are
-   processors for, each would wait for another. */
+/* Returns how many threads there should be. (gc__workers_most: how many of them may work in the next collection.
+   With more threads than processors each would wait for another.) */
 GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
     unsigned wanted = heap->options.collector_threads;
     return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), GC__WORKERS_DEFAULT);
@@ -34,8 +35,8 @@ GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
-/* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
-   heap has not many handles, at which several threads look. */
+/* Returns whether the collection that is due is the final mark of a cycle whose marking is done, so that it traces
+   no more than a young collection does, and the heap has few handles, which several threads would share. */
 GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
     bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
     return purpose == GC__MARK_END && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
@@ -45,9 +46,9 @@ GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
     return generation < 2 && heap->pace->fills_holes;
 }
 
-/* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
-   listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
-   only longer ones are shared. Called before it stops the world, too. */
+/* Returns whether a collection is expected to have enough work that can be shared: copies of young objects that go
+   to listed holes cannot. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no
+   sooner, so by default only longer ones are shared. It is also called before the world is stopped. */
 GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
     if (gc__workers_finds_marked(heap, purpose)) generation = 1;
@@ -74,7 +75,7 @@ GC__COLD void gc__workers_thread(void *context) {
     if (gc__workers_next(thread)) gc__work(&thread->worker);
 }
 
-/* The crew's record, with one member; NULL: no memory. */
+/* Creates the record of the workers, with one thread. Returns NULL if there is no memory. */
 GC__COLD gc__workers *gc__workers_new(gc_heap *heap) {
     gc__workers *workers = (gc__workers *)gc__os_map(sizeof *workers);
     if (!workers) return NULL;
@@ -88,7 +89,7 @@ GC__COLD gc__workers *gc__workers_new(gc_heap *heap) {
     return workers;
 }
 
-/* False: the system gives no thread. */
+/* Starts a thread. Returns false if the system gives none. */
 GC__COLD bool gc__workers_start_one(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     char name[16];
@@ -110,7 +111,7 @@ GC__COLD bool gc__workers_start_one(gc__workers *workers, unsigned number) {
     return started;
 }
 
-/* In a child of fork(), after the collection in which that was called. */
+/* Resets the record in a child of fork(), after the collection in which fork() was called. */
 GC__FN void gc__workers_reset(gc__workers *workers) {
     workers->forked = false;
     gc__workers_resize(workers, 1, workers->most);
@@ -123,8 +124,8 @@ GC__COLD void gc__workers_set_most(gc__workers *workers, unsigned most) {
     gc__lock_release(&workers->lock);
 }
 
-/* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
-   the host has suspended may hold a lock of the C library. Heap lock held. */
+/* Starts the collector's threads if the next collection can use them. Called before the world is stopped: a thread
+   that the host has suspended may hold a lock of the C library. The heap's lock is held. */
 GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     gc__collector *collector = heap->collector;
     if (collector->workers && collector->workers->forked && !heap->collecting) gc__workers_reset(collector->workers);
@@ -134,7 +135,7 @@ GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     unsigned have = collector->workers ? collector->workers->count : 1;
     if (collector->workers && collector->workers->most != most) gc__workers_set_most(collector->workers, most);
     if (GC__LIKELY(have >= wanted) || collector->workers_refused) return;
-    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* to compact with is worth more than to be fast */
+    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* room for compaction is worth more than speed */
     if (!collector->workers && gc__bytes_left(heap) < kept + sizeof(gc__workers)) return;
     if (!collector->workers) collector->workers = gc__workers_new(heap);
     gc__workers *workers = collector->workers;
@@ -150,8 +151,8 @@ GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     gc__warn(&heap->options, message);
 }
 
-/* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
-   only, so that none is left half full. */
+/* Lets all workers take part in the collection, if that is worth it. If room is short, there is one window for each
+   generation only, so that none is left half full. */
 GC__COLD void gc__workers_enter(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     const gc__plan *plan = heap->cycle->plan;
@@ -166,7 +167,7 @@ GC__COLD void gc__workers_enter(gc__worker *worker) {
     if (!worth || !gc__workers_open(workers, worker)) worker->workers = NULL;
 }
 
-/* The trace is over: hands in what the other workers have counted. */
+/* Adds up what the other workers have counted, after the trace. */
 GC__COLD void gc__workers_leave(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (!workers) return;
@@ -180,15 +181,14 @@ GC__COLD void gc__workers_leave(gc__worker *worker) {
     worker->workers = NULL;
 }
 
-/* In the child of fork(): the threads do not exist. Locks held. */
+/* Records in the child of fork() that the threads do not exist. Locks are held. */
 GC__COLD void gc__workers_forget(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;
     workers->forked = true;
-    workers->asleep = ~(uint32_t)1; /* nobody waits for them, or wakes them */
+    workers->asleep = ~(uint32_t)1; /* no thread waits for them, or wakes them */
 }
 
-/* Ends the threads. */
 GC__COLD void gc__workers_end(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;

@@ -1,20 +1,23 @@
-/* Objects that live on only since dead ones with finalizers refer to them, or are these: they are *reprieved*.
+/* Marks for objects that are reachable only from dead objects with finalizers, or are such objects: they are
+   *finalizer-reachable*.
 
-   When the marker has reached all that it can, what is white and has a finalizer will most likely become due. So it goes on
-   from there, and sets bits in gc__finalizer_marks, not among its marks: whether such an object is dead the last collection of the
-   cycle finds out, after which references to it from weak handles are gone. From when finalizers have their turn there, those
-   bits count as marks, and what they show need not be traced.
+   When the marker has traced all that it can reach, white objects with finalizers will most likely become due. So it
+   goes on from these, and sets bits in gc__finalizer_marks rather than among its own marks: the final mark decides
+   whether such an object is dead, and then clears the weak handles that refer to it. Once the final mark comes to
+   finalizers, those bits count as marks, and what they mark need not be traced.
 
-   Invariant: by then each reprieved object's referents are young, marked, or reprieved, or leave, and it was counted in its
-   region; or it is in `reprieved`, the marker's stack of those that it has not scanned, or in `held`: of these some refer to
-   leaving regions, and those with trace functions may report weak entries, or must not be scanned beside mutators. A store into
-   a reprieved object, which a mutator can only have found by a weak handle, shades both references as any other does. */
+   Invariant: by then each object with a finalizer mark was counted in its region, and its referents are young,
+   marked, finalizer-marked, or in candidate regions; or the object is in `finalizer_grey`, the marker's stack of
+   those that it has not scanned, or in `held`, for the final mark. Objects are held if they refer to candidate
+   regions, or have trace functions that may report weak entries or must not run concurrently. A store into such an
+   object, which a mutator can only have found through a weak handle, shades both references as any other store does. */
 #pragma once
 
 #include "marker.h"
 
 #if !GC_HAS_MODEL
-/* Has the bits. False: nothing can be reprieved in this cycle. The marker's lock is held. */
+/* Makes sure that the bits exist. Returns false if no object can get a finalizer mark in this cycle. The marker's
+   lock is held. */
 GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
     if (marker->no_finalizer_marks) return false;
     gc__lock_take(&gc__the_arena.lock);
@@ -24,7 +27,7 @@ GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
     return gc__finalizer_marks != NULL;
 }
 
-/* Reprieves an object of generation 2 that stays, unless it is marked. */
+/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
 GC__FN void gc__finalizer_mark(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     gc__region *region = gc__region_of(object);
@@ -48,7 +51,8 @@ GC__FN void gc__finalizer_mark_elements(gc_heap *heap, uintptr_t array, size_t i
     gc__marker_elements_to(heap, &heap->marker->finalizer_grey, gc__finalizer_mark_slot, array, index);
 }
 
-/* What the object reports or, if the marker must not ask it, whether all is left to the last collection. */
+/* Scans what the object reports. Returns false if the marker must not call its trace function, so that all is left
+   to the final mark. */
 GC__FN bool gc__finalizer_mark_trace(gc_heap *heap, uintptr_t object) {
     gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__finalizer_mark_slot, false, false};
     if (!gc__shade_may_trace(heap, object)) return false;
@@ -57,7 +61,7 @@ GC__FN bool gc__finalizer_mark_trace(gc_heap *heap, uintptr_t object) {
     return true;
 }
 
-/* The object, or a part of it, was scanned. */
+/* Holds the object for the final mark if that is necessary, after the object, or a part of it, was scanned. */
 GC__FN void gc__finalizer_mark_hold(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_finalizer_marks = true;
@@ -76,13 +80,14 @@ GC__FN void gc__finalizer_mark_scan(gc_heap *heap, uintptr_t object) {
     gc__finalizer_mark_hold(heap, object);
 }
 
-/* Counts the object, which is scanned unless it was marked since. */
+/* Counts the object, and scans it unless it has been marked since. */
 GC__FN void gc__finalizer_mark_look(gc_heap *heap, uintptr_t object) {
     gc__marker_add(heap, object);
     if (!gc__bit_get(gc__next_marks, object)) gc__finalizer_mark_scan(heap, object);
 }
 
-/* Scans some of what is reprieved, until a collection waits. The marker's lock is held. Returns whether more is left. */
+/* Scans some of the finalizer-reachable objects, until a collection waits. The marker's lock is held. Returns
+   whether more are left. */
 GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
     gc__words *grey = &marker->finalizer_grey;
@@ -99,7 +104,8 @@ GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
     return grey->count != 0;
 }
 
-/* There is no memory: what is not marked is left to the last collection. The marker's lock is held, or the world is stopped. */
+/* Drops the finalizer marks, since there is no memory: unmarked objects are left to the final mark. The marker's
+   lock is held, or the world is stopped. */
 GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->finalizer_grey.count = marker->held.count = 0;
@@ -112,14 +118,15 @@ GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
     }
 }
 
-/* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
+/* Flips the regions with finalizer marks, since a stop-the-world full collection is about to condemn all regions and
+   knows objects by their marks alone. */
 GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next)
         if (region->finalizer_marks) gc__region_flip_whole(region);
 }
 
-/* In the last collection of a cycle: from now on what is reprieved counts as reached, and the trace goes on with what the marker
-   has not scanned of it. */
+/* Counts finalizer-reachable objects as reached from now on, and queues those that the marker has not scanned for
+   the trace. Called in the final mark. */
 GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     gc__marker *marker = heap->marker;

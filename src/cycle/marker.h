@@ -1,10 +1,11 @@
-/* The marking of generation 2 beside mutators: what the marker does, and what collections do for it.
+/* Concurrent marking of generation 2: the marker's work, and what collections do for it.
 
-   A *cycle* begins in a collection of generation 1, which notes every object of generation 2 that roots and survivors refer
-   to. The marker goes on from these while mutators run, and while young collections come and go: it rests in them, and
-   between them holds nothing but objects of generation 2, which do not move meanwhile. The cycle ends in a collection of
-   all generations, of which the old one is marked already: its regions stay, with the marker's bits instead of their former
-   ones, and the trace goes on with what is grey, and with what roots, dirty cards and young objects refer to. */
+   A *cycle* begins in a collection of generation 1, which records every object of generation 2 that roots and
+   survivors refer to. The marker goes on from these while mutators run and young collections come and go: it rests
+   during collections, and between them holds nothing but objects of generation 2, which do not move. The cycle ends
+   in a collection of all generations, the final mark, in which the old generation is marked already: its regions
+   stay in place, the marker's bits become their mark bits, and the trace goes on with the objects that are still
+   grey, and with those to which roots, dirty cards and young objects refer. */
 #pragma once
 
 #include "../trace/shade.h"
@@ -14,18 +15,20 @@
 #include "../space/slots.h"
 #include "../space/barrier_state.h"
 
-#define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
+/* If collections have met more objects than this, the marker takes these before grey ones. */
+#define GC__SEEN_MOST ((size_t)1 << 13)
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
-#define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
+/* Words that are taken from the log at a time: a collection may be waiting. */
+#define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
-/* What it takes of memory outside the regions. */
+/* Returns the bytes outside the regions that the marker takes. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
            gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
            gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
 }
 
-/* Whether mutators have had another barrier meanwhile, which did not log. */
+/* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
@@ -34,32 +37,32 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
     if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
 }
 
-/* The word refers to generation 2: makes its object grey if it is white. The marker's lock is held. */
+/* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
     if (gc__shade_bit(gc__next_marks, word) || !gc__shade_is_object(word)) return;
     if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
 }
 
 #if !GC_HAS_MODEL
-/* The bytes were found alive. The marker's lock is held. */
+/* Counts the object's bytes as alive. The marker's lock is held. */
 GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
     gc__region_of(object)->next_live_bytes += bytes;
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
 }
 
-/* The same of a marked object; what is reprieved was counted by that already. */
+/* Counts a marked object, unless it was counted when it got a finalizer mark. */
 GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
     if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(heap, object);
 }
 
-/* The object's bit has reached the cache. */
+/* Marks the object, whose bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
     if (gc__bit_set_shared(gc__next_marks, object)) gc__marker_push(heap, object);
 }
 
-/* Bits wait in a FIFO for their words of memory, and grey objects, once they are taken from the stack, in another: from the
-   stack an object may come a long time after it was found. */
+/* Objects wait in a FIFO for the prefetch of their mark bits, and grey objects, once they are taken from the stack,
+   in another for that of their memory: an object may leave the stack a long time after it was found. */
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
@@ -68,7 +71,8 @@ GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     if (oldest) gc__marker_reach(heap, oldest);
 }
 
-/* Puts an object, or nothing, into the second FIFO. Returns what has waited longest there; 0: nothing. */
+/* Puts an object, or 0, into the second FIFO. Returns the object that has waited longest there, or 0 if there is
+   none. */
 GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
     __builtin_prefetch((const void *)object);
     uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
@@ -76,7 +80,7 @@ GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object
     return oldest;
 }
 
-/* Each slot is read once, while mutators may be storing to it. */
+/* Visits a slot. Each slot is read once, while mutators may be storing to it. */
 GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
@@ -85,8 +89,9 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
-/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers, so that weak entries
-   there can be settled when all else is marked; what lies elsewhere is for the last pause. */
+/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
+   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
+   pause. */
 typedef struct gc__marker_visitor {
     gc_visitor visitor;
     gc_heap *heap;
@@ -94,8 +99,8 @@ typedef struct gc__marker_visitor {
     bool waits, has_entries;
 } gc__marker_visitor;
 
-/* Whether the slots of all entries are in the object that is traced, those of each close together: a part of the object would
-   have most entries of two long arrays. */
+/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
+   with two long separate arrays, a part of the object would overlap most entries. */
 GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
     uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
@@ -119,7 +124,8 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
     for (size_t i = 0; i < count; i++) concurrent->slot(concurrent->heap, (gc_word *)slot + i, value);
 }
 
-/* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
+/* Calls the object's trace function if the marker may, makes the object wait for the final pause, or does both.
+   Returns whether the function may be called. */
 GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     bool may = gc__shade_may_trace(heap, object);
     gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
@@ -131,8 +137,8 @@ GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     return may;
 }
 
-/* Elements from `index` on; the rest is pushed on the stack. An array may be growing: what it grows by was stored to by
-   barriers. */
+/* Scans elements from `index` on, and pushes the rest on the stack. An array may be growing: its new elements are
+   stored to through barriers. */
 GC__INLINED void gc__marker_elements_to(gc_heap *heap, gc__words *grey, gc__slot_function slot, uintptr_t array, size_t index) {
     const gc_type *type = gc__object_type(array);
     size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
@@ -161,7 +167,8 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     gc__marker_read(heap, object);
 }
 
-/* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
+/* Scans an object of an unscanned region again. It may be waiting already, so objects with trace functions are not
+   recorded one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
     if (gc__object_type(object)->trace)
         gc__shade_unask(region);
@@ -169,13 +176,14 @@ GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t o
         gc__marker_scan(heap, object);
 }
 
-/* Scans every marked object of the next region for which there was no room. False: there is none. */
+/* Scans every marked object of the next region for which there was no room. Returns false if there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        uintptr_t base = gc__the_arena.base + (i << GC_REGION_SHIFT); /* a thread may be writing that of a region it takes */
+        /* not region->base, which a thread that takes the region may be writing */
+        uintptr_t base = gc__the_arena.base + (i << GC_REGION_SHIFT);
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
         if (!(was & left)) continue;
@@ -195,12 +203,13 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Whether a word of the log refers to what is being marked. Ages are as they were when it was written. */
+/* Returns whether a word of the log refers to an object that is being marked. Ages have not changed since the word
+   was written. */
 GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Empties that entry of the log. Returns what it was; 0: its thread is about to write it, or will some time. */
+/* Empties the entry of the log. Returns its content, or 0 if its thread has not written it yet. */
 GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
     uintptr_t entry = __atomic_load_n(&marker->log[at], __ATOMIC_ACQUIRE);
     if (!entry) return 0;
@@ -209,7 +218,7 @@ GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
     return entry;
 }
 
-/* Takes what was written of one piece of the log, from that entry on. Returns the first that was not. */
+/* Takes the written entries of one chunk of the log, from the given entry on. Returns the first unwritten one. */
 GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     for (; from < end; from++) {
@@ -224,8 +233,9 @@ GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
 
 GC__FN size_t gc__marker_chunk_end(size_t entry) { return (entry | (GC__MARK_BUFFER_CHUNK - 1)) + 1; }
 
-/* The marker will come again to the rest of a piece. If there are many, those whose threads have not filled them for longest are
-   left to the next collection: else threads that do nothing would keep it from what others note. */
+/* Records that the marker will return to the rest of a chunk. If there are many such chunks, the one that has been
+   open for longest is left to the next collection: otherwise idle threads would keep the marker from what other
+   threads log. */
 GC__FN void gc__marker_open_chunk(gc__marker *marker, size_t from) {
     if (marker->open_count == GC__MARK_BUFFER_OPEN) {
         unsigned first = 0;
@@ -237,8 +247,8 @@ GC__FN void gc__marker_open_chunk(gc__marker *marker, size_t from) {
     marker->open[marker->open_count++] = from;
 }
 
-/* Takes what barriers have noted, about so many words at most, until a collection waits. Whether more is left of what was noted
-   before. */
+/* Takes about `most` words that barriers have logged, until a collection waits. Returns whether more is left of what
+   had been logged when it was called. */
 GC__FN bool gc__marker_take_buffer(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
     size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__MARK_BUFFER_WORDS);
@@ -255,7 +265,7 @@ GC__FN bool gc__marker_take_buffer(gc_heap *heap, size_t most) {
     return marker->taken < logged;
 }
 
-/* The log, all entries of which are empty, is as new. The world is stopped. */
+/* Resets the log after all entries were consumed. The world is stopped. */
 GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__MARK_BUFFER_WORDS));
@@ -264,7 +274,7 @@ GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
     gc__remembered_renew(heap->remembered);
 }
 
-/* Has the marker look at what is left in a part of the log. */
+/* Moves the words that are left in a part of the log to `seen`, or shades them if there is no room. */
 GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     bool room = gc__shade_room(heap, &marker->seen, end - from);
@@ -278,7 +288,7 @@ GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     }
 }
 
-/* Takes what barriers have noted, so that the log is empty. The world is stopped, and the marker is left to look at it. */
+/* Empties the log: takes what barriers have logged and queues it for the marker. The world is stopped. */
 GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t end = gc__min(marker->logged, GC__MARK_BUFFER_WORDS);
@@ -292,7 +302,7 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     if (end) gc__marker_renew_buffer(heap);
 }
 
-/* Takes some of what collections have met, and barriers before. */
+/* Takes some of the words that collections have met, or have moved from the log. */
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
@@ -300,7 +310,7 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Has all bits that wait in the FIFO set. */
+/* Sets all bits that wait in the FIFO. */
 GC__FN void gc__marker_reach_all(gc_heap *heap) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &heap->marker->fifo[i], oldest = *place;
@@ -309,7 +319,7 @@ GC__FN void gc__marker_reach_all(gc_heap *heap) {
     }
 }
 
-/* Scans what waits in the second FIFO, until that has led to something. */
+/* Scans objects that wait in the second FIFO, until that has made an object grey. */
 GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
     const gc__words *grey = &heap->marker->grey;
     for (unsigned i = 0; i < GC__NEXT && !grey->count; i++) {
@@ -320,8 +330,8 @@ GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
     }
 }
 
-/* Finds something to scan where the stack is empty, by looking at some words. False: there is nothing. The log comes last:
-   where mutators never stop noting what is marked already, the rest would never have its turn. */
+/* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
+   log comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_seen(heap);
@@ -333,8 +343,8 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     return more || marker->grey.count || gc__marker_rescan(heap);
 }
 
-/* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. False: nothing is left but what
-   waits for the last one. */
+/* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. Returns false if
+   nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__words *grey = &heap->marker->grey;
     for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
@@ -353,9 +363,9 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     return heap->marking;
 }
 
-/* Collections. The world is stopped, and the marker rests. */
+/* The functions below are called by collections. The world is stopped, and the marker rests. */
 
-/* Has memory for the cycle, whose tables are the same for all heaps. */
+/* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
     if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__MARK_BUFFER_BYTES);
     marker->left = marker->log + GC__MARK_BUFFER_WORDS;
@@ -366,7 +376,7 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     return opened;
 }
 
-/* A cycle begins with the collection that runs, which has not condemned anything yet. */
+/* Begins a cycle in the collection that runs, which has not condemned anything yet. */
 GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (heap->marking || marker->refused) return;
@@ -399,7 +409,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__old_rank(heap, GC__IGNORE);
 }
 
-/* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
+/* Forgets what was grey, after the final mark or when the cycle is given up. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->waiting.count = 0;
@@ -416,7 +426,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
 }
 
-/* Gives a cycle up; all regions are in the heap's lists. */
+/* Gives the cycle up. All regions are in the heap's lists. */
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
@@ -433,7 +443,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     gc__marker_forget(heap);
 }
 
-/* Drops from `seen` what is no object of those that the cycle began with, and what is marked already, as most of it is. */
+/* Drops from `seen` words that are no objects or are already marked, as most of them are. */
 GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
@@ -445,7 +455,8 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     seen->count = kept;
 }
 
-/* An object waits anew in each collection that meets a leaving object in its slots elsewhere: most repetitions are dropped. */
+/* Drops most repetitions from `waiting`: an object is appended again by each collection that meets a candidate's
+   object in its slots outside the heap. */
 GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
     gc__words *waiting = &heap->marker->waiting;
     uintptr_t met[256] = {0}; /* by a hash of the address */
@@ -458,15 +469,16 @@ GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
     waiting->count = kept;
 }
 
-#define GC__WAITED_MOST 8 /* times what it has grown by */
+#define GC__WAITED_MOST 8 /* the growth with waits is at most this many times the growth without */
 
-/* By how much generation 2 would have grown during the marking if mutators had not waited for it. */
+/* Estimates by how much generation 2 would have grown during the marking if mutators had not waited for it. */
 GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
     uint64_t took = gc__ns_since(gc__os_now_ns(), marker->began_ns), ran = took - gc__min(took, marker->waited_ns);
     return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
 }
 
-/* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
+/* Ends the concurrent part of the cycle, after the final mark has traced the young generations. From now on barriers
+   and the collector work as outside a cycle. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
@@ -486,8 +498,8 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* What is known of a leaving region's objects is of no use any more: those that live are copied. Of regions that have just become
-   old nothing is left to do. */
+/* Drops the marker's bits of a candidate region, which are useless since its live objects are copied, or of a region
+   that has just become old, in which nothing is left to do. */
 GC__FN void gc__marker_drop_bits(gc__region *region) {
     if (region->generation < 2) return;
     gc__marks_take(region, false);
@@ -495,8 +507,9 @@ GC__FN void gc__marker_drop_bits(gc__region *region) {
     region->unscanned = 0;
 }
 
-/* In the last collection the regions of generation 2 that do not leave are condemned with what was marked in them: the marker's
-   bits are their mark bits, and `next_live_bytes` counts them. Their descriptors are as they were until the sweep. */
+/* Condemns in the final mark the regions of generation 2 that are not evacuated, with the objects that are marked in
+   them: the marker's bits are their mark bits, and `next_live_bytes` counts them. Region descriptors do not change
+   until the sweep. */
 GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->cycle->condemned_old = heap->regions[2];
     heap->cycle->condemns_old = true;
@@ -504,10 +517,10 @@ GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->regions[2] = NULL;
 }
 
-/* Whether what lives of the object's region is copied, and scanned then. */
+/* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
-/* An entry of the stack. What was not begun was not counted either. */
+/* Hands an entry of the grey stack over to the trace. An object that was not begun was not counted either. */
 GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
     gc__region *region = gc__region_of(object);
@@ -516,7 +529,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     gc__trace_push(worker, object);
 }
 
-/* The last collection goes on with what is grey. */
+/* Hands the grey objects over to the trace of the final mark. */
 GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
@@ -530,7 +543,7 @@ GC__HOT void gc__marker_hand_over(gc__worker *worker) {
         if (entry & GC__CONTINUED) i--;
         gc__marker_hand_grey_over(worker, entry);
     }
-    for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
+    for (size_t i = 0; i < marker->waiting.count; i++) /* except dead ones, to which a dirty card has led */
         if (!gc__marker_evacuates(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;

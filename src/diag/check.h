@@ -1,6 +1,6 @@
-/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: numbers that are kept twice
-   must agree, and every list must hold what its name says. Verify looks at objects and their slots; this part, at all the
-   rest. */
+/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: numbers that are kept
+   twice must agree, and every list must hold what its name says. Verify checks objects and their slots; this part
+   checks everything else. */
 #pragma once
 
 #include "../weak/handle_table.h"
@@ -13,7 +13,7 @@ typedef struct gc__checker {
     size_t regions;                    /* number of regions in the heap's lists */
     size_t live_bytes[GC_GENERATIONS]; /* the sum over the regions of each generation */
     size_t large_bytes, large_regions, spare_bytes, slack_bytes;
-    const gc__handle_segment *segment; /* the segment that was last found to be the heap's */
+    const gc__handle_segment *segment; /* the segment that was last found to be one of the heap's */
     size_t free_places[GC_HANDLE_KINDS], free_blocks;
 } gc__checker;
 
@@ -35,9 +35,7 @@ GC__COLD void gc__check_equal(const gc__checker *checker, size_t counted, size_t
               (unsigned long long)checker->heap->collection.number, what, counted, recorded);
 }
 
-/* Regions. */
-
-/* A region's entries in the tables that are indexed by address. */
+/* Checks a region's entries in the tables that are indexed by address. */
 GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__region *region) {
     for (uint32_t i = 0; i < region->span; i++) {
         const gc__region *part = region + i;
@@ -136,7 +134,8 @@ GC__COLD void gc__regions_check(gc__checker *checker) {
     gc__check_equal(checker, owned, heap->held_regions + heap->quarantine_count, "regions that are the heap's");
 }
 
-/* Bytes. Objects allocated in generation 0 since the last collection are counted in generation_bytes[0] alone. */
+/* Checks counts of bytes. Objects allocated in generation 0 since the last collection are counted in
+   generation_bytes[0] alone. */
 GC__COLD void gc__bytes_check(const gc__checker *checker, bool collected) {
     const gc_heap *heap = checker->heap;
     size_t external = 0;
@@ -170,8 +169,6 @@ GC__COLD void gc__threads_check(const gc__checker *checker, bool collected) {
     }
 }
 
-/* Handles. */
-
 GC__COLD bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
     const gc__handle_segment *segment = checker->segment;
     if (!segment || segment != gc__handle_segment_of(place)) segment = checker->heap->handles->segments;
@@ -180,7 +177,7 @@ GC__COLD bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place)
     return segment && gc__handle_index(segment, place) < GC__HANDLE_PLACES && place % sizeof(gc_word) == 0;
 }
 
-/* `kind`: GC_HANDLE_KINDS for the chain of free blocks. */
+/* Checks a list of free handles; `kind` is GC_HANDLE_KINDS for the list of free blocks. */
 GC__COLD void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache *cache, int kind) {
     uintptr_t place = cache->first;
     for (size_t i = 0; i < cache->count; i++) {
@@ -213,7 +210,7 @@ GC__COLD void gc__handle_segment_check(const gc__checker *checker, const gc__han
     }
 }
 
-/* Handles lock held. */
+/* Checks the handles. The handles' lock is held. */
 GC__COLD void gc__handles_check(gc__checker *checker) {
     const gc__handles *handles = checker->heap->handles;
     size_t free_places[GC_HANDLE_KINDS] = {0}, free_blocks = 0;
@@ -229,9 +226,7 @@ GC__COLD void gc__handles_check(gc__checker *checker) {
     }
 }
 
-/* Finalizers. */
-
-/* Finalizers lock held. */
+/* Checks the finalizers. The finalizers' lock is held. */
 GC__COLD void gc__finalizers_check(const gc__checker *checker) {
     const gc__finalizers *all = checker->heap->finalizers;
     const gc__words *registered = &all->registered;
@@ -265,7 +260,8 @@ GC__COLD void gc__finalizers_check(const gc__checker *checker) {
     gc__check_true(checker, fits, all, "a list of finalizers has no room for all there are");
 }
 
-/* The world is stopped, and windows are flushed. `collected`: they are closed, and nothing was allocated since. */
+/* Checks all structures. The world is stopped, and windows are flushed. If `collected`, windows are closed, and
+   nothing was allocated since the collection. */
 GC__COLD void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__checker checker;
     memset(&checker, 0, sizeof checker);

@@ -21,7 +21,7 @@ GC__COLD void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const v
         gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
 }
 
-/* Visits those slots of a weak table that keep their objects alive; of ephemerons the collection has taken notes. */
+/* Visits those slots of a weak table that keep their objects alive; the collection has recorded the ephemerons. */
 GC__COLD void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
     unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
     for (size_t i = 0; i < entries->count; i++) {
@@ -58,7 +58,8 @@ GC__COLD bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 
-/* After the sweep: everything reachable must have survived; and nothing else, if the whole heap was traced at once. */
+/* Checks after the sweep that everything reachable has survived; and nothing else, if the whole heap was traced at
+   once. */
 GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;

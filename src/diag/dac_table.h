@@ -1,4 +1,4 @@
-/* How this collector describes itself to readers in other processes, and the note by which they find that. */
+/* The description of this collector for readers in other processes, and the ELF note by which they find it. */
 #pragma once
 
 #include "../platform/platform.h"
@@ -7,7 +7,7 @@
 #include "../trace/collector.h"
 #include "../api/dac_vars.h"
 
-/* The layout of gc_code_frame, which gc.h alone does not know; gc_stackmap.h asserts that it is the same. */
+/* The layout of gc_code_frame, which is not known without gc_stackmap.h; that header asserts that it is the same. */
 #define GC__DAC_CODE_REGISTERS 16
 typedef struct gc__dac_code_frame {
     void *previous;
@@ -43,14 +43,15 @@ GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) < 65536, "offsets have 16 bits");
 
-/* Appends the first entries of a list, as many as the reader has room for, and counts them in *room. */
+/* Appends the first entries of a list, as many as the reader has room for, and stores their number in *room. */
 GC__COLD char *gc__dac_append(char *to, uint16_t *room, const void *list, unsigned count, size_t entry_bytes) {
     if (*room > count) *room = (uint16_t)count;
     memcpy(to, list, *room * entry_bytes);
     return to + *room * entry_bytes;
 }
 
-/* Describes this collector in a record of a reader in this process, whose numbers say what it knows and has room for. */
+/* Describes this collector in the record of a reader in this process. The record's numbers say what the reader knows
+   and has room for. */
 GC__COLD void gc__dac_describe(GcDacVars *to) {
     size_t room = offsetof(GcDacVars, variables) + to->variable_count * sizeof *to->variables +
                   to->fact_count * sizeof *to->facts + to->member_count * sizeof *to->members +
@@ -65,12 +66,13 @@ GC__COLD void gc__dac_describe(GcDacVars *to) {
     at = gc__dac_append(at, &to->member_count, gc__dac_vars.members, GC__DAC_AT_COUNT, sizeof *to->members);
     gc__dac_append(at, &to->statistic_count, gc__dac_vars.statistics, GC__DAC_STATISTIC_COUNT, sizeof *to->statistics);
     memcpy(to->version, gc__dac_vars.version, sizeof to->version);
-    to->magic = GC__DAC_MAGIC; /* last: now it is a description */
+    to->magic = GC__DAC_MAGIC; /* last: from here on the record is a description */
 }
 
 GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
-/* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
+/* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
+   record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
     __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"
                      ".balign 4\n\t"

@@ -41,7 +41,6 @@ GC__COLD void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
     memory->held = gc__held_bytes(heap);
 }
 
-/* What a region is in the picture. */
 GC__COLD char gc__memory_symbol(const gc__region *region) {
     if (region->kind == GC__FREE) return '.';
     if (region->kind == GC__LARGE || region->kind == GC__LARGE_REST) return 'L';
@@ -50,7 +49,8 @@ GC__COLD char gc__memory_symbol(const gc__region *region) {
     return (char)('0' + gc__min(tenths, 9));
 }
 
-/* Fills the picture with the heap's regions, by address. Returns how many there are, maybe more than it has room for. */
+/* Fills the picture with the heap's regions, by address. Returns how many there are, which may be more than it has
+   room for. */
 GC__COLD size_t gc__memory_map(const gc_heap *heap, char *map) {
     size_t count = 0, used = gc__regions_used();
     for (size_t i = 0; i < used; i++) {

@@ -1,8 +1,9 @@
-/* What pauses were spent on: the longest ones, and the least share of any 1, 10 and 100 ms that they have left to the program.
+/* Records of pauses: the longest ones, and the least share of any 1, 10 and 100 ms that pauses have left to the
+   program.
 
-   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to wait for the marker; it
-   ends when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
-   collector note in heap->pause what they had to do, as sums and not piece by piece. */
+   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to wait for the
+   marker; it ends when they may go on. If several collections run in one stop, each is a pause, and the first
+   includes the time to stop. The parts of the collector record their work in heap->pause, as sums. */
 #pragma once
 
 #include "../api/pause.h"
@@ -13,30 +14,30 @@
 
 #define GC__WINDOW_PARTS 64
 
-/* Pauses from `began` to `ended`, of `ns` together; the first one until `first_ended`. */
+/* Pauses from `began` to `ended`, which take `ns` together; the first one lasts until `first_ended`. */
 typedef struct gc__paused {
     uint64_t began, first_ended, ended, ns;
 } gc__paused;
 
-/* The most time that pauses took in any window of that length. A window that holds as much as any other can be moved so that it
-   ends with a pause, so only those are looked at. Pauses that begin within a 64th of the window's length are one entry, so a ring
-   of 66 has all that a window can meet; where a window begins within an entry, its pauses count as if they were at its end, so
-   that the sum may be too large by a 64th of the window, and is never too small. */
+/* The most time that pauses took in any window of that length. Only windows that end with a pause matter: a window
+   that holds the most can be moved so that it does. Pauses that begin within a 64th of the window's length are one
+   entry, so a ring of 66 has all entries that a window can overlap. If a window begins within an entry, its pauses
+   count as if they were at its end, so the sum may be too large by a 64th of the window, and is never too small. */
 typedef struct gc__window_share {
     uint64_t window_ns, most_ns;
-    uint64_t ns; /* of all entries */
+    uint64_t ns; /* sum over all entries */
     unsigned first, count;
     gc__paused ring[GC__WINDOW_PARTS + 2];
 } gc__window_share;
 
 typedef struct gc__pauses {
-    uint64_t created_ns; /* when the heap was */
-    uint64_t began_ns;   /* the pause that runs */
+    uint64_t created_ns; /* when the heap was created */
+    uint64_t began_ns;   /* start of the current pause */
     uint64_t stopped_ns; /* when all threads had stopped */
-    uint64_t help_ns;    /* of the next pause */
+    uint64_t help_ns;    /* time of waiting for the marker, to be counted in the next pause */
     unsigned count;
     gc_pause longest[GC_PAUSES_KEPT]; /* the longest first */
-    gc__paused recent;                /* all within a 64th of the shortest window, or one; the windows do not have them yet */
+    gc__paused recent; /* pauses within a 64th of the shortest window, or one pause; not added to the windows yet */
     gc__window_share windows[GC_WINDOWS];
 } gc__pauses;
 
@@ -50,10 +51,12 @@ GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
     return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
 }
 
-/* Some pauses have ended, later than all before. If they have not, the clock has stepped back, and all begins anew. */
+/* Adds consecutive pauses to a window, which end later than all before. If they do not, the clock has stepped back,
+   and the window is emptied. */
 GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused) {
     if (share->count && paused->ended < gc__window_entry(share, share->count - 1)->ended) share->ns = share->count = 0;
-    uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns); /* of the earliest such window */
+    /* The start of the earliest window that ends with one of them. */
+    uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns);
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
         share->first++;
@@ -73,14 +76,15 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     share->most_ns = gc__max(share->most_ns, gc__min(ns, share->window_ns));
 }
 
-/* Has the windows know of all pauses. */
+/* Adds the recent pauses to the windows. */
 GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
     memset(&pauses->recent, 0, sizeof pauses->recent);
 }
 
-/* A pause has ended. Many short ones in a row, as of a program that collects at each allocation, take some instructions each. */
+/* Records a pause that has ended. Many short ones in a row, as in a program that collects at each allocation, take
+   some instructions each. */
 GC__COLD void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
     gc__paused *recent = &pauses->recent;
     if (recent->ns && ended >= recent->ended && gc__ns_since(ended, recent->began) < GC__NS_PER_MS / GC__WINDOW_PARTS) {
@@ -94,12 +98,12 @@ GC__COLD void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended
     recent->ns = gc__ns_since(ended, began);
 }
 
-/* The least part of any window that pauses have left. */
+/* Returns the least share of any window that pauses have left to the program. */
 GC__COLD double gc__window_utilisation(const gc__window_share *share) {
     return 1 - (double)share->most_ns / (double)share->window_ns;
 }
 
-/* The world is stopped. */
+/* Begins the record of a pause. The world is stopped. */
 GC__COLD void gc__pause_begin(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     gc__threads *threads = heap->threads;
@@ -119,12 +123,12 @@ GC__COLD void gc__pause_begin(gc_heap *heap) {
 GC__COLD uint64_t gc__pause_until_now(const gc_heap *heap) {
     return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
 }
-/* What of the pause came before the collection's phases. */
+/* Returns how much of the pause came before the collection's phases. */
 GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
     return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
-/* Of the collection that has just run. */
+/* Completes the record of the pause with the collection that has just run. */
 GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
@@ -147,7 +151,7 @@ GC__COLD void gc__pause_describe(gc_heap *heap) {
     pause->ambiguous = heap->stats.conservative_objects;
 }
 
-/* Keeps the pause among the longest ones, of which it is one. */
+/* Inserts the pause into the longest ones. */
 GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);
@@ -157,13 +161,15 @@ GC__COLD void gc__pause_keep(gc_heap *heap) {
     pauses->longest[place] = heap->pause;
 }
 
-/* A thread has waited for the marker between two collections, while others may have run: no pause, but time that is taken. */
+/* Records that a thread has waited for the marker between two collections, while others may have run: this is no
+   pause, but the time counts. */
 GC__COLD void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
     heap->stats.pause_total_ns += gc__ns_since(ended_ns, began_ns);
     gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
-/* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */
+/* Ends the record of a pause; the threads are about to go on. woken_ns is when the marker's thread was about to go
+   on, or 0 if there is none. */
 GC__COLD void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     gc_stats *stats = &heap->stats;
     gc__pauses *pauses = heap->pauses;
@@ -180,7 +186,7 @@ GC__COLD void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
 }
 
-/* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
+/* Forgets the pauses that were reported. Windows that begin before now and end later keep what they have recorded. */
 GC__COLD void gc__pauses_forget(gc__pauses *pauses) {
     gc__pauses_close_windows(pauses);
     pauses->count = 0;

@@ -1,29 +1,32 @@
-/* Under stress, where in the program each of the last collections was: for reports on references that it has made stale. */
+/* Under stress, where in the program each of the last collections ran: for reports about references that a
+   collection has made stale. */
 #pragma once
 
 #include "../base/map.h"
 #include "../space/heap.h"
 #include "../threads/mode.h"
 
-#define GC__STRESS_KEPT 512u /* so many collections' places are kept */
+#define GC__STRESS_KEPT 512u /* places of this many collections are kept */
 
 typedef struct gc__stress {
-    gc__map seen;       /* GC_STRESS_STACK, GC_STRESS_LOCATION: keys are what has collected; roots lock */
-    size_t allocations; /* since the last new stack; atomic */
-    gc__words kept;     /* for each of the last collections a gc__stress_place */
+    /* GC_STRESS_STACK, GC_STRESS_LOCATION: the keys are stacks or locations that have collected; under the roots
+       lock. */
+    gc__map seen;
+    size_t allocations; /* allocations since the last new stack; atomic */
+    gc__words kept;     /* a gc__stress_place for each of the last collections */
 } gc__stress;
 
-/* Where a collection was. */
+/* Where a collection ran. */
 typedef struct gc__stress_place {
-    uintptr_t number; /* of the collection; 0: none */
+    uintptr_t number; /* of the collection; 0: no collection */
     int count;
     void *frames[GC__STACK_FRAMES];
-    char location[104]; /* in the host's program */
+    char location[104]; /* location in the host's program */
 } gc__stress_place;
 
 GC__STATIC_ASSERT(sizeof(gc__stress_place) % sizeof(uintptr_t) == 0, "places are kept among words");
 
-/* Describes where the calling thread is in the host's program, "" if that is not known. */
+/* Describes where the calling thread is in the host's program, or stores "" if that is not known. */
 GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     GC__HOST_SCOPE;
     gc_thread *thread = gc__thread_self(heap);
@@ -37,7 +40,7 @@ GC__COLD gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t num
     return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
 }
 
-/* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
+/* Records where the collection that begins runs, for reports about objects that it moves or finds dead. */
 GC__COLD void gc__stress_keep_place(gc_heap *heap) {
     if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
     gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);

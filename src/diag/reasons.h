@@ -6,19 +6,19 @@
 #include "../space/profiler.h"
 #include "stats.h"
 
-#define GC__REASONS_MAX 3 /* parts of a pause that are explained */
-#define GC__REASON_PART 5 /* each takes at least this part of it */
+#define GC__REASONS_MAX 3 /* parts of a pause that are explained at most */
+#define GC__REASON_PART 5 /* each takes at least 1/n of the pause */
 
-/* The parts of a pause that are no phases of the collection. */
+/* The parts of a pause that are not phases of the collection. */
 enum { GC__PAUSE_HELP = GC_PHASE_COUNT, GC__PAUSE_STOP, GC__PAUSE_MARKER, GC__PAUSE_WAKE, GC__PAUSE_HOOKS, GC__PAUSE_PARTS };
 
-/* 12044 as "12,044". */
+/* Appends 12044 as "12,044". */
 GC__COLD void gc__text_add_number(gc__text *text, uint64_t number) {
     if (number >= 1000) gc__text_add_number(text, number / 1000);
     gc__text_add(text, number >= 1000 ? ",%03u" : "%u", (unsigned)(number % 1000));
 }
 
-/* The number with a word, "12,044 dirty cards"; nothing if it is 0. */
+/* Appends the number with a word, as in "12,044 dirty cards", unless it is 0. */
 GC__COLD void gc__reason_count(gc__text *text, uint64_t number, const char *one, const char *many) {
     if (!number) return;
     gc__text_add(text, ", ");
@@ -61,7 +61,7 @@ static const char *const gc__degenerated_texts[] = {
 #undef GC__DEGENERATED_TEXT
 };
 
-/* What kind of collection it was, where that is a reason. */
+/* Appends the kind of collection, if that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
     if (pause->degenerated == GC_DEGENERATED_HOLES)
@@ -78,11 +78,11 @@ GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
         gc__text_add(text, ", begin of a concurrent cycle");
 }
 
-/* What the traces from roots and cards had to do. */
+/* Appends the work of the traces from roots and cards. */
 GC__COLD void gc__reason_trace(gc__text *text, const gc_pause *pause) {
     gc__reason_count(text, pause->dirty_cards, "dirty card", "dirty cards");
     gc__reason_count(text, pause->remembered_slots, "remembered slot", "remembered slots");
-    if (pause->concurrent) /* all that was marked beside the program has survived, too */
+    if (pause->concurrent) /* all that was marked concurrently has survived, too */
         gc__reason_bytes(text, pause->moved_bytes, "copied");
     else
         gc__reason_bytes(text, pause->survived_bytes, "survived");
@@ -142,7 +142,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     }
 }
 
-/* The part of the pause that took longest, of those that are not in the set `done`. */
+/* Returns the part of the pause that took longest among those that are not in the set `done`. */
 GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     int longest = -1;
     for (int part = 0; part < GC__PAUSE_PARTS; part++)
@@ -152,14 +152,14 @@ GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     return longest;
 }
 
-/* For how long the thread that collects had no processor, or waited. */
+/* Returns for how long the thread that collects had no processor, or waited. */
 GC__COLD uint64_t gc__pause_idle_ns(const gc_pause *pause) {
     uint64_t ns = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) ns += pause->phase_ns[i];
     return pause->cpu_ns ? ns - gc__min(ns, pause->cpu_ns) : 0;
 }
 
-/* Returns the words, which lie in `text`. */
+/* Returns the reasons, whose text lies in `text`. */
 GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
     const unsigned trace = 1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS;
     unsigned done = 0;
@@ -182,7 +182,7 @@ GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes) 
     return (size_t)snprintf(text, bytes, "%s", gc__pause_reasons(&reasons, pause));
 }
 
-/* How many pauses there were, by their length: each line is twice as long as the one before. */
+/* Prints how many pauses there were, by length: each line is for pauses twice as long as the one before. */
 GC__COLD void gc__print_histogram(const gc_stats *stats, FILE *file) {
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -202,7 +202,7 @@ GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
             gc_reason_text(pause->reason), gc__pause_reasons(&reasons, pause));
     fprintf(file, "              us:");
     const char *between = "";
-    const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* so many parts are before the collection */
+    const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* the number of parts before the collection */
     for (int i = 0; i < GC__PAUSE_PARTS; i++) {
         int part = i < first ? GC_PHASE_COUNT + i : i < GC_PHASE_COUNT + first ? i - first : i;
         uint64_t ns = gc__pause_part_ns(pause, part);

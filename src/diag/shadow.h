@@ -1,6 +1,6 @@
-/* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and brought up to date
-   after each collection. A slot that differs from its shadow was stored to without the barrier, whether or not its card
-   happens to be dirty. */
+/* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and updated after
+   each collection. A slot that differs from its shadow was stored to without the barrier, even if its card happens
+   to be dirty. */
 #pragma once
 
 #include "../base/outside.h"
@@ -12,7 +12,7 @@ GC__COLD gc_word *gc__shadow_of(const void *slot) {
     return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
 }
 
-/* Lock held. */
+/* Reserves the shadow. The arena's lock is held. */
 GC__COLD gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
@@ -24,7 +24,7 @@ GC__COLD gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__supply_refusal(gc__the_arena.bytes));
 }
 
-/* The shadow is unmapped with the arena. */
+/* Forgets the shadow, which is unmapped with the arena. */
 GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
@@ -38,7 +38,7 @@ GC__COLD void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t coun
 
 GC__COLD void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
-    if (!gc__in_arena((uintptr_t)slot)) return; /* an object owns it */
+    if (!gc__in_arena((uintptr_t)slot)) return; /* the slot is in memory that an object owns */
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -71,7 +71,8 @@ GC__COLD void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *,
             gc__region_walk(region, gc__shadow_object, &verifier);
 }
 
-/* Before a collection, and by gc_heap_verify: reports the first old slot that was stored to without the barrier. */
+/* Reports the first old slot that was stored to without the barrier. Called before a collection, and by
+   gc_heap_verify. */
 GC__COLD void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
-/* After a collection: the shadow is what the slots hold now. */
+/* Copies what the slots hold to the shadow, after a collection. */
 GC__COLD void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }

@@ -82,7 +82,7 @@ GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
             100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
-/* The share of the pauses that each phase took. */
+/* Prints the share of the pauses that each phase took. */
 GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
@@ -97,7 +97,7 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     fprintf(file, "\n");
 }
 
-/* What each collector thread has done: a line for each. */
+/* Prints a line for each collector thread with what it has done. */
 GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = heap->collector->workers;

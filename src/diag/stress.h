@@ -1,15 +1,16 @@
-/* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
-   that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
+/* Stress: collecting far more often than needed, moving every survivor and making the memory that it left
+   inaccessible, so that a reference that no root reported faults at its first use. The fault handler then reports
+   which object it meant. */
 #pragma once
 
 #include "verify.h"
 
-/* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
+/* Walking the stack takes a microsecond or more. After this many allocations from known stacks, only some are looked
    at. */
 #define GC__STRESS_WARM 10000
 #define GC__STRESS_SKIPPED 16
 
-/* Whether the key, which is not 0, comes for the first time. */
+/* Returns whether the key, which is not 0, occurs for the first time. */
 GC__COLD bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
     gc__map *seen = &heap->stress->seen;
     gc__lock_take(&heap->threads->roots_lock);
@@ -34,13 +35,14 @@ GC__COLD bool gc__location_is_new(gc_thread *thread) {
     return location && gc__stress_is_new(thread->heap, location);
 }
 
-/* The header word of an object that may have moved several times. The quarantine must be accessible. */
+/* Returns the last place of an object that may have moved several times, or 0 if that is not known. The quarantine
+   must be accessible. */
 GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {
         uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
         const gc__region *region = gc__region_of(next);
         if (!region->accessible || region->kind == GC__FREE || next >= gc__region_starts_end(region)) return 0;
-        if (!gc__bit_get(gc__region_marks(region), next)) return 0; /* that memory was used again */
+        if (!gc__bit_get(gc__region_marks(region), next)) return 0; /* the memory was used again */
         object = next;
     }
     return object;
@@ -50,7 +52,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
 typedef struct gc__holder_search {
     gc_visitor visitor;
     uintptr_t object, first, last; /* the search is for addresses in [first, last] */
-    uintptr_t slots[8];            /* those of the object that hold it and are visited */
+    uintptr_t slots[8];            /* visited slots of the object that hold such an address */
     unsigned slot_count, shown;
 } gc__holder_search;
 
@@ -58,7 +60,7 @@ GC__COLD bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
     return word - search->first <= search->last - search->first;
 }
 
-/* How a report names what a slot or register holds: the object, or one of several addresses. */
+/* Returns the name of what a slot or register holds in a report: the object, or one of several addresses. */
 GC__COLD const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
     if (search->first == search->last) return "it";
     snprintf(text, 24, "%p", (void *)word);
@@ -79,14 +81,15 @@ GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, un
     }
 }
 
-/* The searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
+/* Returns the searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
 GC__COLD uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
     if (gc__is_searched(search, word)) return word;
     uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
     return gc__is_searched(search, ref) ? ref : 0;
 }
 
-/* Words of the object that hold the address, though neither its type nor its trace function has reported them. */
+/* Reports words of the object that hold the address although neither its type nor its trace function has reported
+   them. */
 GC__COLD void gc__holder_unnamed(gc__holder_search *search) {
     uintptr_t end = search->object + gc__object_bytes(search->object);
     for (uintptr_t at = search->object + 8; at + 8 <= end; at += 8) {
@@ -110,7 +113,7 @@ GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
-/* Static data, which is read as it is, with what AddressSanitizer leaves between variables. */
+/* Searches static data, including what AddressSanitizer puts between variables. */
 __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
     enum { MOST = 4 };
     gc__holder_search *search = (gc__holder_search *)context;
@@ -126,7 +129,7 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     }
 }
 
-/* Reads whole stack frames, with what AddressSanitizer leaves between variables. */
+/* Reports what holds the address. Reads whole stack frames, including what AddressSanitizer puts between variables. */
 __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
                                                                        const uintptr_t *words, size_t count,
                                                                        uintptr_t stack_pointer) {
@@ -157,18 +160,17 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
             fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
                     frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
-        /* A thread in cooperative mode may be changing its own meanwhile. */
+        /* A thread in cooperative mode may be changing its frames concurrently. */
         if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
     }
 }
 
-/* Prints the native stack at a fault. */
 GC__COLD void gc__print_fault(const uintptr_t *words) {
     void *frames[GC__STACK_FRAMES];
     gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
 }
 
-/* Whether what faults is a barrier, to which a stale reference came. */
+/* Returns whether the fault is in a barrier that was given a stale reference. */
 GC__COLD bool gc__is_stored(uintptr_t address) {
     return address == __atomic_load_n(&gc__stale_stored, __ATOMIC_RELAXED);
 }
@@ -202,7 +204,7 @@ __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const 
     return *first = object;
 }
 
-/* The fault handler: says which object was used after it moved or died. */
+/* Handles a fault: reports which object was used after it moved or died. */
 __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
@@ -232,12 +234,12 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
     abort();
 }
 
-/* A fault while a trace function runs. */
+/* Reports a fault while a trace function runs. */
 GC__COLD bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
-    gc__traced_set(0); /* a fault while reporting is none of the trace function's */
+    gc__traced_set(0); /* a fault while reporting is not the trace function's */
     fflush(stdout);
     fprintf(stderr, "gc.h: a trace function faults here:\n");
     gc__print_fault(words);
@@ -253,7 +255,7 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
-/* From now on gc__fault reports faults. */
+/* Installs gc__fault as the fault handler. */
 GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
     if (GC_EMBEDDED) return;
@@ -263,7 +265,7 @@ GC__COLD void gc__faults_watch(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
+/* Sets the mark bits of all objects before a stress collection; the fault handler finds objects by them. */
 GC__COLD void gc__stress_index(gc_heap *heap) {
     gc__stress_keep_place(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);

@@ -10,26 +10,28 @@
 typedef struct gc__verifier {
     gc_visitor visitor;
     gc_heap *heap;
-    const char *by, *when; /* for reports: the check, and its time */
-    uintptr_t holder;      /* 0: a root */
+    const char *by, *when; /* for reports: the name of the check, and its time */
+    uintptr_t holder;      /* the object that holds the slot; 0: a root */
     size_t objects;
-    const gc_type *sound_types[256]; /* found in this pass, by a hash of the address: checking one asks the system */
+    /* Types found sound in this pass, by a hash of the address: checking one asks the system. */
+    const gc_type *sound_types[256];
     uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
-    bool *unsound; /* several threads verify: faults are noted there, for one thread to find again and report */
-    bool *traced;  /* likewise that there are trace functions to be called */
-    bool rest;     /* only these are */
+    /* If several threads verify, faults are only recorded here, and one thread finds them again and reports them. */
+    bool *unsound;
+    bool *traced;  /* likewise, whether there are trace functions to be called */
+    bool rest;     /* only objects with trace functions are visited */
 } gc__verifier;
 
-/* Whether a fault is only noted. */
+/* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
 GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
     return verifier->unsound != NULL;
 }
 
-/* The name of the object's field at an offset, or of an element's if that is there; *length is that of the name. NULL: its type
-   has none for it. */
+/* Returns the name of the object's field at an offset, or of the element's field there, and its length in *length.
+   Returns NULL if its type has no name for it. */
 GC__COLD const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
@@ -47,7 +49,7 @@ GC__COLD const char *gc__field_name(uintptr_t object, size_t offset, size_t *len
     return NULL;
 }
 
-/* Which element is at the offset. False: it is in the fixed part. */
+/* Finds the element at the offset. Returns false if the offset is in the fixed part. */
 GC__COLD bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
@@ -59,7 +61,7 @@ GC__COLD bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 #endif
 }
 
-/* Writes a field's name to `text`, or its offset where the type has no name for it. */
+/* Writes a field's name to `text`, or its offset if the type has no name for it. */
 GC__COLD void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
@@ -78,7 +80,7 @@ GC__COLD void gc__describe_field(char *text, size_t bytes, uintptr_t holder, siz
         snprintf(text, bytes, "the slot at offset %zu", offset);
 }
 
-/* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
+/* Writes "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)" to `text`. */
 GC__COLD void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
     const gc__threads *threads = verifier->heap->threads;
     const gc_frame_site *site = threads->root_site;
@@ -98,7 +100,7 @@ GC__COLD void gc__describe_slot(char *text, size_t bytes, const gc__verifier *ve
     }
 }
 
-/* Whose an array is. There are many arrays of the same few types, and no others refer to most of them. */
+/* A search for the owner of an array. There are many arrays of the same few types, and most have a single owner. */
 typedef struct gc__owner_search {
     gc_visitor visitor;
     gc__verifier found; /* where the slot is; its holder is 0 until one is found */
@@ -123,8 +125,9 @@ GC__COLD bool gc__owner_object(void *context, uintptr_t object) {
     return !search->found.holder;
 }
 
-/* Writes "That `values` is in field `items` (offset 8) of `list` 0x.. (generation 2)" to `text`, or nothing where the object is
-   no array, or no object holds it. Without `young` the objects since the last collection are left out. */
+/* Writes "That `values` is in field `items` (offset 8) of `list` 0x.. (generation 2)" to `text`, or nothing if the
+   object is no array, or no object holds it. Without `young`, the search ignores objects allocated since the last
+   collection. */
 GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintptr_t array, bool young) {
     gc__owner_search search;
     size_t element = 0;
@@ -143,8 +146,8 @@ GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintpt
     snprintf(text, bytes, "That `%s` is in %s", gc__object_name(array), place);
 }
 
-/* Under stress: behind which call a stale reference has become so, and between which collections it was stored, or any other
-   without its barrier. */
+/* Prints under stress after which call a stale reference has become stale, and between which collections it, or
+   another reference that lacks a barrier, was stored. */
 GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref, bool unseen) {
     const gc_heap *heap = verifier->heap;
     const gc__region *region = gc__in_arena(ref) ? gc__region_of(ref) : NULL;
@@ -169,7 +172,7 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 
-/* `unseen`: what is wrong is that no barrier has seen the store. */
+/* Reports a fault. `unseen`: the fault is that no barrier has seen the store. */
 GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault, bool unseen) {
     char holder[512], owner[640];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
@@ -179,7 +182,7 @@ GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, u
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault, *owner ? ". " : "", owner);
 }
 
-/* What is wrong with a reference into the arena, NULL if nothing. */
+/* Returns what is wrong with a reference into the arena, or NULL if nothing is. */
 GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
@@ -209,7 +212,8 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
     if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
-        owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
+        /* The slot's own card, or the owner's, shows that the slot must be looked at. */
+        owned ? verifier->holder : (uintptr_t)slot;
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     if (gc__is_remembered(verifier->heap, place) || gc__verify_discovered(verifier)) return;
@@ -244,7 +248,7 @@ GC__COLD void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, un
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
-/* Checks an object's header, before anything asks it for a size. */
+/* Checks an object's header, before anything asks the object for its size. */
 GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
 #if !GC_HAS_MODEL
@@ -278,7 +282,7 @@ GC__COLD bool gc__verify_object(void *context, uintptr_t object) {
     return true;
 }
 
-/* The bounds of barriers, and the headers of the region's objects. */
+/* Checks the bounds of barriers, and the headers of the region's objects. */
 GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     const gc_barrier_tables *tables = &gc__tables; /* other heaps may be widening the bounds */
     uintptr_t end = gc__region_end(region);
@@ -295,14 +299,14 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     gc__region_walk(region, gc__verify_header, verifier);
 }
 
-/* What active objects own is stored to without a barrier, so they count as remembered. */
+/* Remembers active objects: memory that they own is stored to without a barrier. */
 GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
     if (flags & GC_SLOT_ACTIVE)
         gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
-/* What several threads verify: of each region the headers first, and then the slots. */
+/* The work that several threads share: first all regions' headers, and then their slots. */
 typedef struct gc__verify_job {
     const gc__verifier *verifier;
     gc__words regions;
@@ -326,8 +330,8 @@ GC__COLD void gc__verify_unit(void *context, size_t unit) {
     if (!__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) gc__region_index(region);
 }
 
-/* Verifies the regions on all threads of the crew, but for what trace functions would report. False: something is wrong, or
-   there is no memory for the list. */
+/* Verifies the regions on all workers, except what trace functions would report. Returns false if there is a fault,
+   if trace functions remain, or if there is no memory for the list. */
 GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
     gc_heap *heap = verifier->heap;
     gc__verify_job job;
@@ -348,9 +352,9 @@ GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
     return sound && !job.traced;
 }
 
-static uint64_t gc__verifications; /* that found no fault, in all heaps; atomic */
+static uint64_t gc__verifications; /* verifications that found no fault, in all heaps; atomic */
 
-/* Windows must be closed or flushed. */
+/* Verifies the heap. Windows must be closed or flushed. */
 GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);

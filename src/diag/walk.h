@@ -1,4 +1,4 @@
-/* Looking at the heap: walks and questions about addresses. */
+/* Walks of the heap and questions about addresses. */
 #pragma once
 
 #include "shadow.h"
@@ -11,7 +11,7 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
 }
 
-/* Whether `function`, which looks at objects, is called while the collection has them in two places. */
+/* Returns whether `function`, which looks at objects, is called while the collection has objects in two places. */
 GC__COLD bool gc__is_amid_collection(gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;

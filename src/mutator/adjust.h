@@ -1,4 +1,4 @@
-/* Limits that are changed while the heap runs. */
+/* Changing limits while the heap runs. */
 #pragma once
 
 #include "allocate.h"
@@ -13,8 +13,8 @@ GC__COLD bool gc__limit_is_least(size_t bytes) {
     return false;
 }
 
-/* Collects, compacts for as long as that makes room, and packs, until the heap needs no more than `bytes`. The world is
-   stopped. */
+/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
+   world is stopped. */
 GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
@@ -24,7 +24,7 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     return gc__bytes_charged(heap) <= bytes;
 }
 
-/* Adapts to another limit, hard or soft, what was chosen by the former one. The world is stopped. */
+/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
 GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
@@ -75,7 +75,7 @@ GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
     return GC_OK;
 }
 
-/* Allocations that meet the limit read it with the lock held. */
+/* Sets the percentage under the lock, since allocations that meet the limit read it with the lock held. */
 GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
     GC__API_SCOPE("gc_heap_set_collecting_percent_max");
     if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;

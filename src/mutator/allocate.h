@@ -34,10 +34,11 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     return (void *)region->base;
 }
 
-/* What an allocation is for. */
+/* The purpose of an allocation. */
 enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
-/* Opens the window for objects that never move: in a hole of a region of theirs, or in a fresh one. Lock held. */
+/* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
+   lock is held. */
 GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
@@ -58,7 +59,7 @@ GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     return true;
 }
 
-/* Lock held. */
+/* Allocates an object that never moves. The heap's lock is held. */
 GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
     gc_window *window = &heap->fixed;
     if (bytes > gc__window_room(window) && !gc__fixed_open(heap, bytes)) return NULL;
@@ -74,7 +75,7 @@ GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
     return object;
 }
 
-/* From now on the object, which has its header, is one of its region's. Other threads may do the same beside it. */
+/* Counts the object, which has its header, among its region's objects. Other threads may do the same concurrently. */
 GC__FN void gc__fixed_begin(void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
     gc__region *region = gc__region_of((uintptr_t)object);
@@ -93,8 +94,8 @@ GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes,
     return object;
 }
 
-/* The same in the thread's other window, if no region is left for the right one: a heap with a single free region would
-   otherwise collect each time that the two take turns. NULL: the other window has no room either. */
+/* Allocates in the thread's other window if no region is left for the right one: a heap with a single free region
+   would otherwise collect each time the two windows alternate. Returns NULL if the other window has no room either. */
 GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_window *other = gc__thread_window(thread, !zeroed);
     if (bytes > gc__span_room(other)) return NULL;
@@ -102,7 +103,7 @@ GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed)
     return zeroed ? memset(object, 0, bytes) : object;
 }
 
-/* Allocates without collecting; NULL with gc__fail at a limit. */
+/* Allocates without collecting. Returns NULL, with gc__fail, at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool zeroed = kind != GC__FOR_RAW;
@@ -140,17 +141,18 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
-#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that clusters objects by this much is worth another one */
 
-/* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
+/* Compacts. Returns whether that gained a whole region, or clustered objects so that the next compaction may gain
+   one. */
 GC__COLD bool gc__compact_once(gc_heap *heap, const gc__request *request) {
     size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
     gc__collect(heap, request);
     return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
 }
 
-/* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
-   holes should have had for them, it tries again with few copies, to large holes. */
+/* Compacts the heap for an object of `bytes` bytes. Returns whether that gained enough. If copies did not find the
+   room that holes should have had for them, it tries again with few copies, to large holes. */
 GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
     request.room_for = bytes;
@@ -164,13 +166,12 @@ GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
-/* A full collection at the limit. */
 GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
     const gc__request request = gc__request_of(purpose, 2, GC_REASON_LIMIT);
     gc__collect(heap, &request);
 }
 
-/* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
+/* Compacts; or slides, once, if that gains nothing and holes have room for `bytes`. Returns whether either helped. */
 GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     if (gc__compact_for_room(heap, SIZE_MAX)) return true;
     gc__world_stop(heap);
@@ -181,7 +182,7 @@ GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     return slides;
 }
 
-/* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
+/* Gives mutators the reserve for evacuation, since evacuation frees nothing more. Returns whether there was any. */
 GC__COLD bool gc__reserve_give(gc_heap *heap) {
     gc__heap_lock(heap);
     size_t before = gc__evacuation_reserve(heap);
@@ -191,8 +192,8 @@ GC__COLD bool gc__reserve_give(gc_heap *heap) {
     return given;
 }
 
-/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room, as
-   allocations do. */
+/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room,
+   as allocations do. */
 GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
     gc__collect_at_limit(heap, GC__FULL);
@@ -203,7 +204,8 @@ GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     return fits;
 }
 
-/* An allocation that finds no region waits until a marking has ended. NULL: nothing is being marked, or in vain. */
+/* Makes an allocation that finds no region wait until a marking has ended. Returns NULL if nothing is being marked,
+   or waiting is in vain. */
 GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = NULL;
     gc__collect_before_marking(thread->heap);
@@ -211,9 +213,9 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
     return object;
 }
 
-/* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
-   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
-   heap is packed, and then there are the holes that are left, and the reserve. */
+/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
+   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
+   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
 GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -232,7 +234,7 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     gc__heap_unlock(heap);
     if (gives_up) return NULL;
     bool packed = false;
-    size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
+    size_t room_for = bytes; /* at first holes count, where it may fit; later compactions give no holes to mutators */
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
@@ -240,7 +242,8 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
         bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
-        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* what compaction has left in holes */
+        /* Reuses the holes that compaction has left. */
+        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE);
         object = gc__allocate_try(thread, bytes, kind);
         if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
         if (!object && heap->collection.left_out) gc__fail_left_out();
@@ -248,7 +251,7 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     }
 }
 
-/* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
+/* Tries harder at a limit: stronger collections, then the host's hook, and collections again. */
 GC__COLD void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = gc__allocate_collecting(thread, bytes, kind);
     if (object) return object;
@@ -259,7 +262,7 @@ GC__COLD void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigne
     return object;
 }
 
-/* gc__finalizer_promise by an allocation, which collects and asks the host before it fails. */
+/* Calls gc__finalizer_promise for an allocation, and collects and asks the host before it fails. */
 GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__finalizer_promise(thread)) return true;
@@ -311,7 +314,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
         return NULL;
     }
     size_t size = gc__align(bytes);
-    if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* as all objects there */
+    if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */
     gc__marking_take_turn(heap);
     if (heap->options.stress)
         gc__stress_at_allocation(thread);
@@ -323,13 +326,14 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     return object ? object : gc__allocate_last_resort(thread, size, kind);
 }
 
-/* `caller`: the return address of the function that a program has called, for the profile. */
+/* Reports the allocation to a profiler. `caller` is the return address of the function that the program has called. */
 GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed) {
     const gc__profiler *profiler = gc__profiler_of(thread->heap);
     if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
-/* What a function for programs returns. Those are never inlined, so that their return address is in the program. */
+/* Finishes a public allocation function. Such functions are never inlined, so that their return addresses are in the
+   program. */
 GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     if (!object && thread->heap->options.abort_when_exhausted)
         gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
@@ -337,8 +341,8 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     return object;
 }
 
-/* Opens a window in a hole of the thread's chain, and returns where the object begins. NULL: that needs more. The budget was
-   spent when the chain was filled. */
+/* Opens a window in the thread's next local span, and returns where the object begins, or NULL if that is not
+   enough. The budget was spent when the local spans were taken. */
 GC__FN char *gc__local_spans_next(gc_thread *thread, size_t bytes, bool zeroed) {
     gc__local_spans *spans = &gc__record(thread)->local_spans;
     gc_window *window = gc__thread_window(thread, zeroed);
@@ -402,7 +406,7 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-/* An object in a hole of the thread's chain; NULL: that needs more. */
+/* Allocates an object in a local span of the thread. Returns NULL if that is not enough. */
 GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     if (!gc__record(thread)->local_spans.first || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
     size_t bytes = gc__align(type->bytes + length * type->element_bytes);
@@ -433,7 +437,7 @@ GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, con
 #endif
 
 #if !GC_HAS_MODEL
-/* Counts what an object has grown by. Lock held. */
+/* Counts the bytes by which an object has grown. The heap's lock is held. */
 GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
     region->live_bytes += bytes;
     if (heap->marking && region->generation == 2)
@@ -442,7 +446,7 @@ GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
     gc__count(&heap->stats.allocated_bytes, bytes);
 }
 
-/* Whether the heap has room for the spare pages that a large object takes if it grows to `to`. */
+/* Returns whether the heap has room for the spare pages that a large object takes if it grows to `to`. */
 GC__FN bool gc__large_has_room(gc_heap *heap, const gc__region *region, uintptr_t to) {
     size_t left = gc__region_end(region) - gc__page_end(to), before;
     do { /* room may have been made of the object's own slack, which is spare then */
@@ -471,8 +475,8 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     return true;
 }
 
-/* Takes the beginning of the hole behind an object, in a region whose mark bits are its objects. Behind an object that never
-   moves there may be another thread's, which has no mark yet, unless the window begins there. */
+/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. Behind an object
+   that never moves there may be another thread's object that has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
     if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
@@ -491,7 +495,7 @@ GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size
     return true;
 }
 
-/* The object was the last one in a window of the thread's. */
+/* Grows the object, if it was the last one in a window of the thread. */
 GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
     for (int zeroed = 0; zeroed < 2; zeroed++) {
         gc_window *window = gc__thread_window(thread, zeroed);
@@ -499,15 +503,17 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
         gc__region *region = window->region;
         void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
         if (!zeroed) memset(more, 0, bytes);
-        /* No object starts there. The index of a formatted region, in which others may have windows, starts anew. */
+        /* No object starts there. The index of a formatted region, in which other threads may have windows, is built
+           again from its start. */
         if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;
         return true;
     }
     return false;
 }
 
-/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. To wait
-   for the lock could be to wait for a collection, which would move the array. */
+/* Grows the array. The length is also written under the lock: from then on other threads that look for holes ask the
+   array for its size. The function does not wait for the lock, since that could be to wait for a collection, which
+   would move the array. */
 GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to, size_t length) {
     gc_heap *heap = thread->heap;
     gc__region *region = gc__region_of(array);
@@ -537,19 +543,20 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
         return false;
     size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
     if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
-    memset((char *)array + used, 0, from - used); /* what the old size was rounded up by */
+    memset((char *)array + used, 0, from - used); /* the bytes by which the old size was rounded up */
     gc__object_set_length((uintptr_t)array, length);
     return true;
 }
 #endif
 
-/* Collects if `bytes` more off-heap bytes, and so many of their table, call for that; *object follows the object. */
+/* Collects if `bytes` more off-heap bytes, and `table_bytes` for their table, call for that. *object follows the
+   object. */
 GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
     bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (bytes > heap->limit_bytes) return gc__last_result; /* they can never fit */
+    if (bytes > heap->limit_bytes) return gc__last_result; /* the bytes can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -560,14 +567,14 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t b
     return fits ? GC_OK : gc__last_result;
 }
 
-/* Lock held. */
+/* Adds off-heap bytes to the object, or subtracts them. The heap's lock is held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
         return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
-    size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each */
+    size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each table */
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
     if (result != GC_OK) return result;
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
@@ -593,7 +600,7 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     return result;
 }
 
-/* Takes bytes without an owner off. False with gc__fail: there are not as many. */
+/* Subtracts bytes without an owner. Returns false, with gc__fail, if there are fewer. */
 GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     size_t before = gc__counted(&heap->unowned_bytes);
     do {
@@ -607,11 +614,13 @@ GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     return true;
 }
 
-/* Changes the bytes without an owner. False with gc__fail: there are not as many, or cannot be. */
+/* Changes the number of bytes without an owner. Returns false, with gc__fail, if there are fewer, or cannot be as
+   many. */
 GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
     size_t unowned = gc__counted(&heap->unowned_bytes), all = gc__external_bytes(heap);
     bool fits = bytes < 0 ? unowned >= (size_t)0 - (size_t)bytes : (size_t)bytes <= GC__EXTERNAL_MOST - all;
-    if (fits && gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
+    /* Two locked instructions would make an interpreter's realloc a tenth slower. */
+    if (fits && gc__os_is_single_threaded()) {
         __atomic_store_n(&heap->unowned_bytes, unowned + (size_t)bytes, __ATOMIC_RELAXED);
         __atomic_store_n(&heap->external_bytes, all + (size_t)bytes, __ATOMIC_RELAXED);
         return true;
@@ -622,7 +631,8 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
     return true;
 }
 
-/* Has the calling thread's next allocation look at the budget, unless the thread has no window that it may touch now. */
+/* Makes the calling thread's next allocation look at the budget, unless the thread has no window that it may touch
+   now. */
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
@@ -630,7 +640,7 @@ GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc__thread_shrink_windows(self);
 }
 
-/* The same if a collection is due, now that off-heap bytes were added. */
+/* Does so if a collection is due, now that off-heap bytes were added. */
 GC__FN void gc__external_interrupt(gc_heap *heap) {
     if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
 }

@@ -1,5 +1,5 @@
-/* What a process says of its collector: when the first heap is created, settings of the environment that nothing in the process
-   heeds; at the end, where GC_VERBOSE asks for it, that the collector was there and what it found. */
+/* What a process reports about its collector: when the first heap is created, settings of the environment that have
+   no effect in this process; at its end, if GC_VERBOSE is set, that the collector was in use and what it found. */
 #pragma once
 
 #include "../api/pause.h"
@@ -8,7 +8,7 @@
 
 static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
-static bool gc__shows_pauses;     /* so is this: GC_VERBOSE=pauses */
+static bool gc__shows_pauses;     /* written likewise: GC_VERBOSE=pauses */
 
 GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
     char message[GC__MESSAGE_BYTES];
@@ -21,7 +21,7 @@ GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable,
     gc__warn(options, message);
 }
 
-/* Called when a heap was created. A process that was forked has been told by its parent. */
+/* Reports when the first heap is created. In a forked process the parent has done so. */
 GC__COLD void gc__announce(const gc_options *options) {
     uint32_t nobody = 0;
     if (!GC_ENVIRONMENT || !__atomic_compare_exchange_n(&gc__announced_by, &nobody, gc__os_process_number(), false,
@@ -42,7 +42,7 @@ GC__COLD void gc__announce(const gc_options *options) {
                                 "that defines GC_IMPLEMENTATION");
 }
 
-/* The heap is about to be destroyed. */
+/* Prints the pauses of a heap that is about to be destroyed. */
 GC__COLD void gc__announce_pauses(gc_heap *heap) {
     if (!gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
@@ -50,7 +50,7 @@ GC__COLD void gc__announce_pauses(gc_heap *heap) {
     gc_heap_print_pauses(heap, stderr);
 }
 
-/* At the end of the process, or of a library with this collector. */
+/* Reports at the end of the process, or of a library with this collector. */
 GC__COLD void gc__announce_end(void) {
     uint64_t count = __atomic_load_n(&gc__verifications, __ATOMIC_RELAXED);
     const char *name = gc__the_outside.name ? gc__the_outside.name : "gc.h " GC_VERSION_TEXT;

@@ -27,18 +27,18 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
-/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
+/* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
-    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack->thread = NULL; /* it may be a fiber's */
     *link = gc__record(thread)->next;
 }
 
-/* Ends the calling thread's attachment, in whichever mode it is. */
+/* Ends the calling thread's attachment, in either mode. */
 GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__finalizing_forget(thread);
@@ -53,7 +53,7 @@ GC__COLD void gc__thread_leave(gc_thread *thread) {
 
 /* Forgets the thread's stacks, whose contents are gone. */
 GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
-    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack->thread = NULL; /* it may be a fiber's */
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
     thread->frames = gc__record(thread)->own_stack.frames = NULL;
@@ -78,9 +78,10 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     gc__warn(&thread->heap->options, message);
 }
 
-static __thread bool gc__ending; /* the native thread's end has begun */
+static __thread bool gc__ending; /* the native thread has begun to end */
 
-/* A native thread ends. Returns true to be called again, after other destructors, each of which may detach the thread. */
+/* Detaches a native thread that ends. Returns true to be called again, after other destructors, each of which may
+   detach the thread. */
 GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
@@ -140,7 +141,7 @@ GC__COLD gc_thread *gc__thread_new(void) {
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
-    if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
+    if (!heap) { /* if gc_heap_create has failed, gc_last_message() says why */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
         return NULL;
     }
@@ -174,7 +175,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     return thread;
 }
 
-/* Whether the thread is an attachment of the caller's. Does not read *thread, which may have ended. */
+/* Returns whether the thread is an attachment of the caller. Does not read *thread, which may have ended. */
 GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__my_attachments;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
@@ -190,7 +191,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
                   "ended");
         return;
     }
-    if (!thread->heap) { /* it was destroyed */
+    if (!thread->heap) { /* the heap was destroyed */
         gc__thread_forget(thread);
         return;
     }

@@ -15,7 +15,8 @@
 #include "../collection/concurrent.h"
 #include "../collection/remembering.h"
 
-/* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
+/* Reads a number from the environment; leaves *number unchanged if the variable is not set. Returns false, with
+   gc__fail, if the value is no number. */
 GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     const char *text = gc__setting(name);
     if (!text || !*text) return true;
@@ -93,21 +94,21 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     return GC_OK;
 }
 
-/* Gives back what all heaps share. Lock held; there is no heap. */
+/* Frees what all heaps share. The arena's lock is held; there is no heap. */
 GC__COLD void gc__arena_end(void) {
     gc__log_close();
     gc__shadow_close();
     gc__arena_close();
 }
 
-/* One heap less, or one that was not created after all. */
+/* Counts one heap less, or a heap that was not created after all. */
 GC__COLD void gc__arena_left(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* A heap, with the structures that the rooms of src/ keep of it. */
+/* A heap, with the structures in which each part of the collector keeps its state. */
 typedef struct gc__instance {
     gc_heap heap;
     gc__threads threads;
@@ -144,7 +145,7 @@ GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     pace->old_survival = 100;
 }
 
-/* The record of a heap that holds nothing yet; NULL with gc__fail. */
+/* Creates the record of an empty heap. Returns NULL, with gc__fail, if there is no memory. */
 GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
     if (!all) {
@@ -236,8 +237,8 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that
-   has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that mode. */
+/* Asserts that no other thread is in cooperative mode, and that no compiled code will go on. A thread that has ended
+   is not in the list; a thread in preemptive mode learns that the heap is gone when it leaves that mode. */
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
@@ -251,7 +252,7 @@ GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     }
 }
 
-/* Separates the thread, which is in the heap's list no more, from the heap. */
+/* Separates the thread, which is not in the heap's list any more, from the heap. */
 GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
@@ -261,7 +262,7 @@ GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
         thread->heap = NULL; /* its native thread frees it when it ends */
 }
 
-/* Dismisses all threads but those that run a finalizer, or have run one and are about to detach. */
+/* Dismisses all threads except those that run a finalizer, or have run one and are about to detach. */
 GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     for (gc_thread **link = &heap->threads->first; *link;) {
@@ -276,8 +277,8 @@ GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     }
 }
 
-/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock; code that
-   makes a callback without it asks gc__is_abandoned first. */
+/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock;
+   code that makes a callback without it checks gc__is_abandoned first. */
 GC__COLD void gc__heap_abandon(gc_heap *heap) {
     gc_options *options = &heap->options;
     uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
@@ -294,7 +295,8 @@ GC__COLD void gc__heap_abandon(gc_heap *heap) {
     gc__heap_dismiss_idle(heap);
     gc__workers_end(heap);
     gc__marking_end_thread(heap);
-    gc__store_logging_publish(heap, false); /* what barriers write to stays, since the finalizer may be storing */
+    /* The memory that barriers write to is not freed, since the finalizer may be storing. */
+    gc__store_logging_publish(heap, false);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -351,9 +353,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__arena_left();
 }
 
-/* Without this function a library that is unloaded would leave its arena behind, and a call into itself at the end of each
-   thread that ever attached. If there still is a heap, as when the program ends without destroying it, all of that may be
-   in use. */
+/* Cleans up for a library that is unloaded: otherwise it would leave its arena behind, and a call into itself at the
+   end of each thread that ever attached. If there still is a heap, for example when the program ends without
+   destroying it, all of that may be in use. */
 GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__announce_end();
     gc__lock_take(&gc__the_arena.lock);

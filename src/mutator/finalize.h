@@ -1,12 +1,13 @@
-/* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
+/* Running finalizers: on the host's threads, on the heap's own thread, and when the heap is destroyed. */
 #pragma once
 
 #include "../space/profiler.h"
 #include "attach.h"
 
-#define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
+#define GC__TEARDOWN_ROUNDS 16 /* rounds at the end of a heap, for finalizers that register others while they run */
 
-/* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
+/* Takes the next pair; a critical one only if no normal one is queued or running. The lock of the finalizers is
+   held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
     while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
@@ -33,7 +34,8 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
-    /* To wake threads costs more than most finalizers, and threads wait only for the last one, or the last normal one. */
+    /* Waking threads costs more than most finalizers, and threads wait only for the last finalizer, or the last
+       normal one. */
     if (left) gc__finalizers_notify(all);
 }
 
@@ -59,7 +61,7 @@ GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
     if (scope->record) gc__finalizing_end(scope->all, scope->record);
 }
 
-/* Runs a finalizer, if one is due. `frame`: the frame of the public function that calls this one. */
+/* Runs a finalizer, if one is due. `frame` is the frame of the public function that calls this one. */
 GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
@@ -133,7 +135,8 @@ GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadl
     gc__finalizers_watch(heap);
 }
 
-/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread asks, or NULL. */
+/* Returns whether the thread runs a finalizer. `frame` is the frame of the public function in which the thread asks,
+   or NULL. */
 GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
     if (frame) gc__finalizing_drop(all, thread, frame);
@@ -164,7 +167,7 @@ GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
     }
 }
 
-/* The heap's own thread. */
+/* Runs finalizers on the heap's own thread. */
 
 GC__FN void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
@@ -215,9 +218,10 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     return gc__fail(GC_ERROR_MEMORY, "gc_finalizer_thread_start: the system gives no thread");
 }
 
-/* The end of the heap. */
+/* The functions below end the heap. */
 
-/* False: a finalizer does not return, so the heap's memory must stay. */
+/* Stops the finalizer thread. Returns false if a finalizer does not return, so that the heap's memory must not be
+   freed. */
 GC__COLD bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
@@ -232,7 +236,7 @@ GC__COLD bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     return true;
 }
 
-/* Waits for finalizers that threads of the host's run. False: one does not return. */
+/* Waits for finalizers that run on the host's threads. Returns false if one does not return. */
 GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
@@ -247,13 +251,14 @@ GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     }
 }
 
-/* Queues all registered finalizers, except, if `skip`, the normal ones, which it forgets. Returns how many are queued. */
+/* Queues all registered finalizers, or only the critical ones if `skip`; then the normal ones are forgotten. Returns
+   how many are queued. */
 GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_compact(all);
     for (size_t i = 0; i < all->registered.count; i += 2) {
-        gc__shade_word(all->registered.words[i]); /* it was not queued when a cycle began, and may be dead */
+        gc__shade_word(all->registered.words[i]); /* the object was not queued when a cycle began, and may be dead */
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
                       all->registered.words[i + 1]);
     }
@@ -265,8 +270,8 @@ GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     return count;
 }
 
-/* In cooperative mode: runs finalizers in some rounds, each of those that are queued when it begins, since finalizers can
-   register and queue others. */
+/* Runs finalizers in several rounds, since finalizers can register and queue others; each round runs those that are
+   queued when it begins. The thread is in cooperative mode. */
 GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
@@ -279,7 +284,7 @@ GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
     gc_finalizers_run(thread, gc__finalizers_queue_all(heap, true));
 }
 
-/* Runs the finalizers that are left. False: the heap cannot be freed. */
+/* Runs the remaining finalizers. Returns false if the heap cannot be freed. */
 GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);

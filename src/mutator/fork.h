@@ -1,7 +1,8 @@
-/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
-   between two steps of their threads. In the child these do not exist, and are forgotten.
+/* fork(): before it, all other threads of all heaps are stopped and every lock is taken, so the child gets a copy of
+   heaps whose threads are between two steps. In the child these threads do not exist, and are forgotten.
 
-   If fork is called in a callback, the calling thread holds some of the locks already, and still holds them afterwards. */
+   If fork is called in a callback, the calling thread holds some of the locks already, and still holds them
+   afterwards. */
 #pragma once
 
 #include "../space/profiler.h"
@@ -10,7 +11,7 @@
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
-/* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
+/* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
         f(&heap->marker->lock);
@@ -27,8 +28,8 @@ GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     f(&gc__profile_lock);
 }
 
-/* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
-   frames lie above that, so other heaps may scan this thread meanwhile although this function returns. */
+/* Stops all heaps and takes all locks, until gc__fork_end. The caller's registers and stack pointer are saved, and
+   its frames lie above that, so other heaps may scan this thread although this function returns. */
 GC__COLD void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
@@ -52,8 +53,9 @@ GC__COLD void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *s
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
 }
 
-/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection
-   or walk may have been called while that goes through their list: then they stay in it, without roots. */
+/* Forgets, in the child, the threads that were not copied. Their stacks will be those of other threads. A callback
+   of a collection or walk may have forked while that goes through the list of threads: then they stay in it, without
+   roots. */
 GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
@@ -61,9 +63,9 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     while (*link) {
         gc_thread *thread = *link;
         if (thread != self) {
-            thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
+            thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
-            /* It has not stopped if the fork is in the callback of the warning that it does not stop. */
+            /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
         if (thread == self || heap->threads->lock_depth > 1) {
@@ -75,10 +77,11 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
     gc__workers_forget(heap);
-    heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
+    heap->marker->has_thread = false; /* what the marker has found is kept, and the next collection goes on with that */
     heap->marker->wanted = 0;
-    heap->marker->undivided_bytes = 0; /* nobody waits for it: the end of this part of a nursery ends the marking */
-    heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
+    /* No mutator waits for it: the end of this quantum of a nursery ends the marking. */
+    heap->marker->undivided_bytes = 0;
+    heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has been reset */
     heap->pace->resumed_by = gc__os_self();
 }
 
@@ -104,13 +107,13 @@ GC__COLD void gc__fork_end_child(void) {
 
 static bool gc__fork_is_open;
 
-/* The system is asked before there is a second thread: one that forks while another creates the first heap would leave its
-   child with locks that nobody releases. */
+/* Installs the handlers before there is a second thread: one that forks while another creates the first heap would
+   leave its child with locks that no thread releases. */
 GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
     gc__fork_is_open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
 }
 
-/* Asks once more if the system had no memory then. Arena's lock held. */
+/* Tries once more if the system had no memory then. The arena's lock is held. */
 GC__COLD gc_result gc__fork_open(void) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;

@@ -4,7 +4,7 @@
 #include "../weak/finalizers.h"
 #include "../threads/lock.h"
 
-/* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
+/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
 GC__COLD void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
@@ -15,8 +15,8 @@ GC__COLD void gc__explain_full(gc_heap *heap) {
 
 #define GC__ASKING_MAX 64
 
-/* Whether the hook allocates, and calls itself by that, without end. One that was left by longjmp deeper and deeper in the
-   stack looks like it, but not so often. */
+/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
+   deeper in the stack looks the same, but not as often. */
 GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
     gc__fail(GC_ERROR_MISUSE,
@@ -27,8 +27,8 @@ GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     return true;
 }
 
-/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and what is noted of the call can be found
-   to be over: gc.h is called from above its frame then. */
+/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
+   shows later that it is over: gc.h is called from above its frame then. */
 GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
     const gc_options *options = &thread->heap->options;
     gc__thread_record *record = gc__record(thread);

@@ -1,13 +1,13 @@
-/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
-   rather fail says by options.collecting_percent_max what part of its time that may take. */
+/* The GC overhead limit: a nearly full heap can go on for ever, with a full collection for every few objects. A
+   program that would rather fail sets by options.collecting_percent_max which part of its time that may take. */
 #pragma once
 
 #include "../trace/collector.h"
 
-#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* it must have gone on for so long, */
-#define GC__OVERHEAD_COLLECTIONS 16            /* in so many full collections, */
-#define GC__OVERHEAD_PART 64                   /* each of which has made room for less than this part of the limit, */
-#define GC__OVERHEAD_FREE 8                    /* while all that is free is less than this part */
+#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
+#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
+#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
+#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
 
 GC__COLD bool gc__overhead_is_percent(unsigned percent) {
     if (percent <= 100) return true;
@@ -15,7 +15,7 @@ GC__COLD bool gc__overhead_is_percent(unsigned percent) {
     return false;
 }
 
-/* Whether what lives leaves less than that, in whole regions, since tables may have the rest. */
+/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
 GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
     size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
@@ -23,13 +23,15 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
 }
 
-/* An allocation has met the limit. Whether that has been so for long, and nearly all that time was spent collecting: *spent says
-   how long, and how. Lock held. */
+/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
+   collecting_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   *spent. The heap's lock is held. */
 GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
     unsigned most = heap->options.collecting_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes); /* less than before where windows were given back */
+    /* This is less than before if windows were given back. */
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
     size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
     bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
     heap->pace->overhead_allocated_bytes = allocated;
@@ -41,7 +43,8 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     return enough && spent->paused_ns >= spent->ns / 100 * most;
 }
 
-/* Whether such an allocation fails, with gc__fail: there has been a full collection since, and the heap is as full as before. */
+/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
+   before. */
 GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
     if (!gc__is_nearly_full(heap)) return false;
     gc__fail(GC_ERROR_HEAP_FULL,

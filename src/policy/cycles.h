@@ -1,22 +1,24 @@
-/* Concurrent cycles: which heaps can have them, when one begins and ends, and whether the marker is on time. */
+/* Concurrent cycles: which heaps can have them, when one begins and ends, and whether the marker keeps up. */
 #pragma once
 
 #include "../trace/copy.h"
 #include "../trace/candidates.h"
 #include "pace.h"
 
-#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
-#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
-#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
+/* While it is marked a heap may grow by 1/n of its size, even if a full collection was due before. */
+#define GC__MARKING_ROOM 4
+#define GC__MARKING_SOON 16 /* a cycle may begin once the heap has grown by 1/n of what it may */
+/* A heap that grows beyond this multiple of the initial room is collected with the world stopped. */
+#define GC__MARKING_LOST 2
 
-/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
+/* Returns whether the barrier reports each store into an object that is being marked: by a call, or by a dirty card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
            (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
 }
 
-/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
+/* Returns why generation 2 of such a heap cannot be marked concurrently, or NULL if it can. */
 GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
     if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
@@ -26,8 +28,8 @@ GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
            "stored";
 }
 
-/* The same with what may change while the heap runs. With a goal for pauses that is what was asked for, and in so small a heap
-   the goal is kept all the same. */
+/* Returns the obstacle with regard to what may change while the heap runs: the heap may be too small. With a goal
+   for pauses, concurrent marking was asked for, and even so small a heap keeps to the goal. */
 GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
     const gc_options *options = &heap->options;
     const char *obstacle = gc__marking_obstacle(options);
@@ -36,28 +38,29 @@ GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
     return "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
 }
 
-/* An option without effect must not change how the heap is paced either. It comes into force once nothing stands against it any
-   more, as with another barrier or a higher limit. `may_end`: the heap is about to be paced anew after a full collection, as it
-   must be when the option ends. The world is stopped. */
+/* Resolves options.concurrent. An option without effect must not change how the heap is paced either. It comes into
+   force once the obstacle is gone, for example with another barrier or a higher limit. `may_end`: the heap is about
+   to be paced again after a full collection, as it must be when the option ends. The world is stopped. */
 GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
     bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
     if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
     if (stands && may_end && !heap->marking) heap->options.concurrent = GC_CONCURRENT_OFF;
 }
 
-/* The barrier may have been switched since the heap was created. */
+/* Returns whether the heap can be marked concurrently now. The barrier may have been switched since the heap was
+   created. */
 GC__FN bool gc__marking_is_on(const gc_heap *heap) {
     if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
     return !gc__marking_obstacle(&heap->options);
 }
 
-/* Whether each store into an old object can come to gc__store_logged: other barriers than rank_sum, and code that the host has
-   had emitted, dirty the card instead. */
+/* Returns whether each store into an old object can come to gc__store_logged: other barriers than rank_sum, and code
+   that the host has emitted, dirty the card instead. */
 GC__FN bool gc__stores_are_logged(const gc_heap *heap) {
     return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
 }
 
-/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
+/* Returns how many bytes the final mark of the cycle that begins may copy from candidate regions. */
 GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
     size_t goal = gc__pace_goal_ns(heap) / GC__CANDIDATES_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
     if (heap->options.test_candidates) return SIZE_MAX;
@@ -65,13 +68,14 @@ GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
     return gc__regions_left(heap) < scarce ? GC__CANDIDATES_HURRY * goal : goal;
 }
 
-/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+/* Returns by how much generation 2 is likely to grow while it is marked: one and a half times the growth of the last
+   cycle, and a nursery. */
 GC__FN size_t gc__marking_growth(const gc_heap *heap) {
     return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
-   some of which are too small. */
+/* Returns the room that is left to the limit apart from a nursery: free regions, most of the listed holes, and half
+   of the holes that are not listed yet, some of which are too small. */
 GC__FN size_t gc__marking_room(const gc_heap *heap) {
     size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
@@ -79,27 +83,28 @@ GC__FN size_t gc__marking_room(const gc_heap *heap) {
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
-/* How much it may grow meanwhile. */
+/* Returns how much the heap may grow during a cycle. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = gc__growth_due(heap);
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
-   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
+/* Returns whether a cycle that starts now could run out of room before it ends. While some regions are not flipped
+   yet, which the first collection of a cycle would have to do, the cycle starts later; but it does not wait until
+   nothing is left if the marker gets no processor. */
 GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     size_t growth = gc__marking_growth(heap);
     return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
 }
 
-/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
-   that was too fast. */
+/* Returns whether the heap has grown by more than GC__MARKING_LOST times its initial room. Mutators wait when that
+   room is spent, so their allocation was not the cause. */
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
 }
 
-/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
+/* Returns how much is left of the room to grow that the cycle had when it began, in 64ths. */
 GC__FN unsigned gc__marking_left(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
@@ -107,9 +112,9 @@ GC__FN unsigned gc__marking_left(const gc_heap *heap) {
     return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
 }
 
-/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
-   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
-   it may have more to mark than was likely. */
+/* Returns how long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker keeps up
+   while the spent part of the room is no larger than the marked part of what it is likely to mark. When hardly any
+   room is left, it may have more to mark than was likely. */
 GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
@@ -119,8 +124,8 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
     return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
 }
 
-/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
-   program for as long as it takes. */
+/* Returns whether the heap exceeds its goal so much, because of holes that are too small, that it had better be
+   compacted with the world stopped. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
     return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
 }

@@ -1,11 +1,11 @@
-/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
-   table for each generation, so that a young collection looks at young objects only. */
+/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. Each
+   generation has its own table, so that a young collection looks at young objects only. */
 #pragma once
 
 #include "../trace/claim.h"
 
-/* Takes the entries of the condemned generations out of their tables, after making room for them in every table to which
-   they may return. On failure nothing has changed. */
+/* Takes the entries of the condemned generations out of their tables, after making room for them in every table to
+   which they may return. On failure nothing has changed. */
 GC__HOT bool gc__external_gather(gc_heap *heap, int generation) {
     gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
@@ -21,7 +21,7 @@ GC__HOT bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* Adds to the sum of off-heap bytes. False with gc__fail: so many there cannot be. */
+/* Adds to the sum of off-heap bytes. Returns false, with gc__fail, if the sum would exceed any memory. */
 GC__FN bool gc__external_count(gc_heap *heap, size_t bytes, const char *function) {
     size_t before = gc__external_bytes(heap);
     do {
@@ -36,13 +36,14 @@ GC__FN bool gc__external_count(gc_heap *heap, size_t bytes, const char *function
     return true;
 }
 
-/* Takes bytes of objects off. Lock held. */
+/* Subtracts off-heap bytes of objects. The heap's lock is held. */
 GC__FN void gc__external_disown(gc_heap *heap, size_t bytes) {
     heap->owned_bytes -= bytes;
     __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
+/* Forgets the bytes of dead objects, and follows the others to their new addresses. Called after the trace, before
+   regions are freed. */
 GC__HOT void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
@@ -54,14 +55,14 @@ GC__HOT void gc__external_update(gc_heap *heap) {
     }
 }
 
-/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0: only that counts towards the budget, so
-   to add and take off again is free. */
+/* Returns by how much `bytes` exceeds the off-heap bytes that the last collection left, or 0: only the excess counts
+   towards the budget, so adding bytes and subtracting them again is free. */
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     size_t left = __atomic_load_n(&heap->pace->external_bytes, __ATOMIC_RELAXED);
     return bytes > left ? bytes - left : 0;
 }
 
-/* After a collection. */
+/* Remembers the off-heap bytes that are left after a collection. */
 GC__FN void gc__external_count_left(gc_heap *heap) {
     __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
 }

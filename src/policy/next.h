@@ -1,16 +1,17 @@
-/* When to collect, and for what. The chain of a cycle that cannot go on is here, too: concurrent, degenerated, full. */
+/* When to collect, and for what purpose; also the upgrade chain of a cycle that cannot go on: concurrent,
+   degenerated, full. */
 #pragma once
 
 #include "cycles.h"
 
-/* What has happened that may call for a collection. */
+/* The events that may call for a collection. */
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
-    GC__REGION_MISSED,     /* an allocation finds no region */
-    GC__YOUNG_FREED_NONE,  /* and not after a young collection either */
+    GC__REGION_MISSED,     /* an allocation has found no region */
+    GC__YOUNG_FREED_NONE,  /* nor has it found one after a young collection */
     GC__LIMIT_MET,         /* nor after waiting for the marker */
-    GC__MARKER_DONE,       /* the marker has nothing left but what waits for the final mark */
-    GC__STRESS_POINT       /* the host wants collections as often as that */
+    GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
+    GC__STRESS_POINT       /* a point at which options.stress asks for a collection */
 } gc__event;
 
 GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
@@ -19,7 +20,7 @@ GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reas
     return request;
 }
 
-/* One that stops the program for generations up to this one. */
+/* Requests a stop-the-world collection of the generations up to this one. */
 GC__COLD gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
     gc__purpose full = compacting ? GC__COMPACT : GC__FULL;
     gc__request request = gc__request_of(generation == 2 ? full : GC__YOUNG, generation, reason);
@@ -29,7 +30,7 @@ GC__COLD gc__request gc__request_stopped(int generation, gc_reason reason, bool 
 
 GC__COLD gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
 
-/* Why the cycle that runs cannot go on until all is marked; GC_DEGENERATED_NOT: it can. */
+/* Returns why the current cycle cannot go on until all is marked, or GC_DEGENERATED_NOT if it can. */
 GC__COLD gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     if (gc__marker_is_spoilt(heap)) return GC_DEGENERATED_BARRIER;
@@ -37,15 +38,15 @@ GC__COLD gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
     return gc__marking_is_lost(heap) ? GC_DEGENERATED_GROWTH : GC_DEGENERATED_NOT;
 }
 
-/* Requests the end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the
-   cycle degenerates. */
+/* Requests the end of the current cycle. If the marker is not done, the final mark has to trace the rest: the cycle
+   degenerates. */
 GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
     gc__request request = gc__request_of(GC__MARK_END, 2, reason);
     if (!__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) request.degenerated = point;
     return request;
 }
 
-/* Whether a cycle is due. `full`: without one, a full collection would be. */
+/* Returns whether a cycle is due. `full`: a full collection would be due if there were no cycles. */
 GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
     if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test_marker_steps)) return false;
@@ -53,7 +54,7 @@ GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     return full || (grown && gc__marking_is_short(heap)) || old + gc__marking_reserve(heap) >= heap->pace->full_threshold;
 }
 
-/* A nursery has been spent. False: it grows instead. */
+/* Decides what follows a spent nursery. Returns false if the nursery grows instead. */
 GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     int generation = gc__pace_generation(heap);
     gc_degenerated point = heap->marking ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
@@ -77,22 +78,22 @@ GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     return true;
 }
 
-/* Whether a mutator that finds no region ends its nursery early, where pauses have a goal: the survivors may find room in holes,
-   and then the regions that they were in are free. A nursery that is hardly begun would gain too little. */
+/* Returns whether a mutator that finds no region ends its nursery early, if pauses have a goal: the survivors may
+   find room in holes, which frees their regions. A nursery that has hardly begun would gain too little. */
 GC__COLD bool gc__next_ends_nursery(const gc_heap *heap) {
     return gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
 }
 
-/* Whether a mutator that finds no region begins a cycle rather than stop the program: nothing is being marked, and enough has
-   become old for a cycle to free some of it. */
+/* Returns whether a mutator that finds no region begins a cycle rather than a stop-the-world collection: nothing is
+   being marked, and enough has become old for a cycle to free some of it. */
 GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
     bool worth = old >= enough && old >= GC__MARKING_WORTH && !heap->options.stress && !heap->options.test_marker_steps;
     return worth && !heap->marking && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
 }
 
-/* Each generation in turn; where the old one can be marked concurrently, a cycle begins and ends instead of every other full
-   collection. */
+/* Requests each generation in turn. If the old one can be marked concurrently, every other full collection is
+   replaced by the begin and the end of a cycle. */
 GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     uint64_t number = heap->collection.number;
     bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
@@ -102,7 +103,7 @@ GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     return gc__request_stopped((int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-/* Requests the collection that the event calls for. False: none. The heap's lock is held. */
+/* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);

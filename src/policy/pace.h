@@ -5,50 +5,58 @@
 #include "plan.h"
 #include "external.h"
 
-#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
+/* Bytes in generation 2 from which a stop-the-world collection of them takes notable time. */
+#define GC__MARKING_WORTH ((size_t)2 << 20)
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__GOAL_EXTRA ((size_t)3 << 19) /* for the nursery and regions that are not full, beyond growth: at most so much, or */
-#define GC__GOAL_EXTRA_MOST ((size_t)9 << 18) /* up to that, if it is */
-#define GC__GOAL_EXTRA_PART 5                 /* no more than this part of the growth */
-#define GC__GOAL_UNSEEN 48 /* this part of the goal is left for the huge pages in which tables end, and mark stacks, */
-#define GC__GOAL_SEEN ((size_t)32 << 20) /* beyond this */
-#define GC__TIMED_BYTES ((size_t)1 << 20) /* in generation 2, from which a full collection that was asked for is timed */
-#define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
-#define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
+/* The goal includes this many bytes beyond growth, for the nursery and partly filled regions; */
+#define GC__GOAL_EXTRA ((size_t)3 << 19)
+#define GC__GOAL_EXTRA_MOST ((size_t)9 << 18) /* or up to this many, */
+#define GC__GOAL_EXTRA_PART 5                 /* if they are no more than 1/n of the growth. */
+/* 1/n of the goal is reserved for the huge pages in which tables end, and for mark stacks, */
+#define GC__GOAL_UNSEEN 48
+#define GC__GOAL_SEEN ((size_t)32 << 20) /* but only of the part of the goal beyond this. */
+/* Bytes in generation 2 from which a full collection that was asked for is timed. */
+#define GC__TIMED_BYTES ((size_t)1 << 20)
+#define GC__SOFT_PART 8      /* a heap grows by at least 1/n of its live bytes, even beyond the soft limit */
+/* If most of a nursery survived, it may grow to this multiple of its size before the next collection. */
+#define GC__NURSERY_GROWTH 4
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
 GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
 
-/* By how much the heap may grow beyond what lives. */
+/* Returns by how much the heap may grow beyond its live bytes. */
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
-    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
+    /* `used` includes room for copies. */
+    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
     return gc__max(growth, GC__NURSERY_MIN);
 }
 
-/* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
+/* Returns the largest nursery: half of that growth, so that it stays in proportion to the live bytes. */
 GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
     size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
-/* The same, of a heap that is marked beside mutators: half of what is left to the limit is for what they allocate meanwhile. */
+/* Returns the growth of a heap that is marked concurrently: half of the room to the limit is left for what mutators
+   allocate during the marking. */
 GC__COLD size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
     return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
 }
 
-/* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
+/* Sets the goal after a full collection: what the heap should hold at most until the next one has ended, without the
+   share that tables take of it. */
 GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     size_t extra = gc__max(GC__GOAL_EXTRA, gc__min(growth / GC__GOAL_EXTRA_PART, GC__GOAL_EXTRA_MOST));
-    if (heap->options.non_moving) extra = GC__GOAL_EXTRA / 3 * 2; /* evacuation cannot make good what was too much */
+    if (heap->options.non_moving) extra = GC__GOAL_EXTRA / 3 * 2; /* evacuation cannot make up for an excess */
     if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
@@ -62,26 +70,27 @@ GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + gc__external_bytes(heap); }
 
-/* The same, and survivors between which mutators allocate. */
+/* Returns the old bytes, and those of survivors between which mutators allocate. */
 GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) + heap->nursery_survivor_bytes; }
 
-/* By how much it may grow from one full collection to the next. */
+/* Returns by how much the heap may grow from one full collection to the next. */
 GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
-/* The memory that is in use, but for holes that promotion will fill. */
+/* Returns the memory in use, apart from holes that promotion will fill. */
 GC__COLD size_t gc__pace_used(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
 }
 
-/* The part of it that no object takes. */
+/* Returns the part of that memory that no object occupies. */
 GC__COLD size_t gc__pace_holes(const gc_heap *heap) {
     size_t used = gc__pace_used(heap);
     size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return used - gc__min(used, bytes);
 }
 
-/* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
-   holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
+/* Predicts what the copies of a full collection will take: as much as those of the last one and an eighth, or a
+   quarter of the bytes in holes; at most a quarter of the growth. It adds the regions that the copies begin, which
+   may be few in a small heap. */
 GC__COLD size_t gc__pace_copies(const gc_heap *heap) {
     if (heap->options.non_moving) return 0;
     size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
@@ -89,17 +98,18 @@ GC__COLD size_t gc__pace_copies(const gc_heap *heap) {
     return gc__min(gc__max(last + last / 8, holes / 4), growth / 4) + begun;
 }
 
-/* The least that a nursery falls to as the heap comes near its goal. */
+/* Returns the least to which a nursery shrinks as the heap approaches its goal. */
 GC__COLD size_t gc__nursery_near_goal(const gc_heap *heap) {
     return gc__min(heap->pace->nursery_bytes / 2, gc__max(gc__growth_due(heap) / 8, GC__NURSERY_MIN));
 }
 
-/* By how much a nursery grows at a time: little, so that the heap comes near its goal. */
+/* Returns by how much a nursery grows at a time: little, so that the heap comes near its goal. */
 GC__COLD size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
 
-/* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
-   leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
-   copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
+/* Returns whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a
+   young collection leaves the nursery's survivors, and the next full collection, perhaps after a smaller nursery,
+   needs room for copies. A full collection must also be worth its time: enough was promoted for it to free a part of
+   that; or less, if it can free holes. */
 GC__COLD bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]);
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
@@ -112,8 +122,8 @@ GC__COLD bool gc__pace_is_full(const gc_heap *heap) {
     return promoted >= live + enough && used + next + gc__pace_copies(heap) > heap->goal_bytes;
 }
 
-/* Whether a collection of the young generations frees enough, and at less than half the cost per byte of the full one that is
-   due: where objects that have become old live on. */
+/* Returns whether a collection of the young generations frees enough, at less than half the cost per byte of the
+   full one that is due, as in programs whose old objects stay alive. */
 GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     size_t growth = gc__growth_due(heap), young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
@@ -124,19 +134,19 @@ GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
     return freed >= growth / 4 && (double)dead * (double)(live + of_old) >= 2 * (double)(dead + old - of_old) * (double)live;
 }
 
-/* Bytes that were taken since the last collection, on the heap and off it. */
+/* Returns the bytes that were allocated since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
-/* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
-   one costs little more, and frees more, so that comes when the limit or the goal is met. */
+/* Returns whether a young collection would look at most of the heap, since mutators allocate in the holes of old
+   regions. Then a full collection costs little more and frees more, so it runs when the limit or the goal is met. */
 GC__COLD bool gc__pace_is_all_young(const gc_heap *heap) {
     return !heap->options.non_moving && !heap->options.non_generational &&
            heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
 }
 
-/* Which of the young generations a spent nursery calls for. */
+/* Returns which of the young generations a spent nursery calls for. */
 GC__COLD int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
     if (heap->pace->tenures_at_once || heap->pace->has_huge) return 1;
@@ -144,21 +154,21 @@ GC__COLD int gc__pace_young(const gc_heap *heap) {
     return young >= budget || sparse ? 1 : 0;
 }
 
-/* Whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
+/* Returns whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
 GC__COLD bool gc__pace_is_due(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap);
     if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return old >= heap->pace->full_threshold || gc__pace_is_full(heap);
 }
 
-/* Which generation a spent nursery calls for. */
+/* Returns which generation a spent nursery calls for. */
 GC__COLD int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
     if (gc__pace_is_due(heap)) return gc__pace_is_for_young(heap) ? 1 : 2;
     return gc__pace_young(heap);
 }
 
-/* Whether the nursery grows instead: most of it is likely to survive. */
+/* Returns whether the nursery grows instead, since most of it is likely to survive. */
 GC__COLD bool gc__pace_waits(const gc_heap *heap, int generation) {
     return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
@@ -167,38 +177,42 @@ GC__COLD uint64_t gc__pace_goal_ns(const gc_heap *heap) {
     return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
 }
 
-/* What a collection should take that takes as long as those before it: the same work may take twice as long for once. */
+/* Returns how long a collection should be predicted to take: half of the goal, since the same work occasionally
+   takes twice as long. */
 GC__COLD uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
 
-#define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
+#define GC__TENURE_PERCENT ((size_t)60) /* survival from which a nursery's survivors are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
-#define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
-#define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each MiB that is condemned, before it was measured */
-#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least, */
-#define GC__COPY_MEASURED ((size_t)256 << 10)  /* if there are so many bytes of them */
-#define GC__SLOT_NS ((uint64_t)40)             /* for each remembered slot, at least, */
-#define GC__SLOTS_MEASURED 1024                /* if there are so many */
-#define GC__COST_GROWTH 2                      /* a cost is at most so many times the one measured before */
-#define GC__FILL_NS_PER_MIB ((uint64_t)12000000) /* of what is condemned, at first, where survivors are copied to holes */
-#define GC__FILL_SLOT_NS ((uint64_t)800)         /* and of remembered slots: each hole may have room for one object only */
-#define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
+/* With a pause goal, a nursery takes at most 1/n of the limit: promotion needs the rest. */
+#define GC__NURSERY_PART 32
+#define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each condemned MiB, before it was measured */
+#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* the least cost of a MiB of survivors, */
+#define GC__COPY_MEASURED ((size_t)256 << 10)  /* which is measured if there are this many bytes of them */
+#define GC__SLOT_NS ((uint64_t)40)             /* the least cost of a remembered slot, */
+#define GC__SLOTS_MEASURED 1024                /* which is measured if there are this many */
+#define GC__COST_GROWTH 2                      /* a cost is at most this multiple of the one measured before */
+/* First guess for each condemned MiB while survivors are copied to holes, */
+#define GC__FILL_NS_PER_MIB ((uint64_t)12000000)
+#define GC__FILL_SLOT_NS ((uint64_t)800) /* and for each remembered slot: a hole may have room for one object only */
+#define GC__FILL_COST 4 /* times the usual cost of copies: first guess for copies to holes */
 
-/* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
+/* Returns the bytes of young objects that a collection has condemned, without large objects, whose promotion takes
+   little time. */
 GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
 
 #define GC__WHOLESALE_MOST 7
-#define GC__WHOLESALE_PART 8 /* what they keep is no more than such a part of the growth */
+#define GC__WHOLESALE_PART 8 /* untraced promotions take at most 1/n of the growth */
 
-/* How many collections may keep all that was allocated before one looks again for what lives. */
+/* Returns how many nurseries may be promoted wholesale before one is traced again to see what lives. */
 GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
     size_t kept = gc__growth_due(heap) / GC__WHOLESALE_PART;
     return (unsigned)gc__min(kept / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
 }
 
-/* The survivors of all that a young collection has condemned. */
+/* Decides on tenuring by the survivors of what a young collection has condemned. */
 GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
     size_t condemned = gc__condemned_small(heap);
@@ -212,8 +226,9 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
-/* The nursery that is collected within the goal, by what was measured. Without tenuring at once, a collection of generation 1
-   condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
+/* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
+   a collection of generation 1 condemns three nurseries at most. If all of one nursery survives for once, that
+   should not take much longer than the goal. */
 GC__COLD size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     uint64_t aim = gc__pace_aim_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
@@ -222,14 +237,15 @@ GC__COLD size_t gc__nursery_in_time(const gc_heap *heap) {
     return gc__max(most, GC__NURSERY_LEAST);
 }
 
-/* A cost that is measured anew if there were `enough` units, and falls until then, slowly: what is in cache for once is not the
-   next time. Now and then the system takes milliseconds for something else. */
+/* Updates a cost: it is measured if there were `enough` units, and slowly falls otherwise. It falls slowly since
+   what happens to be in cache may not be the next time, and rises by a factor at most since the system sometimes
+   takes milliseconds for something else. */
 GC__COLD void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
     uint64_t each = units >= enough ? gc__min(ns / units, GC__COST_GROWTH * *cost) : *cost / 4 * 3;
     *cost = gc__max(gc__max(each, (7 * *cost + each) / 8), least);
 }
 
-/* What a young collection took for survivors, and for remembered slots with what they lead to. */
+/* Learns what a young collection took for survivors, and for remembered slots with what they lead to. */
 GC__COLD void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     const gc__cycle *cycle = heap->cycle;
     size_t survived = gc__survived_bytes(cycle), slots = heap->pause.remembered_slots;
@@ -240,14 +256,14 @@ GC__COLD void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
         heap->pace->filling_slot_ns = gc__max(heap->pace->filling_slot_ns, pause_ns / slots);
 }
 
-/* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
-   than usual. */
+/* Returns the nursery that fits the goal after measuring again what young collections take for each byte. A quarter
+   is left for collections that take more than usual. */
 GC__COLD size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = gc__condemned_small(heap);
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
-        pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
+        pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured again */
     if (!gc__is_of_cycle(heap->cycle->plan)) gc__pace_costs(heap, pause_ns);
     if (condemned >= GC__NURSERY_LEAST && !gc__is_of_cycle(heap->cycle->plan)) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
@@ -257,8 +273,8 @@ GC__COLD size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     return gc__nursery_in_time(heap);
 }
 
-/* After a full collection, which does not tell survivors of generation 1 from those of generation 2: how much of the latter has
-   survived in regions that stayed, from which the rest follows. */
+/* Estimates how much of generation 2 has survived a full collection, which does not distinguish its survivors from
+   those of generation 1: the estimate comes from the regions that stayed in place, and the rest follows from it. */
 GC__COLD void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     const gc__cycle *cycle = heap->cycle;
     gc__pace *pace = heap->pace;
@@ -269,7 +285,8 @@ GC__COLD void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
 }
 
-/* How much of generation 0 has survived where all survivors became generation 2: as much as in regions that stayed. */
+/* Returns how much of generation 0 has survived if all survivors became generation 2: as much as in the regions that
+   stayed in place. */
 GC__COLD size_t gc__young_percent(const gc_heap *heap) {
     size_t staying = heap->cycle->young_staying_bytes;
     return staying ? gc__min(100, heap->cycle->young_kept_bytes / (staying / 100 + 1)) : heap->pace->survival[0];
@@ -283,48 +300,48 @@ GC__COLD void gc__pace_survival(gc_heap *heap, int generation) {
         survivors[2] -= gc__min(survivors[2], survivors[0]);
     }
     for (int g = 0; g <= generation; g++) {
-        if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
+        if (g == 1 && generation == 2) continue; /* the sum includes the old generation's survivors */
         size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
-        if (!condemned || (g < 2 && heap->pace->tenures_at_once)) continue; /* their survivors are in that sum, too */
+        if (!condemned || (g < 2 && heap->pace->tenures_at_once)) continue; /* that sum includes their survivors, too */
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
     if (generation == 2) gc__pace_survival_old(heap, survivors[2]);
 }
 
-/* The nursery of a heap without generations: a share of what is live. */
+/* Returns the nursery of a heap without generations: a share of its live bytes. */
 GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
     size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* Whether the time that the collection takes says nothing of the nursery. */
+/* Returns whether the time of the collection is irrelevant for the nursery. */
 GC__COLD bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
 }
 
-/* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of
+/* Returns whether the thread's clock, a system call, is read: a program may collect a nearly empty heap thousands of
    times. */
 GC__COLD bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
     return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
-#define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each MiB that survives, before it was measured */
-#define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is, if there are so many bytes of them */
+#define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each surviving MiB, before it was measured */
+#define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is measured if this many bytes survive */
 
-/* What a collection took for each byte that survived it. */
+/* Learns what a collection took for each byte that survived it. */
 GC__COLD void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
     size_t survived = gc__survived_bytes(heap->cycle);
     uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
     if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
 }
 
-/* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
-   then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
-   below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
-   no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
-   last collection, or its time was ignored, the share is unknown. */
+/* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty
+   cards are then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little
+   survives, but not below the cache's size for each thread that allocates. Both are measured in CPU time, so that
+   other load on the machine has no influence: the share in that of all threads that collect, and the pause in that
+   of the first. If another thread ran the last collection, or its time was ignored, the share is unknown. */
 GC__COLD void gc__pace_nursery(gc_heap *heap) {
     uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = gc__ns_since(now, stopped);
     uint64_t workers_ns = gc__workers_cpu_ns(heap->collector->workers),
@@ -361,21 +378,22 @@ GC__COLD void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
-/* About how much of the holes mutators have. */
+/* Returns about how many bytes of the holes belong to mutators. */
 GC__COLD size_t gc__pace_recycled(const gc_heap *heap) {
     size_t recycled = heap->nursery_survivor_bytes, all = gc__grown_bytes(heap) + heap->generation_bytes[1];
     return (size_t)((double)gc__pace_holes(heap) * (double)recycled / (double)gc__max(all, 1));
 }
 
-/* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
-   memory is taken whole; where pauses have a goal, time is short, unless nurseries are kept. */
+/* Returns the nursery until the next collection, within the goal if that leaves enough of it. A nursery is rounded
+   up to whole small regions, since their memory is taken whole; but not with a pause goal, where time is short,
+   unless nurseries are promoted wholesale. */
 GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
     size_t used = gc__bytes_in_use(heap) + gc__pace_copies(heap), left = heap->goal_bytes;
     if (heap->options.non_moving) left += gc__pace_recycled(heap) / 6;
     left -= gc__min(left, used);
-    if (gc__pace_is_all_young(heap)) { /* holes are a nursery, too */
+    if (gc__pace_is_all_young(heap)) { /* holes serve as a nursery, too */
         size_t growth = gc__growth_of(heap, heap->full_bytes);
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
@@ -383,9 +401,10 @@ GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     return gc__has_pause_goal(heap) && !heap->pace->wholesale_most ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
-/* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
-   call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
-   find much of it alive; but only to some times what has survived, which may have been a burst. */
+/* Lets the nursery grow if most of it survives a young collection, which costs more than it frees: the full
+   collection that the survivors call for looks at them again. Then the nursery grows until a full collection is due,
+   as long as full collections still find much of it alive; but only to a multiple of what has survived, which may
+   have been a burst. */
 GC__COLD void gc__pace_worth(gc_heap *heap, int generation) {
     if (gc__has_pause_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
@@ -397,10 +416,10 @@ GC__COLD void gc__pace_worth(gc_heap *heap, int generation) {
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
 }
 
-/* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
-   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. After a
-   marking beside mutators nothing is returned for a while, since as much as died may be needed while the next one runs; then
-   mutators return what is still free, or the thread that marks when it rests. */
+/* Keeps free regions for what will soon be allocated, and releases the others to the system: at once if the program
+   has asked for the collection, otherwise a part now and the rest as mutators take regions, so that this does not
+   lengthen the pause. After a concurrent cycle nothing is released for a while, since as much as died may be needed
+   during the next one; then mutators release what is still free, or the marker's thread does when it rests. */
 GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES +
@@ -423,25 +442,26 @@ GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
 
 #define GC__DEGENERATED_FIRST 4
 #define GC__DEGENERATED_MOST 64
-#define GC__DEGENERATED_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
+#define GC__DEGENERATED_ROOM 5 /* only for heaps whose limit leaves less than 1/n of it free */
 
-/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. */
+/* Returns whether live objects leave so little room that mutators would wait for most of each concurrent marking. */
 GC__COLD bool gc__pace_is_cramped(const gc_heap *heap) {
     size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
     return lives > heap->limit_bytes - heap->limit_bytes / GC__DEGENERATED_ROOM;
 }
 
-/* The program is stopped for the last time: what it has left is generation 2, and nurseries keep to the goal again. */
+/* Ends a series of stop-the-world collections: all survivors are old, and nurseries fit the pause goal again. */
 GC__COLD void gc__pace_return(gc_heap *heap) {
     heap->pace->nursery_grows = 0;
     if (!heap->options.nursery_bytes)
         heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
-/* After a full collection: if a cramped heap that is marked beside mutators has met its limit, some full collections stop the
-   program, which takes less room and time. Then marking is tried again, and if less lives when it ends, that is forgotten. Other
-   heaps have lost a race for once: their next cycle begins at once, with what this collection has freed. How much lives a marking
-   that has ended early does not tell. */
+/* Decides after a full collection whether the next ones stop the world. If a cramped heap with concurrent marking
+   has met its limit, some full collections stop the world, which takes less room and time. Then marking is tried
+   again, and if less lives when it ends, the length of the next series is halved. Other heaps have lost a single
+   race: their next cycle begins at once, with what this collection has freed. A marking that has ended early does
+   not show how much lives. */
 GC__COLD void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     bool cramped = gc__pace_is_cramped(heap), ends = gc__is_mark_end(heap);
@@ -457,8 +477,8 @@ GC__COLD void gc__pace_room(gc_heap *heap) {
     }
 }
 
-/* From now on survivors are copied into holes: at what that took at most the last time, and if it has not been done before, at
-   more than is likely. While a cycle runs holes may be used up, and copies cost less. */
+/* Lets promotion fill holes from now on, and predicts its cost: the worst of the last time, or a pessimistic guess
+   the first time. While a cycle runs, holes may be used up, and copies cost less. */
 GC__COLD void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     uint64_t young = pace->filling_young_ns, slot = pace->filling_slot_ns;
@@ -472,7 +492,7 @@ GC__COLD void gc__pace_fill(gc_heap *heap) {
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    /* Otherwise nothing is known of survival, or of what it costs. */
+    /* A wholesale promotion shows neither survival nor its cost. */
     bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE;
     heap->pace->wholesale_count += !traced;
     if (traced) gc__pace_survival(heap, generation);

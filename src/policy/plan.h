@@ -11,26 +11,26 @@
 #include "../trace/slide.h"
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
-#define GC__SURVIVAL_FULL 90   /* and from which full regions are, where survivors become old at once */
+#define GC__SURVIVAL_FULL 90   /* and from which full regions are, if survivors become old at once */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
-#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
-#define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
-#define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
+#define GC__DENSITY_TIGHT 75   /* up to which it is if the heap is near its limit or a fifth of it is holes */
+#define GC__HOLE_COST 6        /* cost of allocating bytes in holes, as a multiple of the cost of marking them */
+#define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is recycled */
 
 GC__FN unsigned gc__density(const gc__region *region) {
     size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
     return percent < 100 ? (unsigned)percent : 100;
 }
 
-/* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
+/* Returns whether the nursery and the copies of its survivors will soon exceed the limit. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
            gc__regions_left(heap) < gc__limit_regions(heap) / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. A full collection knows no difference between generations 1 and 2.
-   It also expects, of the objects that the last one left, no more to be dead than was allocated and kept since: so right after a
-   full collection densities are exact. */
+/* Predicts for each generation the survival of recent collections. A full collection does not distinguish
+   generations 1 and 2. It also expects, of the objects that the last full collection left, no more to be dead than
+   was allocated and retained since then: so right after a full collection densities are exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, gc__plan *plan) {
     int generation = plan->condemned;
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
@@ -42,32 +42,34 @@ GC__FN void gc__predict_survival(gc_heap *heap, gc__plan *plan) {
     }
 }
 
-/* The bytes that the region's objects take at most. */
+/* Returns the bytes that the region's objects take at most. */
 GC__FN size_t gc__used_bytes(const gc__region *region) {
     if (!region->linear) return region->live_bytes;
     if (!region->formatted) return region->top - region->base;
     return region->live_bytes + region->taken_bytes;
 }
 
-/* The part of them that has survived a collection, in a region of generation 0 where mutators allocate in holes. */
+/* Returns the part of these bytes that has survived a collection, in a region of generation 0 in whose holes
+   mutators allocate. */
 GC__FN size_t gc__survivor_bytes(const gc_heap *heap, const gc__region *region) {
     return region->formatted && !heap->options.non_generational ? region->live_bytes : 0;
 }
 
-/* How many of the region's bytes are expected to survive. */
+/* Returns how many of the region's bytes are expected to survive. */
 GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
     size_t survivors = gc__survivor_bytes(heap, region);
     return survivors / 100 * heap->cycle->plan->predicted[2] +
            (gc__used_bytes(region) - survivors) / 100 * heap->cycle->plan->predicted[region->generation];
 }
 
-/* The same, but rather too many than too few. */
+/* Returns a cautious, high estimate of the region's surviving bytes. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
     size_t used = gc__used_bytes(region), survivors = gc__survivor_bytes(heap, region);
     return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->plan->predicted[0]) : used;
 }
 
-/* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
+/* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
+   unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
@@ -75,12 +77,12 @@ GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *reg
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
-/* Whether the region's objects have survived a collection, so that its density is known. */
+/* Returns whether the region's objects have survived a collection, so that its density is known. */
 GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-/* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
+/* Returns the room for copies in the region's holes of at least `least` bytes: a part of each hole will stay unused. */
 GC__HOT size_t gc__hole_room(gc__region *region, size_t least) {
     size_t bytes = 0;
     uintptr_t from, end;
@@ -91,14 +93,15 @@ GC__HOT size_t gc__hole_room(gc__region *region, size_t least) {
     return bytes;
 }
 
-/* The bytes of objects, as the last collection has left them, and of those allocated since. */
+/* Returns the bytes of objects that the last collection has left, and of those allocated since. */
 GC__FN size_t gc__objects_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
            heap->generation_bytes[2];
 }
 
-/* The bytes that copies may take up to the goal, but enough to free some of the holes: a 24th of what lives, or where the heap
-   grows by less than as much, and comes near its goal often, an 8th. As many as they like if all is to be compacted. */
+/* Returns the bytes that copies may take up to the goal, but enough to free some of the holes: a 24th of what lives,
+   or an 8th if the heap grows by less than it holds and so often comes near its goal. A compaction has no such
+   limit. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
     size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
@@ -106,7 +109,7 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
     return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / (grows ? 24 : 8), holes) + GC_REGION_BYTES);
 }
 
-/* Whether packing regions makes room for `bytes`, and not too little for its time. */
+/* Returns whether sliding makes room for `bytes`, and for enough to be worth its time. */
 GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
     bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
@@ -116,8 +119,8 @@ GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     return moves && gives && holes >= gc__max(bytes, used / GC__SLIDE_WORTH);
 }
 
-/* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
-   that makes it grow brings the next ones nearer to a free region, if it has not made one. */
+/* Returns how clustered small objects are: the sum of the squares of each region's bytes, in regions' worth of
+   bytes. A compaction that increases it brings the next ones nearer to a free region, even if it has not made one. */
 GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
     size_t packed = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -127,9 +130,9 @@ GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
     return packed;
 }
 
-/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted
-   because it is full, since regions of another generation would be filled in part only, and if that spares most of them a
-   second pause. */
+/* Decides the generation to which the survivors of each generation are promoted: the next older one; or the oldest,
+   if the heap is compacted because it is full, since regions of another generation would be filled only partly, and
+   if that spares most survivors a second pause. */
 GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
     bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
     bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
@@ -147,16 +150,18 @@ GC__FN uint8_t gc__target_generation(const gc__plan *plan, const gc__region *reg
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
 typedef struct gc__space {
     size_t live[101], regions[101];
-    size_t likely[101];            /* of the former, what is expected to live */
-    size_t rooms[101];             /* in their holes, if copies may go there */
-    size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
-    size_t staying_gaps;           /* of those holes, no more than the objects between them */
-    size_t wanted;                 /* bytes of what should be evacuated */
-    size_t young;                  /* the part of all of them that goes to generation 1 */
+    size_t likely[101];            /* the part of `live` that is expected to survive */
+    size_t rooms[101];             /* room in their holes, if copies may go there */
+    size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay in place because of pins */
+    /* The part of staying_holes that does not exceed, in each region, the objects between the holes. */
+    size_t staying_gaps;
+    size_t wanted;                 /* bytes of objects that should be evacuated */
+    size_t young;                  /* the part of all these bytes that is promoted to generation 1 */
 } gc__space;
 
-/* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
-   mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
+/* Returns whether pins are in most regions. Then evacuating other objects there would hardly free any region, only
+   holes, which mutators can use without that. A compaction evacuates nevertheless, since it makes large holes of
+   small ones. */
 GC__HOT bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     size_t pinned = 0, regions = 0;
     if (!heap->cycle->pins.count || plan->condemned < 2 || plan->request.compacting) return false;
@@ -169,12 +174,11 @@ GC__HOT bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     return pinned > regions / 4 * 3;
 }
 
-/* Whether the region stays because of that. */
+/* Returns whether the region stays in place since pins are in most regions. */
 GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
     return heap->cycle->plan->pin_fragmented && region->pinned && (!region->linear || region->formatted);
 }
 
-/* Surveys the generations that will be condemned. */
 GC__HOT void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
     memset(space, 0, sizeof *space);
     for (int g = 0; g <= plan->condemned; g++)
@@ -196,8 +200,8 @@ GC__HOT void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__spa
         }
 }
 
-/* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
-   holes that are too small. */
+/* Returns the bytes in holes for the survivors of a young collection: half of those that were not searched yet,
+   since the others may be in holes that are too small. */
 GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     size_t bytes = heap->old_holes.bytes / 2;
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
@@ -207,7 +211,6 @@ GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     return bytes;
 }
 
-/* The mean size of survivors. */
 GC__HOT size_t gc__mean_bytes(const gc_heap *heap) {
     size_t bytes = 0, objects = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -219,7 +222,7 @@ GC__HOT size_t gc__mean_bytes(const gc_heap *heap) {
     return objects ? bytes / objects : 0;
 }
 
-/* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
+/* Lets copies go to holes of regions that stay in place. Evacuating a region forfeits the room in its own holes. */
 GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t least = GC__HOLE_BYTES_LISTED, room = 0;
     if (plan->request.large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
@@ -235,11 +238,11 @@ GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     return room;
 }
 
-/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
-   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
-   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
-   too. */
+/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last
+   percentage, it takes as many as fit. An object that finds no room stays in place, and if that happened in every
+   region, none would become free. Copies of the youngest objects go to a region of their own, whose free end nothing
+   else can use. Copies go to holes only if there are too few regions for all that a compaction should move. The
+   expected copies must fit into the goal, too. */
 GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
@@ -258,7 +261,7 @@ GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space)
         left -= takes;
         goal -= space->likely[percent];
     }
-    size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
+    size_t bytes = left; /* the part of the regions at the last percentage for which the goal has room */
     if (percent <= 100 && space->likely[percent] > goal)
         bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
     plan->evacuate_partly = percent;
@@ -269,15 +272,15 @@ GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space)
     if (plan->evacuate_young >= percent) plan->evacuate_young = percent - 1;
 }
 
-/* Whether this full collection is the last one that stops the program, for want of room, before marking beside it is tried
-   again. */
+/* Returns whether this full collection is the last one of a series of stop-the-world collections, after which
+   concurrent marking is tried again. */
 GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->degenerated == 1;
 }
 
-/* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
-   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
-   for pauses keeps them for promotion: young collections would have to look at them all. */
+/* Gives all holes to mutators if that pays: allocating in holes costs a multiple of marking as many bytes, while
+   without holes only memory freed by evacuation is allocated, and collections come sooner. A heap with a pause goal
+   reserves holes for promotion, since young collections would otherwise have to look at all regions. */
 GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
@@ -297,7 +300,7 @@ GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__s
     if (holes && often * (double)(freed + holes) > seldom * (double)freed) plan->recycle_below = 100;
 }
 
-/* Whether more than a fifth of what small old objects take is holes. */
+/* Returns whether at most a fifth of the memory of small old objects is holes. */
 GC__FN bool gc__is_mostly_used(const gc__small_regions *old) { return 4 * old->used_bytes <= 5 * old->live_bytes; }
 
 GC__HOT bool gc__is_fragmented(const gc_heap *heap) {
@@ -306,14 +309,14 @@ GC__HOT bool gc__is_fragmented(const gc_heap *heap) {
     return !gc__is_mostly_used(&old);
 }
 
-/* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which
-   is to find stores into old objects, survivors grow older as in any heap. */
+/* Returns whether a non-moving heap is spread over much more memory than its objects take. Until it is, and under
+   stress, which is to find stores into old objects, survivors grow older as in any heap. */
 GC__FN bool gc__is_spread(const gc_heap *heap) {
     size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap);
     return used > gc__objects_bytes(heap) + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
-/* Whether all objects that could be moved are old and in one region, so that copies of them would take as much. */
+/* Returns whether all movable objects are old and in one region, so that their copies would take as much memory. */
 GC__FN bool gc__is_one_region(const gc_heap *heap) {
     unsigned found = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -322,28 +325,30 @@ GC__FN bool gc__is_one_region(const gc_heap *heap) {
     return found == 1;
 }
 
-/* Whether it is the limit that the heap meets, rather than its goal. */
+/* Returns whether heap_bytes_max, not the growth goal, caused this collection. */
 GC__FN bool gc__is_limited(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
            (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
 }
 
-/* Whether nearly all young objects are likely to survive, and to become old at once. Then regions that are full of them are
-   promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
+/* Returns whether nearly all young objects are likely to survive, and become old at once. Then regions that are full
+   of them are promoted in place, unless holes are to be filled: copies take three times as long, and memory that may
+   not be there. */
 GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
     return plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
            !plan->request.compacting;
 }
 
-#define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
-/* The largest region that is promoted untraced while objects are being marked: the marker reads it at once. */
+#define GC__WHOLESALE_WASTE 8 /* at most 1/n of young regions has no objects: it would become holes */
+/* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
-/* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
-   it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
-   it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
-   young: old, it would be a hole until the next full collection, and another one would follow. */
+/* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
+   last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
+   next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
+   region of objects that never move must not be promoted: as a young region it is recycled, as an old one its free
+   space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
     bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
@@ -359,10 +364,11 @@ GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     return held <= used + used / GC__WHOLESALE_WASTE;
 }
 
-/* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
-   ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
-   its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
-   keep to a goal from then on, and could not condemn all that lives. */
+/* Returns whether all survivors of a full collection become generation 2. While young collections do not pay,
+   objects grow old in full collections only, and a trace after which there is one generation has no slots to
+   remember. The survival of the nursery is then seen in its regions that stay in place. The last stop-the-world
+   collection before concurrent marking resumes does so, too: young collections keep to a goal from then on, and
+   could not condemn all that lives. */
 GC__COLD bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
     const gc_options *options = &heap->options;
     if (plan->condemned < 2 || gc__plan_resumes_cycles(heap)) return plan->condemned == 2;
@@ -371,8 +377,8 @@ GC__COLD bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
            options->concurrent != GC_CONCURRENT_ON;
 }
 
-/* Young regions are evacuated unless most of what they hold is likely to survive. To look at them one by one costs more as the
-   heap grows, so that is done only where room is short. */
+/* Plans a young collection. Young regions are evacuated unless most of their objects are likely to survive. Looking
+   at them one by one costs more as the heap grows, so that is done only if room is short. */
 GC__COLD void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->tight) return;
@@ -381,7 +387,8 @@ GC__COLD void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__fit_evacuation(heap, plan, &space);
 }
 
-/* Of old regions sparse ones are evacuated, and more of them where room is short or much of it is in holes. */
+/* Plans a full collection. Sparse old regions are evacuated, and more of them if room is short or much of it is in
+   holes. */
 GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->request.compacting && gc__is_one_region(heap)) return;
@@ -392,15 +399,15 @@ GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     if (!plan->into_holes && (gc__is_limited(heap) || plan->pin_fragmented)) gc__plan_recycling(heap, plan, &space);
 }
 
-/* Up to which predicted percentage of survival young regions are evacuated. */
+/* Returns up to which predicted percentage of survival young regions are evacuated. */
 GC__COLD int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
     bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
     if (plan->promotes_in_place) return GC__DENSITY_TIGHT;
     return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
 }
 
-/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection
-   before roots are gathered, since that needs all of them. */
+/* Opens the collection that was requested. The final mark of a cycle from which stores were hidden becomes a full
+   collection, before roots are gathered, since it needs all of them. */
 GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
     gc__plan *plan = &heap->cycle->planned;
     memset(plan, 0, sizeof *plan);
@@ -441,7 +448,8 @@ GC__COLD void gc__policy_plan(gc_heap *heap) {
     }
 }
 
-/* Regions with pins stay, and those that are full already. */
+/* Decides the region's verdict in a sliding collection: regions with pins, and those that are nearly full, stay in
+   place. */
 GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__SLIDE_WORTH;
     if (region->pinned || region->candidate || full || !gc__is_by_marks(region)) return GC__MARK;
@@ -449,7 +457,8 @@ GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
     return GC__MOVE;
 }
 
-/* By how much of the region is predicted to live. Of the regions at the last percentage only as many as fit are evacuated. */
+/* Decides the verdict by how much of the region is predicted to live. Of the regions at the last percentage only as
+   many as fit are evacuated. */
 GC__FN uint8_t gc__verdict_by_density(gc_heap *heap, gc__region *region, uint8_t move) {
     const gc__plan *plan = heap->cycle->plan;
     int percent = (int)gc__predicted_percent(heap, region);
@@ -476,9 +485,10 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     return gc__verdict_by_density(heap, region, move);
 }
 
-/* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a
-   nursery, but few regions that each young collection has to look at. Under stress such objects grow old by turns, even where
-   they are few: a store to a young object needs no barrier, so that one that was forgotten would not show. */
+/* Returns whether a region of objects that never move is recycled, so that mutators allocate in its holes. There
+   should be enough such holes for a nursery, but few regions that each young collection has to look at. Under stress
+   such objects grow old in turns, even if they are few: a store to a young object needs no barrier, so a forgotten
+   barrier would not show. */
 GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
     if (heap->cycle->plan->moves_all && heap->collection.number / GC_GENERATIONS % 2) return false;
     unsigned percent = gc__predicted_percent(heap, region);
@@ -488,9 +498,9 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
     return true;
 }
 
-/* Whether mutators should allocate in the holes of a region that stays: a young one that stays only because of pins, or near
-   the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
-   any if memory is short. */
+/* Returns whether a region that stays in place is recycled, so that mutators allocate in its holes: a young one that
+   stays only because of pins, or near the limit any such region; a sparse one, if the plan says so; and in a heap
+   that cannot evacuate, one that is not dense, or any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
     const gc__plan *plan = heap->cycle->plan;
     if (region->kind != GC__SMALL || plan->purpose == GC__YOUNG_WHOLESALE) return false;
@@ -507,7 +517,7 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
 GC__HOT void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap->cycle->plan, region);
-    region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
+    region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays in place */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
     if (region->generation == 0 && verdict == GC__MARK) heap->cycle->young_staying_bytes += gc__used_bytes(region);
@@ -519,7 +529,7 @@ GC__HOT void gc__region_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, gc__age_of(heap, region->target), true);
 }
 
-/* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
+/* Lists the holes of the regions that stay in place, while their mark bits are those of the last collection. */
 GC__HOT void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
@@ -528,8 +538,8 @@ GC__HOT void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     }
 }
 
-/* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
-   the collection: ranks are those of the time after it. */
+/* Condemns the collection's generations. Returns their regions, which are in no list now. Invariant from here to the
+   end of the collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;

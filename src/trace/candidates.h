@@ -1,30 +1,31 @@
-/* Regions that are evacuated when the marking of generation 2 beside mutators ends.
+/* Evacuation candidates: regions that are evacuated when a concurrent marking of generation 2 ends.
 
-   They are chosen when it begins, sparse ones, as many as can be copied within the goal for pauses. From then on they are
-   *leaving*: GC__AGE_CANDIDATE is in their ages, and nothing is promoted into them. The marker notes each slot that refers to
-   one, and barriers have the cards of such stores looked at, so that collections note those. In the last collection leaving
-   regions are condemned together with the young ones, and what the trace reaches there is copied: from roots, cards and
-   young objects, from the noted slots, and from what the marker has left to scan.
+   They are chosen when the cycle begins: sparse regions, as many as can be copied within the goal for pauses. From
+   then on GC__AGE_CANDIDATE is in their ages, and nothing is promoted into them. The marker records each slot that
+   refers to a candidate region, and barriers dirty the cards of such stores, so that collections record the slots.
+   The final mark condemns the candidates together with the young regions, and copies what the trace reaches there:
+   from roots, cards and young objects, from the recorded slots, and from what the marker has left to scan.
 
-   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or its
-   object is grey, or waits for its trace function to be called, or is in a leaving region itself; or the region stays. */
+   Invariant: a slot of an old object that refers to a candidate region is recorded, or remembered by a card or in
+   the list; or its object is grey, waits for its trace function to be called, or lies in a candidate region itself;
+   or the referent's region is *retained*: it is not evacuated. */
 #pragma once
 
 #include "../space/holes.h"
 #include "../space/slots.h"
 #include "shade.h"
 
-#define GC__CANDIDATES_NS 5     /* for each byte that is copied, slots included */
-#define GC__CANDIDATES_HURRY 4  /* times the goal, where the next nursery may not find room */
+#define GC__CANDIDATES_NS 5     /* for each byte that is copied, its slots included */
+#define GC__CANDIDATES_HURRY 4  /* the budget is this multiple of the goal's if the next nursery may not find room */
 #define GC__CANDIDATES_DENSE 80 /* percent live from which evacuation frees too little */
-#define GC__CANDIDATES_SLOT 16  /* bytes that are copied in the time in which a noted slot is looked at */
-#define GC__CANDIDATES_NOTES 64 /* the part of the limit that the noted slots take at most */
+#define GC__CANDIDATES_SLOT 16  /* bytes that are copied in the time it takes to look at a recorded slot */
+#define GC__CANDIDATES_NOTES 64 /* the recorded slots take at most 1/n of the limit */
 
 GC__FN bool gc__is_candidate(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
 }
 
-/* The leaving region to an object of which the slot refers now, if that may leave; NULL otherwise. */
+/* Returns the candidate region to which the slot refers now, or NULL if it refers to none or to a retained one. */
 GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
     uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
 #if GC_HAS_VALUES
@@ -34,8 +35,8 @@ GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
     return region && !region->retained ? region : NULL;
 }
 
-/* There are too many notes: the region to which most slots refer stays. Drops the notes of these slots, and of those that refer
-   elsewhere by now: a barrier has seen to it that they are noted again if need be. */
+/* Makes room for slots: retains the region to which most slots refer. Drops these slots, and those that refer
+   elsewhere by now: a barrier has made sure that they are recorded again if necessary. */
 GC__HOT void gc__candidates_keep(gc_heap *heap) {
     gc__words *slots = &heap->marker->slots;
     gc__region *most = NULL;
@@ -54,8 +55,9 @@ GC__HOT void gc__candidates_keep(gc_heap *heap) {
     slots->count = kept;
 }
 
-/* The slot, of an old object, refers to an object in a leaving region. The marker's lock is held. Any number of slots may refer
-   to one object, so the notes have an end. A region stays of which one is missing. */
+/* Records the slot of an old object, which refers to an object in a candidate region. The marker's lock is held. Any
+   number of slots may refer to one object, so their number is limited. A region is retained if a slot that refers to
+   it is not recorded. */
 GC__FN void gc__candidates_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
     gc__marker *marker = heap->marker;
     gc__region *region = gc__region_of(ref);
@@ -70,9 +72,10 @@ GC__FN void gc__candidates_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
         region->retained = true;
 }
 
-/* A collection has met the slot, whose referent is old; outside of the heap it is one of the object's that is traced. */
+/* Records a slot that a collection has met, whose referent is old. A slot outside the heap belongs to the traced
+   object. */
 GC__OUT_OF_LINE void gc__candidates_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
-    uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the owner's trace function is called in the last pause */
+    uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the final mark calls the owner's trace function */
     if (!gc__is_candidate(ref) || !gc__is_marking(place)) return;
     if (worker->workers) gc__lock_take(&worker->workers->space);
     if (place == slot)
@@ -82,14 +85,14 @@ GC__OUT_OF_LINE void gc__candidates_meet(const gc__worker *worker, uintptr_t slo
     if (worker->workers) gc__lock_release(&worker->workers->space);
 }
 
-/* How much of a small region lives, in percent, if it may leave; otherwise 100. */
+/* Returns how much of a small region lives, in percent, if it may become a candidate; otherwise 100. */
 GC__FN unsigned gc__candidates_percent(const gc__region *region) {
     bool may = gc__is_by_marks(region) && region->live_bytes;
     return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
 }
 
-/* Puts chosen regions behind the first one of the list that was not chosen, so that the last collection need not look for them:
-   a list grows at its begin. Searches for holes go on behind them. */
+/* Moves the chosen regions behind the first region of the list that was not chosen, so that the final mark need not
+   look for them: a list grows at its front. Searches for holes go on behind them. */
 GC__HOT void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
     gc__region **link = &heap->regions[2], *chosen = NULL, *last = NULL, *before = NULL, *region;
     while ((region = *link) != NULL) {
@@ -119,7 +122,7 @@ GC__HOT void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
     *link = chosen;
 }
 
-/* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
+/* Chooses the sparsest regions when a cycle has begun, as many as the byte budget allows to be copied. */
 GC__HOT void gc__candidates_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
     unsigned most = 0;
@@ -131,12 +134,13 @@ GC__HOT void gc__candidates_choose(gc_heap *heap, size_t budget) {
     gc__candidates_move(heap, most, budget);
 }
 
-/* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
-   must not follow them there. */
+/* Condemns in the final mark the candidates that are not retained. Returns `condemned` with them added. Searches for
+   holes must not follow them into that list. */
 GC__HOT gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned) {
     gc__region *behind = heap->marker->candidates_behind, **link = behind ? &behind->next : &heap->regions[2], *region;
     bool any = heap->marker->candidates_begin != NULL;
-    while (any && *link != heap->marker->candidates_begin) link = &(*link)->next; /* if all were chosen, and others have come */
+    /* If all regions were chosen, and others have been added since. */
+    while (any && *link != heap->marker->candidates_begin) link = &(*link)->next;
     while (any && (region = *link) != NULL && region->candidate) {
         bool leaves = !region->retained && !region->pinned;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);

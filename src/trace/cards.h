@@ -5,16 +5,17 @@
 #include "remembered.h"
 #include "scan.h"
 
-/* Where the starts of an old region's objects are, until something is copied. After a cycle the first slots and cards lead to
-   many regions, of which each has few: to settle all of these would make that pause as long as the heap is large. Several workers
-   settle them, since one of these may look for a hole in a region in which another one looks for objects. So does one where some
-   objects are marked by other bits. */
+/* Returns the bits that mark where an old region's objects start, until something is copied. After a cycle the first
+   slots and cards lead to many regions, with few of them in each: flipping all of these would make that pause as
+   long as the heap is large. With several workers regions are flipped, since one worker may look for a hole in a
+   region in which another one looks for objects. A region in which some objects have finalizer marks is flipped,
+   too. */
 GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
     if (many || GC__UNLIKELY(region->finalizer_marks)) gc__region_flip(region);
     return gc__region_marks(region);
 }
 
-/* They are about to be asked for what lies at that address. */
+/* Prefetches the bits that mark where the object at this address starts. */
 GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
     const uint64_t *marks = worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
     __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
@@ -39,8 +40,8 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     worker->edges = edges;
 }
 
-/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
-   stop. */
+/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. Returns false
+   if the worker must stop. */
 GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool many) {
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
@@ -60,8 +61,8 @@ GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
     return gc__card_prefetch_as(worker, card, true);
 }
 
-/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to a list, if
-   there is one, and memory for it. */
+/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to the
+   list, if there is one and memory for it. */
 GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
     for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
         gc__card_clear(card);
@@ -71,7 +72,7 @@ GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t en
 }
 
 #if GC_BUNDLE_SHIFT
-/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
+/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; handles the bundle that has waited
    longest. */
 GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
@@ -83,7 +84,7 @@ GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__w
     if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes, list);
 }
 
-/* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
+/* Looks at the bundles of all heaps, eight at a time, which is faster than going from region to region. */
 GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
@@ -103,7 +104,7 @@ GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *lis
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0, list);
 }
 
-/* How many bundles of all heaps are dirty. */
+/* Returns how many bundles of all heaps are dirty. */
 GC__HOT size_t gc__count_dirty_bundles(void) {
     size_t bits = 0, count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8)
@@ -125,7 +126,8 @@ GC__HOT size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
 #if !GC_HAS_MODEL
-/* Enqueues the slots in the word, as the type of its object says. Most are elements of arrays of references, or in the mask. */
+/* Enqueues the slots in the word, according to its object's type. Most are elements of arrays of references, or in
+   the mask. */
 GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot, bool many) {
     const gc_type *type = gc__object_type(object);
     size_t index = (slot - object - type->bytes) / sizeof(gc_word), word = (slot - object) / sizeof(gc_word);
@@ -139,12 +141,12 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
 }
 #endif
 
-/* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
-   card is dirtied instead. */
+/* Enqueues a remembered slot, according to its object's type. A trace function would be called for each slot, so the
+   object's card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
-    if (region->candidate && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
+    if (region->candidate && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
     uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
     if (!gc__object_type(object)->trace) {
@@ -161,7 +163,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #endif
 }
 
-/* Traces from the slots [from, end) of a list. False: the worker must stop. */
+/* Traces from the slots [from, end) of a list. Returns false if the worker must stop. */
 GC__INLINED bool gc__trace_slots_of_as(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
@@ -184,8 +186,8 @@ GC__HOT bool gc__trace_slots_of_many(gc__worker *worker, const uintptr_t *slots,
     return gc__trace_slots_of_as(worker, slots, from, end, true);
 }
 
-/* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
-   needed become dirty again, as do those of such slots. */
+/* Traces from the dirty cards of the generations above `condemned`, and then from `slots` remembered slots. Cards
+   that are still needed become dirty again, as do those of such slots. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     unsigned before = worker->cards_next;
     worker->remember_all = true;
@@ -201,7 +203,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, false);
 }
 
-/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
+/* Traces in the final mark from the recorded slots that refer to candidate regions. */
 GC__FN void gc__trace_candidates(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     bool *again = &worker->heap->remembered->again;
@@ -212,9 +214,9 @@ GC__FN void gc__trace_candidates(gc__worker *worker) {
     if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }
 
-/* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
-   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. Whether there was no memory for
-   some, which are scanned at once. */
+/* Cleans the dirty cards and lists them, for any worker to scan. All are clean before the first is scanned: a worker
+   that copies into a hole dirties its card, and no other worker cleans that card afterwards. Returns whether some
+   cards were scanned at once, for want of memory. */
 GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     unsigned scanned = worker->cards_next;
     bool before = worker->remember_all;

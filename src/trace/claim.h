@@ -1,16 +1,18 @@
-/* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
-   words of condemned regions, and mark bits of copies.
+/* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and
+   forwarding words of condemned regions, and mark bits of copies.
 
-   Where a few workers run, each has marks of its own beside those of the arena, and sets an object's bit in both, by plain
-   stores. Two workers that write a word of the arena's marks at the same time may lose each other's bits; what is lost is in
-   their own marks, and is added when the run is over. So two may mark the same object, and scan it, which does no harm; it is
-   counted once. Where there are many, or no memory for their marks, marking is an atomic OR.
+   If a few workers run, each has its own mark bits in addition to the arena's, and sets an object's bit in both, by
+   plain stores. Two workers that write a word of the arena's marks at the same time may lose each other's bits; the
+   lost bits are in their own marks, and are added when the run is over. So two workers may mark and scan the same
+   object, which does no harm; it is counted once. If there are many workers, or no memory for their marks, marking
+   is an atomic OR.
 
-   Copying is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which
-   is the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
-   that looks for objects in a card would take a copy that is then taken back for an object.
+   Copying is a compare-and-exchange of the first word, after the copy is complete: a worker that loses takes back
+   its copy, which is the last in its window and to which nothing refers yet. The copy's mark bit is set only by the
+   winner, since a worker that looks for objects in a card would mistake a copy that is then taken back for an
+   object.
 
-   A worker that is alone (gc__workers_look_exclusive) claims without locked instructions. */
+   An exclusive worker (gc__workers_look_exclusive) claims without locked instructions. */
 #pragma once
 
 #include "../space/mark_bits.h"
@@ -19,21 +21,21 @@
 #include "slide.h"
 #include "worker.h"
 
-/* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
+/* Scans an ambiguous object that a reference has reached for the first time; other marked objects need nothing. */
 GC__OUT_OF_LINE void gc__ambiguous_reached(gc__worker *worker, uintptr_t object) {
     uintptr_t *reached = gc__map_find(worker->ambiguous, object);
     if (!reached || __atomic_exchange_n(reached, true, __ATOMIC_RELAXED)) return;
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
-/* The object that was at this address has been reached; if dependent handles wait for it, they are ready. */
+/* Makes the dependent handles ready that wait for the object that was at this address, which has been reached. */
 GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     const uintptr_t *number = gc__map_find(worker->awaited, object);
     if (number) gc__words_push(worker->found, *number);
 }
 
-/* Marks the object where other workers may be writing the same word of the arena's marks. Returns whether this one had not
-   marked it yet, nor seen another one's mark. */
+/* Marks the object while other workers may be writing the same word of the arena's marks. Returns true unless this
+   worker had marked it already, or has seen another worker's mark. */
 GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
     size_t index = gc__mark_index(object);
     uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
@@ -50,8 +52,8 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->exclusive ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
 }
 
-/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. One that is
-   reprieved was counted. */
+/* Marks the object, in the marker's bits if `next_plane`. Returns whether it had no mark yet. An object with a
+   finalizer mark was already counted. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
     bool finalizer_marked = next_plane && gc__is_finalizer_marked(object);
     if (finalizer_marked && worker->heap->finalizer_marks) return false;
@@ -80,7 +82,8 @@ GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool m
 GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
     gc__mark_object_as(worker, object, many, false);
 }
-/* Marks the object where it is, in a region that has no mark bits of its own, or was packed. Returns its place. */
+/* Marks the object in a region whose mark bits are the marker's, or whose objects have slid. Returns where the
+   object is now. */
 GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict != GC__VERDICT_SLID) {
         gc__mark_object_as(worker, object, many, true);
@@ -99,7 +102,7 @@ GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t 
     return gc__mark_elsewhere_as(worker, object, verdict, true);
 }
 
-/* The object is old and stays, in the last collection of a cycle. */
+/* Marks an old object of a region that is not evacuated, in the final mark. */
 GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
     if (verdict & GC__VERDICT_NEXT_MARKS)
@@ -108,8 +111,8 @@ GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
         gc__mark_object(worker, object, false);
 }
 
-/* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
-   another worker has copied it first; otherwise that which refers to this copy. */
+/* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word
+   if another worker has copied it first; otherwise the forwarding word for this copy. */
 GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t object, uintptr_t header, uintptr_t copy,
                                        bool many) {
     uintptr_t forward = copy | GC__FORWARD_TAG;
@@ -125,14 +128,16 @@ GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t objec
     return forward;
 }
 
-/* From now on objects of the region may stay: those without a forwarding word are marked as they are reached. */
+/* Lets objects of the region stay in place from now on: those without a forwarding word are marked as they are
+   reached. */
 GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     if (region->verdict != GC__MOVE) return;
     gc__marks_clear(region);
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
-/* The same of a region that has no mark bits of its own, or was packed. */
+/* Returns where an object is now, or 0 if it has not been reached, for a region whose mark bits are the marker's, or
+   whose objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
     if (entry != GC__VERDICT_SLID) {
         if (gc__bit_get(gc__next_marks, object)) return object;
@@ -142,7 +147,7 @@ GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry)
     return gc__mark_get(place) ? place : 0;
 }
 
-/* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
+/* Returns where a condemned object is now, or 0 if it has not been reached. `entry` is that of the verdict table. */
 GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     uint8_t verdict = entry & GC__VERDICT_MASK;
     if (entry & GC__VERDICT_NEXT_MARKS) return gc__reached_elsewhere(object, entry);
@@ -152,15 +157,16 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
 }
 
-/* The same is about to be asked of the object, which marks tell if it is old. */
+/* Prefetches the mark word that gc__reached will read for an old object. */
 GC__FN void gc__reached_await(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks; /* not so where regions are packed */
+    /* while objects slide there may be no gc__next_marks */
+    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks;
     const uint64_t *marks = next_plane ? gc__next_marks : gc__the_arena.marks;
     if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
 }
 
-/* Where an object is after the trace; 0 if it is dead, or none. */
+/* Returns where an object is after the trace, or 0 if it is dead or null. */
 GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
     return verdict ? gc__reached(object, verdict) : object;

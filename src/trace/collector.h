@@ -1,4 +1,4 @@
-/* What the collector keeps of a heap: between collections, and of the collection that runs. */
+/* The collector's state of a heap: between collections, and during the collection that runs. */
 #pragma once
 
 #include "../api/heap.h"
@@ -7,51 +7,57 @@
 #include "../space/heap.h"
 #include "plan.h"
 
-/* What was counted at a time when an allocation met the limit. */
+/* What was counted when an allocation met the limit. */
 typedef struct gc__overhead {
-    uint64_t ns, paused_ns, collections; /* full ones */
+    uint64_t ns, paused_ns, collections; /* full collections */
 } gc__overhead;
 
-/* When to collect, as of the last collection. */
+/* When to collect, as learned up to the last collection. */
 typedef struct gc__pace {
     size_t nursery_bytes; /* budget of generation 0 */
-    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
-    size_t young_regions; /* of generation 1 */
-    unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
+    /* The size that generation 0 may reach while young collections are not worth their time; or 0. */
+    size_t nursery_grows;
+    size_t cache_bytes;   /* size of the L2 cache, read once: the CPU takes long to answer */
+    size_t young_regions; /* regions of generation 1 */
+    /* Threads that had a window when the last collection began: at least 1, at most as many as processors. */
+    unsigned allocating;
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
-    gc__overhead overhead;             /* since then full collections have hardly made room */
-    size_t overhead_allocated_bytes;   /* had been allocated when an allocation met the limit last */
-    size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
+    gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
+    size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
+    size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
-    uint64_t copy_ns_per_mib;  /* of what survives one, and */
-    uint64_t slot_ns;          /* of what it finds in remembered slots; both with all that comes with it */
-    uint64_t filling_young_ns, filling_slot_ns; /* the most of both since copies have begun to fill holes; 0: not known */
-    uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
-    bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
+    uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
+    uint64_t copy_ns_per_mib;  /* CPU time for each surviving MiB, and */
+    uint64_t slot_ns;          /* for each remembered slot; both include all that comes with it */
+    /* The highest of both costs since copies began to fill holes; 0: not known. */
+    uint64_t filling_young_ns, filling_slot_ns;
+    /* CPU time of all collector threads for each MiB that survives a young collection, and a full one. */
+    uint64_t trace_ns_per_mib[2];
+    bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    /* Nurseries that may be promoted untraced before one is traced, and those that have been. */
+    /* Nurseries that may be promoted wholesale before one is traced; how many have been. */
     unsigned wholesale_most, wholesale_count;
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
-    bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
-    unsigned degenerated;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
-    unsigned degenerated_next; /* how many that are the next time */
+    /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
+    bool fills_holes;
+    /* Remaining full collections that stop the world, since the limit leaves no room for concurrent marking. */
+    unsigned degenerated;
+    unsigned degenerated_next; /* length of the next series of stop-the-world collections */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
-    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    unsigned old_survival;             /* the same of generation 2 alone, of which the last full collection has kept so much */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned the generation */
+    unsigned old_survival;             /* percent of generation 2 alone, as estimated in the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    uint64_t workers_cpu_ns;              /* that of collector threads when the last one ended */
-    uint64_t resumed_by;               /* the native thread that ran the last one, by whose clock that is; 0: not known */
+    uint64_t workers_cpu_ns;              /* CPU time of the collector threads when the last one ended */
+    uint64_t resumed_by;               /* the native thread that ran the last one, whose clock was read; 0: not known */
 } gc__pace;
 
-/* What the trace has seen of weak tables: a gc_weak_entries after the other. */
+/* The weak tables that the trace has found, as consecutive gc_weak_entries. */
 typedef struct gc__discovered {
     gc__words words;
-    size_t waited;   /* the ephemerons before this word have become waits */
-    size_t cleared;  /* the entries before this word that are not long have been cleared */
-    gc__words ended; /* for checkmark: what survives only as the strong part of an entry that was cleared */
+    size_t waited;   /* the ephemerons before this word have been turned into waits */
+    size_t cleared;  /* entries before this word that are not long have been cleared */
+    gc__words ended; /* for checkmark: objects that survive only as the strong part of a cleared entry */
 } gc__discovered;
 #define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
 
@@ -67,7 +73,7 @@ GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *en
     return true;
 }
 
-/* What regions of small objects hold. */
+/* The bytes that regions of small objects hold. */
 typedef struct gc__small_regions {
     size_t used_bytes, live_bytes;
 } gc__small_regions;
@@ -78,36 +84,39 @@ GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *
     regions->live_bytes += region->live_bytes;
 }
 
-#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of the roots from the one up to the other */
+#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of its first root, and of the first one behind */
 
-/* One collection. The lists keep their memory for the next one. */
+/* The state of one collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
-    gc__words roots;                    /* slots | 1 if of tagged values */
-    gc__words reported;                 /* pairs of numbers: roots from the one up to the other are scan_roots'; for readers */
-    gc__words interior;                 /* triples: slot | 1 if of a tagged value, offset, object */
+    gc__words roots;                    /* slots | 1 if they hold tagged values */
+    /* Pairs of numbers: the roots from the first up to the second are from scan_roots; for readers. */
+    gc__words reported;
+    gc__words interior;                 /* triples: slot | 1 if it holds a tagged value, offset, object */
     gc__words pins;                     /* objects | 1 if found by a conservative word */
     gc__map ambiguous;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
-    gc__discovered entries;                  /* of weak tables */
-    gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
-    gc__plan planned;                   /* by policy; others read it through */
+    gc__discovered entries;                  /* entries of weak tables */
+    gc__words stacks;                   /* value stacks that scan_roots has reported, GC__STACK_WORDS words of each */
+    gc__plan planned;                   /* written by policy; others read it through `plan` */
     const gc__plan *plan;
-    bool recycles;                      /* some regions will be in generation 0 again */
-    size_t evacuate_left_bytes;         /* of plan->evacuate_partly_bytes, while regions are condemned */
-    size_t fixed_holes_bytes;           /* in regions of objects that never move that will be allocated in again */
-    gc__words offsets;                  /* where the objects go that slide */
+    bool recycles;                      /* some regions become generation 0 again */
+    size_t evacuate_left_bytes;         /* the rest of plan->evacuate_partly_bytes, while regions are condemned */
+    size_t fixed_holes_bytes;           /* bytes of holes in recycled regions of objects that never move */
+    gc__words offsets;                  /* the offset tables of regions whose objects slide */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
-    size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
-    size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
+    size_t large_bytes, large_kept_bytes; /* bytes of condemned young large objects, and of those that live */
+    /* Bytes in regions of generation 0 that stay in place: before the collection, and after it. */
+    size_t young_staying_bytes, young_kept_bytes;
+    /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
+    size_t staying_bytes, staying_kept_bytes;
     gc__small_regions old_small;         /* of generation 2, after a full collection */
-    bool condemns_old;                   /* old regions are, with what the marker has marked, until the sweep */
-    gc__region *condemned_old;           /* the list that they were in */
-    gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
+    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
+    gc__region *condemned_old;           /* the list of these regions */
+    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
 
-/* What the collection has copied, or left where it was, in all generations. */
+/* Returns the bytes that the collection has copied or left in place, in all generations. */
 GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
@@ -116,34 +125,36 @@ GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
 
 typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
-    gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
+    gc__words globals; /* triples: first slot, count, flags; under the roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
     struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
-    unsigned processors;                                    /* for collector threads, when that was asked last */
-    uint64_t processors_asked_ns;                           /* when that was; 0: never */
-    bool workers_refused;                                      /* the system has given fewer threads than were asked for */
-    uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
+    unsigned processors;                                    /* processors for collector threads, when last asked for */
+    uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */
+    bool workers_refused; /* the system has given fewer threads than were requested */
+    /* The number of the last collection of that generation or an older one. */
+    uint64_t finished[GC_GENERATIONS], finished_compacting;
 } gc__collector;
 
-/* Heaps that are marked beside mutators keep to a goal for pauses, unless they have no room for that. */
+/* Returns whether the heap keeps to a goal for pauses, as heaps with concurrent marking do unless they have no room
+   for that. */
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
     return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
 }
 
-/* The generation that compaction copies to. */
+/* Returns the generation to which compaction copies. */
 GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
 
-/* From this size on objects with references grow old at once where pauses are to be short: so they are scanned once. */
+/* From this size on, objects with references grow old at once if pauses have a goal, so that they are scanned once. */
 #define GC__HUGE_BYTES ((size_t)1 << 20)
 
 GC__FN bool gc__is_huge(const gc__region *region) {
     return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
 }
 
-/* The generation up to which roots are looked at. A marking begins with all of them. */
+/* Returns the generation up to which roots are looked at. A cycle begins with all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
     return heap->cycle->plan->purpose == GC__MARK_BEGIN ? 2 : heap->collection.generation;
 }
 
-/* Whether the collection that runs is the final mark of a concurrent cycle. */
+/* Returns whether the collection that runs is the final mark of a concurrent cycle. */
 GC__FN bool gc__is_mark_end(const gc_heap *heap) { return heap->cycle->plan->purpose == GC__MARK_END; }

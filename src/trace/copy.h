@@ -7,11 +7,11 @@
 #include "shade.h"
 
 #define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
-#define GC__REGIONS_MANY 8     /* this part of the limit, and more */
-#define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
+#define GC__REGIONS_MANY 8     /* more free regions than 1/n of the limit are many */
+#define GC__REGIONS_SCARCE 16 /* so few regions left, apart from those for evacuation, are scarce */
 
-/* Whether what is copied goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
-   own. */
+/* Returns whether copies go to listed holes, and the remainders of windows are listed. Several workers use regions
+   of their own instead. */
 GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
     if (worker->cycle->plan->into_holes) return generation == gc__oldest(heap);
@@ -19,8 +19,8 @@ GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation
     return generation == 2 && heap->pace->fills_holes && young && !worker->workers;
 }
 
-/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its holes must not be
-   counted twice. */
+/* Closes the window. The sweep adds copies to the marked bytes of a condemned region, so copies in its holes must
+   not be counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     gc__region *region = worker->windows[generation].region;
     uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
@@ -36,18 +36,17 @@ GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
 }
 
-/* Opens the window in a hole, of which all may be written to. */
+/* Opens the window in a hole, all of which may be written to. */
 GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__region *region, uintptr_t from, uintptr_t end) {
     gc__window_set(&worker->windows[generation], region, from, end);
     worker->windows[generation].limit = (char *)end;
 }
 
-/* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
     if (region->kind != GC__SMALL || region->linear || region->candidate) return false;
     if (region->fixed && worker->heap->options.stress)
-        return false; /* the copy could not move any more, as it should */
+        return false; /* the copy could not move any more, as stress demands */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
     uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);
     if (!from) return false;
@@ -55,20 +54,21 @@ GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc_
     return true;
 }
 
-/* So few regions are left that copies should go to holes, or else mutators would find none. */
+/* Returns the number of free regions at or below which copies should go to holes, since otherwise mutators would
+   find none. */
 GC__FN size_t gc__regions_scarce(const gc_heap *heap) {
     return gc__evacuation_reserve_of(heap, heap->full_bytes) + GC__REGIONS_SCARCE;
 }
 
-/* Lists the holes of another region, to which the marker has not come yet: in few regions in a pause, unless free ones are
-   scarce. False: no. */
+/* Lists the holes of another region that the marker has not reached yet: only those of a few regions in each pause,
+   unless free regions are scarce. Returns whether it listed any. */
 GC__FN bool gc__worker_list_more(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > gc__regions_scarce(heap)) return false;
     return gc__holes_list_next(heap);
 }
 
-/* Opens the window in the smallest listed hole that suffices. */
+/* Opens the window in the smallest sufficient listed hole. */
 GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size_t bytes) {
     uintptr_t hole;
     while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->candidate)
@@ -77,15 +77,14 @@ GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size
     return true;
 }
 
-/* Whether copies had better go to fresh regions, since pauses are to be short and memory suffices: where old objects have died
-   one by one, each hole has room for one copy, and to find it takes longer than to copy. */
+/* Returns whether copies should go to fresh regions instead, since pauses have a goal and there is memory enough: if
+   old objects have died one by one, each hole has room for one copy, and finding it takes longer than copying. */
 GC__FN bool gc__worker_leaves_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
     bool old = generation == 2 && heap->collection.generation < 2 && !heap->pace->fills_holes;
     return old && gc__has_pause_goal(heap) && gc__regions_left(heap) > gc__limit_regions(heap) / GC__REGIONS_MANY;
 }
 
-/* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
     if (gc__worker_leaves_holes(worker, generation)) return false;
@@ -95,12 +94,12 @@ GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t
     return false;
 }
 
-/* The same where several workers run: each has regions to itself, so no other one writes their mark bits, bounds and
-   counts. */
+/* Opens the window in a hole if several workers run: each has regions to itself, so that no other one writes their
+   mark bits, bounds and counts. */
 GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
     for (bool next = !*own;; next = true) {
-        gc__lock_take(&worker->workers->space); /* others take regions now */
+        gc__lock_take(&worker->workers->space); /* others may be taking regions */
         bool leaves = gc__worker_leaves_holes(worker, generation);
         if (next && !leaves) {
             *own = *cursor;
@@ -112,7 +111,7 @@ GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, si
     }
 }
 
-/* A region for copies, in the heap's list; NULL: there is no room. */
+/* Returns a region for copies, which is in the heap's list, or NULL if there is no room. */
 GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
     if (worker->cycle->no_room[generation]) return NULL;
     gc__region *region = gc__heap_take(worker->heap, (int)generation);
@@ -124,7 +123,8 @@ GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
     return region;
 }
 
-/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
+/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. Returns false if there
+   is no room. */
 GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, size_t bytes, bool many) {
     gc_window *window = &worker->windows[generation];
     if (window->region && gc__copies_extend(window, bytes)) return true;
@@ -147,7 +147,7 @@ GC__OUT_OF_LINE bool gc__worker_window_many(gc__worker *worker, unsigned generat
     return gc__worker_find_room(worker, generation, bytes, true);
 }
 
-/* Hands in what the worker has counted. */
+/* Adds the worker's counts to the collection's. */
 GC__FN void gc__worker_end(gc__worker *worker) {
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         gc__worker_close_window(worker, g);
@@ -158,8 +158,8 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     worker->heap->pause.trace_calls += worker->trace_calls;
 }
 
-/* Copies an object of so many bytes, at least 16, but for the first 0 or 16: 16 at a time, of which the last may overlap those
-   before, and then do not reach the first word. */
+/* Copies an object of `bytes` bytes, at least 16, apart from the first 0 or 16: 16 bytes at a time. The last 16 may
+   overlap those before, and then do not reach the first word. */
 GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t first, size_t bytes) {
     if (GC__UNLIKELY(bytes > 128)) {
         memcpy((void *)(to + first), (const void *)(from + first), bytes - first);
@@ -170,14 +170,15 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t first, size
     if (!first || last) memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
-/* The same of all bytes where another worker may be replacing the first word, which was `header`: it is not read again. */
+/* Copies all bytes while another worker may be replacing the first word, which was `header` and is not read again. */
 GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
     GC__WORD(to) = header;
     GC__WORD(to + 8) = GC__WORD(from + 8);
     gc__copy_words(to, from, 16, bytes);
 }
 
-/* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
+/* Takes this worker's copy back, since another worker's copy came first, to which the object's first word `forward`
+   refers. */
 GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, size_t bytes, uintptr_t forward) {
     gc__region *region = window->region;
     if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
@@ -186,17 +187,16 @@ GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, s
     return forward - GC__FORWARD_TAG;
 }
 
-/* There was no room for a copy: from now on the region's objects may stay. */
-__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object,
-                                                                   unsigned target) {
+/* Lets the region's objects stay in place from now on, since there was no room for a copy. */
+__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
     gc__claim_in_place(gc__region_of(object), target);
     worker->evacuation_failures++;
     gc__mark_object(worker, object, false);
     return object;
 }
 
-/* Copies the object, whose first word is `header`, to the target generation. Returns the copy, or if there is no room the
-   object itself; where several workers run, 0. */
+/* Copies the object, whose first word is `header`, to the target generation. Returns the copy. If there is no room,
+   returns the object itself, or 0 if several workers run. */
 GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr_t header, unsigned target, bool many) {
     gc_window *window = &worker->windows[target];
     size_t bytes = gc__object_bytes_as(object, header);
@@ -218,7 +218,8 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     return copy;
 }
 
-/* The same for an object that is reached now, in a region that is evacuated or whose mark bits are the marker's. */
+/* Marks or copies an object that is reached in a region that is evacuated, whose mark bits are the marker's, or
+   whose objects have slid. Returns where the object is now, or 0 as gc__evacuate does. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
         if (verdict & GC__VERDICT_NEXT_MARKS)

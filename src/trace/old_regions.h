@@ -1,5 +1,6 @@
-/* All regions of generation 2 at once. Pauses of heaps that are marked beside mutators must hardly grow with them, so what can be
-   is done to their entries in the tables: 8 of these take as long as the descriptor of one region, for which memory is waited. */
+/* All regions of generation 2 at once. Pauses of heaps with concurrent marking must hardly grow with their number,
+   so work is done on their entries in the tables where possible: 8 entries take as long as the descriptor of one
+   region, whose memory is not in cache. */
 #pragma once
 
 #include "../base/words.h"
@@ -7,14 +8,17 @@
 #include "../space/rank.h"
 
 #define GC__WALK_AHEAD ((size_t)8) /* regions */
-#define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
+/* A heap with at least 1/n of the process's regions walks the table to find its own. */
+#define GC__WALK_PART 4
 
-/* A walk through the regions of generation 2 that have an entry in the verdict table, against the order of addresses: then their
-   memory comes in time, and a list that is made of them is in that order. In the order in which they were taken each is waited
-   for, 30 ns. A heap that has few of the process's regions goes by a list of those that it looks for. */
+/* A walk through the regions of generation 2 with a given entry in the verdict table, against the order of
+   addresses. Then their memory is prefetched in time, and a list that is made of them is in ascending order. In the
+   order in which regions were taken, each would be waited for, 30 ns. A heap with few of the process's regions walks
+   a list of the regions instead. */
 typedef struct gc__old_walk {
     const gc_heap *heap;
-    gc__region *region, *begin; /* in the table, the one above the next one; else the next one, and `begin` is NULL */
+    /* In the table, the region above the next one; in a list the next one, and `begin` is NULL. */
+    gc__region *region, *begin;
     uint8_t entry;
 } gc__old_walk;
 
@@ -26,7 +30,8 @@ GC__FN gc__old_walk gc__old_begin(const gc_heap *heap, gc__region *list, uint8_t
     return gc__has_many_regions(heap) ? by_table : by_list;
 }
 
-/* The walk goes on before the caller puts the region into another list. NULL: that was all. */
+/* Returns the next region, or NULL after the last one. The walk goes on before the caller puts the region into
+   another list. */
 GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
     gc__region *region = walk->region;
     if (!walk->begin) {
@@ -48,8 +53,8 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
     return NULL;
 }
 
-/* Every entry of an old region that is not condemned gets this age, and this verdict; those of leaving regions go on to say that.
-   There is one heap. */
+/* Gives every old region that is not condemned this age and this verdict; candidates remain candidates. There is one
+   heap. */
 GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
@@ -73,9 +78,9 @@ GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     }
 }
 
-/* Has the ages of old regions say what barriers are to do now, and condemns those that are not yet, or does not:
-   GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while the lock is held there is no other.
-   The world is stopped. */
+/* Publishes to barriers, by the ages of old regions, what they are to do now, and gives regions that are not
+   condemned the verdict GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while
+   the lock is held, no heap is created. The world is stopped. */
 GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
     gc__lock_take(&gc__the_arena.lock);
     bool alone = gc__the_arena.heaps == 1;

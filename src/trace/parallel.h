@@ -1,10 +1,10 @@
-/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
-   for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
-   the crew shares.
+/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no
+   room for a copy in the middle of it. Units of roots and cards are claimed by a counter; all other work is on mark
+   stacks, which the workers share.
 
-   No room for a copy: every worker stops where it is, and the thread that collects goes on alone, with each worker's
-   stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so nothing needs to be
-   known about how far a unit was. */
+   If there is no room for a copy, every worker stops where it is, and the thread that collects goes on alone, with
+   each worker's stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so it
+   does not matter how much of a unit was done. */
 #pragma once
 
 #include "cards.h"
@@ -16,10 +16,11 @@
 #define GC__UNIT_ROOTS 64
 #define GC__UNIT_CARDS 32
 #define GC__UNIT_SLOTS 256
-#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
+#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles between polls */
 
 #if !GC_HAS_MODEL
-/* The units of roots come first, then those of cards, then those of remembered slots. False: the worker must stop. */
+/* Works on a unit. The units of roots come first, then those of cards, then those of remembered slots. Returns false
+   if the worker must stop. */
 GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     const gc__workers *workers = worker->workers;
     size_t slots = workers->root_units + workers->card_units;
@@ -54,7 +55,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
         gc__object_trace_all(worker, item.object);
 }
 
-/* Calls the trace functions of objects that others have handed over. */
+/* Calls the trace functions of all objects that other workers have handed over. */
 GC__FN bool gc__work_for_host(gc__worker *worker) {
     gc__worker_thread *thread = &worker->workers->threads[worker->number];
     while (!worker->number && thread->for_host_count) {
@@ -65,7 +66,7 @@ GC__FN bool gc__work_for_host(gc__worker *worker) {
     return true;
 }
 
-/* Works until nothing is left of what the worker can find or holds. False: it must stop. */
+/* Works until the worker neither finds nor holds any more work. Returns false if it must stop. */
 GC__FN bool gc__work_some(gc__worker *worker) {
     size_t unit;
     if (!gc__work_for_host(worker)) return false;
@@ -93,18 +94,19 @@ GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) 
     memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
 }
 
-/* The worker's marks in the piece are not needed any more. */
+/* Schedules the worker's marks in the stripe for clearing. */
 GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
     thread->own_stripes++;
     if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
 }
 
-/* Called by a worker before it marks: its own marks of earlier runs are in its processor's cache. */
+/* Clears a worker's own marks of earlier runs, before it marks. The worker does that itself, since the marks are in
+   its processor's cache. */
 GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
     while (thread->stale.count) gc__own_marks_clear_stripe(thread, thread->stale.words[--thread->stale.count]);
 }
 
-/* Works until nobody has any work. */
+/* Works until no worker has any work. */
 GC__HOT void gc__work(gc__worker *worker) {
     do {
         gc__own_marks_clear(&worker->workers->threads[worker->number]);
@@ -113,12 +115,13 @@ GC__HOT void gc__work(gc__worker *worker) {
     } while (gc__workers_next(&worker->workers->threads[worker->number]));
 }
 
-/* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
+/* Returns whether the pause is to be short and marks little, so that providing memory for own marks would take
+   longer than locked instructions. */
 GC__FN bool gc__workers_marks_little(const gc_heap *heap) {
     return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || gc__is_mark_end(heap));
 }
 
-/* Gives each worker marks of its own, if there are few workers, and memory for that. */
+/* Gives each worker its own marks, if there are few workers and there is memory for that. */
 GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
     size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
     unsigned count = (unsigned)gc__min(workers->count, workers->most);
@@ -137,7 +140,7 @@ GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
     }
 }
 
-/* Makes the members ready for the collection. False: no memory. */
+/* Prepares the workers for the collection. Returns false if there is no memory. */
 GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
     for (unsigned i = 0; i < workers->count; i++) {
         gc__worker_thread *thread = &workers->threads[i];
@@ -160,7 +163,8 @@ GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
     return true;
 }
 
-/* Adds the own marks of two workers, or more, to a word of the arena's. An object that two have marked was counted by both. */
+/* Adds the own marks of two or more workers to a word of the arena's. An object that two have marked was counted by
+   both. */
 GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
     uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
     for (unsigned i = 1; i < count; i++) {
@@ -171,7 +175,7 @@ GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *
     if (seen & ~*word) *word |= seen;
 }
 
-/* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
+/* Adds what the workers have marked in a stripe of the region to its count. If only one has, no mark was lost. */
 GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
     gc__worker_thread *marked[GC__WORKERS_MAX];
     uint64_t *own[GC__WORKERS_MAX];
@@ -189,7 +193,7 @@ GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, 
     for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
 }
 
-/* The same for a condemned region. */
+/* Adds what the workers have marked in a condemned region to its count. */
 GC__HOT void gc__workers_merge_marks(gc__region *region) {
     size_t words = gc__mark_words(region), piece = region->base >> GC__STRIPE_SHIFT;
     if (region->verdict == GC__MOVE) return;
@@ -197,7 +201,7 @@ GC__HOT void gc__workers_merge_marks(gc__region *region) {
         gc__workers_merge_stripe(region->heap->collector->workers, region, piece++, gc__min(words - i, GC__STRIPE_WORDS));
 }
 
-/* The same for all old regions, in the last collection of a cycle. */
+/* Does so for all old regions, in the final mark. */
 GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
@@ -233,10 +237,10 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *self = &workers->threads[0];
     bool remembers = gc__worker_remembers(worker);
-    gc__workers_lock(workers); /* others may be on their way to sleep */
+    gc__workers_lock(workers); /* others may be about to sleep */
     while (gc__workers_take_packet(workers, worker)) continue;
     gc__workers_unlock(workers);
-    gc__workers_remember(worker, remembers); /* whoever shared the last piece may not have had to */
+    gc__workers_remember(worker, remembers); /* the worker that shared the last packet may not have remembered */
     for (unsigned i = 0; i < workers->count; i++) gc__trace_left_by(worker, &workers->threads[i].worker);
     gc__trace_drain(worker);
     while (self->for_host_count || gc__workers_take_for_host(workers, worker)) {
@@ -256,8 +260,8 @@ GC__FN void gc__workers_set_visit(gc__workers *workers, void (*visit)(gc_visitor
     for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.visitor.visit = visit;
 }
 
-/* Between runs no window is open: in a run each worker has regions to itself, which it takes from the same lists as the
-   first one does between runs. */
+/* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from
+   the same lists that the first worker uses between runs. */
 GC__FN void gc__workers_close_windows(gc__workers *workers) {
     for (unsigned i = 0; i < workers->count; i++)
         for (unsigned g = 0; g < GC_GENERATIONS; g++) {
@@ -266,7 +270,7 @@ GC__FN void gc__workers_close_windows(gc__workers *workers) {
         }
 }
 
-/* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
+/* Lets all workers trace from what the first worker holds, and from `units`, until nothing is left. */
 GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__workers *workers = worker->workers;
     bool overflowed = worker->overflowed;
@@ -294,7 +298,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
         workers->threads[i].worker.overflowed = false;
         worker->whole_stacks |= workers->threads[i].worker.whole_stacks;
     }
-    /* What is left may have come from cards and slots. */
+    /* The rest may have come from these. */
     if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true);
     if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) gc__trace_with_one(worker);
     worker->overflowed |= overflowed;
@@ -303,9 +307,9 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
 }
 #endif
 
-/* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
-GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit),
-                                   void *context) {
+/* Calls the job for each unit below `units`, on any thread. Several units should take longer than waking a thread
+   does. */
+GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
 #if !GC_HAS_MODEL
     gc__workers *workers = worker->workers;
     if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
@@ -322,7 +326,7 @@ GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*j
     for (size_t i = 0; i < units; i++) job(context, i);
 }
 
-/* The same outside of a collection's trace. Heap lock held. */
+/* Calls the job for each unit outside of a collection's trace. The heap's lock is held. */
 GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
     gc__workers *workers = heap->collector->workers;
     gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
@@ -349,7 +353,7 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
     }
 }
 
-/* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
+/* Calls f for each condemned region; in a full collection on any thread, since units are ranges of the arena. */
 GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
     if (worker->workers && worker->heap->cycle->plan->condemned == 2) {
         gc__condemned_job job = {worker->heap, f};
@@ -360,7 +364,7 @@ GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void 
     for (; condemned; condemned = condemned->next) f(condemned);
 }
 
-/* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
+/* Clears mark bits and cards, which is most of the work of condemning if there are many regions. */
 GC__FN void gc__region_clear(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     if (gc__flip_is_due(region)) gc__marks_take(region, false);
@@ -368,7 +372,7 @@ GC__FN void gc__region_clear(gc__region *region) {
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 
-/* Keeps all objects of a young region: its mark bits become their starts. */
+/* Promotes a young region wholesale: its mark bits become its objects' starts. */
 GC__FN void gc__region_promote_whole(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     region->live_bytes = gc__region_index_all(region);
@@ -389,7 +393,7 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    /* Then no slot refers to a young object, or to an evacuation candidate. */
+    /* Then no slot refers to a young object, or to a candidate region. */
     bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking;
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
@@ -420,8 +424,9 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
 }
 
-/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
-   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
+/* Traces, after everything else, from the ambiguous objects that nothing else has reached, and counts what they
+   retain. (If the mark stack overflowed, some of them may have been scanned before, and their referents are not
+   counted.) */
 GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     gc__map *ambiguous = &worker->cycle->ambiguous;

@@ -1,7 +1,7 @@
-/* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
+/* Phase "gather": visits every root once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
-
-   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
+   roots: slots, bit 0 set if they hold tagged values;
+   interior: triples {slot, bit 0 as well; offset in its object; object};
    pins: objects, bit 0 set if a conservative word found it. */
 #pragma once
 
@@ -16,10 +16,10 @@
 typedef struct gc__root_visitor {
     gc_visitor visitor;
     gc_heap *heap;
-    bool failed; /* no memory for the lists */
+    bool failed; /* there was no memory for the lists */
 } gc__root_visitor;
 
-/* Plain references and tagged values, as nearly all roots are. */
+/* Gathers plain references and tagged values, which nearly all roots are. */
 GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
     bool ok = true;
     for (size_t i = 0; i < count; i++)
@@ -28,7 +28,7 @@ GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count
     return ok;
 }
 
-/* The object that a root's word refers to, 0 if it refers to none; *ref is the address in the word. */
+/* Returns the object to which a root's word refers, or 0 if it refers to none. Sets *ref to the address in the word. */
 GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, uintptr_t *ref) {
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE;
     bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(word);
@@ -37,13 +37,13 @@ GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, 
     return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
 }
 
-/* Words that may lie anywhere in an object, or that pin it. */
+/* Gathers words that may refer to the inside of an object, or that pin it. */
 GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
     for (size_t i = 0; i < count; i++) {
         uintptr_t ref, object = gc__root_object(heap, slots[i], flags, &ref);
-        if (!object) continue; /* on no heap, or an address between objects */
+        if (!object) continue; /* an address in no heap, or between objects */
         if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
             ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
         } else {
@@ -55,7 +55,8 @@ GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, u
     return ok;
 }
 
-/* A slot at a distance from an object, which may be any. The slot of the object is not updated before the trace. */
+/* Gathers a slot at a distance from an object, which may be of any size. The object's slot is not updated before the
+   trace. */
 GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
     uintptr_t object = *(gc_word *)pair->base;
     if (!gc__in_arena(object)) return true;
@@ -64,12 +65,12 @@ GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
            gc__words_push(&cycle->interior, object);
 }
 
-/* One slot among others that are none, out of the way of plain ones. */
+/* Gathers one plain slot among other kinds, out of line. */
 GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool value) {
     return gc__root_gather_plain(cycle, slot, 1, value);
 }
 
-/* A weak table of the host's: its strong slots are roots. */
+/* Gathers a weak table of the host: its strong slots are roots. */
 GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__discovered_push(&cycle->entries, entries);
     if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
@@ -80,7 +81,7 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
     return ok;
 }
 
-/* A stack of the host's. Which ages its entries refer to then is known after the trace. */
+/* Gathers a value stack of the host. The ages to which its entries will refer are known after the trace. */
 GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
@@ -98,7 +99,7 @@ GC__HOT void gc__root_stacks_note_bounds(gc__cycle *cycle) {
         gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
 }
 
-/* Remembers the objects that are active: what they own is stored to without a barrier. */
+/* Remembers the objects that are active: memory that they own is stored to without a barrier. */
 GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
     for (size_t i = 0; i < count; i++) {
         uintptr_t object = gc__slot_decode(slots[i], value);
@@ -106,7 +107,7 @@ GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
     }
 }
 
-/* What is not just some slots. False: it was just that. */
+/* Gathers a root that is not simply a range of slots. Returns false if it is. */
 GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot, size_t count, unsigned flags) {
     gc__cycle *cycle = roots->heap->cycle;
     bool ok = true;
@@ -162,7 +163,7 @@ GC__FN void gc__code_visit_all(gc_heap *heap, const gc_stack *stack, struct gc_c
     gc__compiled->visit(heap, stack, innermost, visitor);
 }
 
-/* The roots of a stack that does not run. */
+/* Visits the roots of a stack that does not run. */
 GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
@@ -172,8 +173,8 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
-/* Has the host report roots, and notes which of those that were gathered are its own. Without memory for that a reader in
-   another process knows less. `thread` NULL: none is attached. */
+/* Lets the host report roots, and records which of the gathered ones are its own. If there is no memory for that,
+   readers in other processes know less. `thread` is NULL if none is attached. */
 GC__FN void gc__host_roots_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
     gc__cycle *cycle = heap->cycle;
     size_t first = cycle->roots.count;
@@ -201,7 +202,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
-/* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
+/* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
@@ -217,8 +218,8 @@ GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     heap->threads->root_kind = NULL;
 }
 
-/* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->threads->root_kind and root_site show meanwhile what reports the root. */
+/* Calls the visitor for every root of the heap except handles and queued finalizers. During the visit
+   heap->threads->root_kind and root_site describe what reports the root. */
 GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);

@@ -7,7 +7,7 @@
 #include "shade.h"
 #include "candidates.h"
 
-/* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
+/* Two workers may handle the slots of an object that overlaps two cards; the result is the same. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
     return many ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : *slot;
 }
@@ -18,9 +18,9 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
         *slot = word;
 }
 
-/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
-   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
-   stacks, which are settled already. */
+/* Postpones a slot for whose referent there was no room while several workers run: the trace goes on with one
+   worker, which handles the slot. If even the list of such slots finds no memory, the object that is being traced is
+   scanned again, with its value stacks from their bases on, since their bounds were already updated. */
 __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
@@ -48,17 +48,18 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
-/* The same as a call, for all but the hottest loops. */
+/* gc__process as a call, for all but the hottest loops. */
 GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, false); }
 GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
 #define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
 
-/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited
-   longest; 0: none. */
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has
+   waited longest, or 0 if there is none. */
 GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                                    bool many) {
-    /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
-       order, so a jump here would be mispredicted: mark bits are fetched for copies, too. */
+    /* Objects straddle cache lines: the first slots, and the bytes to be copied, may be in another line than the
+       header. Verdicts come in no order, so a jump here would be mispredicted: mark bits are fetched for copies,
+       too. */
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 24 + 24 * (verdict != GC__MARK)), 1);
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
@@ -70,14 +71,16 @@ GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t 
     return oldest;
 }
 
-/* What is done with a slot whose referent is not condemned, where that is anything. */
+/* Handles an edge that leaves the collection set, as worker->edges says: dirties the card, shades the referent for
+   the marker, or records an edge into a candidate. */
 GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
     if (worker->edges & GC__EDGES_REMEMBER) gc__slot_remember(slot, ref);
     if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade(worker, ref);
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet(worker, (uintptr_t)slot, ref);
 }
 
-/* Takes note of a slot that may refer to a condemned object. Returns a slot that is to be handled now; 0: none. */
+/* Takes a slot that may refer to a condemned object. Returns a slot that is to be handled now, or 0 if there is
+   none. */
 GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, bool many) {
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
@@ -100,15 +103,15 @@ GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
     gc__enqueue_as(worker, slot, value, true);
 }
 
-/* The same as functions of slots. */
+/* gc__enqueue as functions of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
 GC__FN void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
     gc__enqueue_many((gc__worker *)worker, slot, value);
 }
 #define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
-/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
-   elsewhere dirties no card that would lead a young collection to the object. */
+/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a
+   store elsewhere dirties no card that would lead a young collection to the object. */
 GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count, unsigned flags) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
     if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
@@ -124,20 +127,21 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
         gc__object_name(object), count, slot, (void *)object, bytes);
 }
 
-/* An object reports slots outside of itself, which it may not have had when the marker called its trace function. Raw stores
-   there have only dirtied its card, so it waits for the last pause. One that is not marked yet was not scanned either. */
+/* Makes the traced object, which reports slots outside of itself, wait for the final pause. It may not have had
+   those slots when the marker called its trace function, and raw stores there have only dirtied its card. An object
+   that is not marked yet was not scanned either. */
 __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker) {
     uintptr_t owner = gc__traced;
-    if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
+    if (!worker->heap->options.concurrent_trace_functions) return; /* otherwise it has waited since it was marked */
     if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
     if (worker->workers) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
     if (worker->workers) gc__lock_release(&worker->workers->space);
 }
 
-/* Dirties the card of a slot of the object that is traced if that will be needed, before it is known where the referent will
-   be: its rank is at most too high until then. Slots that an object owns have no cards: the card of the object's first word
-   stands for all of them. */
+/* Dirties the card of a slot of the traced object if the card will be needed, before the place of the referent is
+   known: until then its rank is at most too high. Slots outside the heap that an object owns have no cards: the card
+   of the object's first word stands for all of them. */
 GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
     const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
     gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
@@ -149,8 +153,8 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word 
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
-/* A table that holds an object that leaves is needed once more, wherever its entries are: if they are in it, and its other pieces
-   may be settled, only that piece is. */
+/* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
+   lie in the table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
     uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
     bool pairs = entries->kind != GC_WEAK_REFS;
@@ -166,8 +170,8 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
     if (worker->workers) gc__lock_release(&worker->workers->space);
 }
 
-/* Takes a note of the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
-   slots. Without memory for the note all slots are strong. */
+/* Records the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
+   slots. If there is no memory for the record, all slots are strong. */
 GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
@@ -186,7 +190,7 @@ GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries 
         if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
-            continue; /* as most places of a hash table that is not full */
+            continue; /* as in most entries of a hash table that is not full */
         if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
         if (strong_keys) GC__SLOT_ENQUEUE(many)(worker, key, value);
         if (strong_values) GC__SLOT_ENQUEUE(many)(worker, gc__entry_value(entries, i), value);
@@ -200,7 +204,7 @@ GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_en
     gc__trace_entries_as(worker, entries, true);
 }
 
-/* Enqueues the slots of a stack that this collection has to look at. */
+/* Enqueues the slots of a value stack that this collection has to look at. */
 GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
@@ -225,7 +229,7 @@ GC__OUT_OF_LINE void gc__trace_stack_many(gc__worker *worker, const gc__stack_pa
     gc__trace_stack_as(worker, part, true);
 }
 
-/* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
+/* Accepts any slot in the object's region; GC_DEBUG and verify check more closely. */
 GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t count, unsigned flags, bool many) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
@@ -254,16 +258,16 @@ GC__FN void gc__trace_visit_many(gc_visitor *visitor, void *slot, size_t count, 
     gc__trace_visit_as(visitor, slot, count, flags, true);
 }
 
-/* For trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the part with the
-   object's first word. */
+/* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
+   range with the object's first word. */
 typedef struct gc__part_visitor {
     gc_visitor visitor;
     gc__worker *worker;
     uintptr_t from, to;
 } gc__part_visitor;
 
-/* Which of `count` things, each from `low` to `high` and `bytes` further on than the one before it, are in the part at least
-   partly: *first, and as many as are returned. */
+/* Finds which of `count` items overlap the range. The first item extends from `low` to `high`, and each starts
+   `bytes` after the one before it. Stores the index of the first of them in *first, and returns their number. */
 GC__FN size_t gc__part_clip(const gc__part_visitor *part, uintptr_t low, uintptr_t high, size_t bytes, size_t count,
                             size_t *first) {
     size_t end = part->to > low ? (part->to - low + bytes - 1) / bytes : 0;
@@ -318,9 +322,8 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
     gc__scan_range(worker, object, from, to);
 }
 #else
-/* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
-GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count,
-                                      bool many) {
+/* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
+GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
     bool value = GC_HAS_VALUES && type->element_values;
     if (type->element_bytes != 8) {
         gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
@@ -337,7 +340,7 @@ GC__OUT_OF_LINE void gc__scan_elements_many(gc__worker *worker, const gc_type *t
 }
 #define GC__SCAN_ELEMENTS(many) ((many) ? gc__scan_elements_many : gc__scan_elements)
 
-/* Enqueues the slots in [from, to) that the type's masks show, whole elements at the least. */
+/* Enqueues the slots in [from, to) that the type's masks describe; whole elements at least. */
 GC__INLINED void gc__scan_masks_in_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
     uintptr_t first;
     gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
@@ -351,8 +354,8 @@ GC__OUT_OF_LINE void gc__scan_masks_in_many(gc__worker *worker, uintptr_t object
     gc__scan_masks_in_as(worker, object, from, to, true);
 }
 
-/* Scans some of the elements in [index, end), and pushes the rest, so that their referents are scanned while they are in cache,
-   and the mark stack stays short. Where several workers run, others may take the rest, or half of it. */
+/* Scans some of the elements in [index, end) and pushes the rest, so that their referents are scanned while they are
+   in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. */
 GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool many) {
     const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
@@ -378,7 +381,7 @@ typedef struct gc__written {
     bool many;
 } gc__written;
 
-/* Scans the elements of a huge array that are in a part of it. */
+/* Scans the elements of a huge array that lie in a written range. */
 GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) {
     gc__written *written = (gc__written *)context;
     const gc_type *type = gc__object_type(written->array);
@@ -392,27 +395,28 @@ GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) 
         gc__scan_chunk(written->worker, written->array, index, written->next);
 }
 
-/* Scans the elements of a huge array; where pauses are to be short, those that were ever written to. To read the others would
-   have the system find pages for them. */
+/* Scans the elements of a huge array; with a goal for pauses, only those in pages that were ever written to. If the
+   others were read, the system would have to find pages for them. */
 GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool many) {
     const gc_type *type = gc__object_type(array);
     uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
     gc__written written = {worker, array, 0, many};
-    bool mapped = !worker->heap->options.memory; /* not by the host: the system may forget where shared pages are */
+    /* not memory of the host: the system may forget where shared pages are */
+    bool mapped = !worker->heap->options.memory;
     if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
         gc__os_each_written(first, end, gc__scan_written_part, &written);
     else
         gc__scan_written_part(&written, first, end);
 }
 
-/* Whether a worker must leave trace functions to the thread that collects. */
+/* Returns whether a worker must leave trace functions to the thread that collects. */
 GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
     return worker->number && !worker->heap->options.parallel_trace_functions;
 }
 
-/* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
-   outside the heap is needed once more by the collection that ends the marking. If the marker may call it, that finds out whether
-   there are any. */
+/* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
+   final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
+   it, the marker finds out whether there are any. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
     if (worker->workers) gc__lock_take(&worker->workers->space);
@@ -461,7 +465,7 @@ GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false, false); }
 GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true, true); }
 
-/* Enqueues the object's slots in [from, to), whole elements at the least. */
+/* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
     many ? gc__scan_masks_in_many(worker, object, from, to) : gc__scan_masks_in(worker, object, from, to);
     if (!gc__object_type(object)->trace) return;
@@ -506,7 +510,7 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
 }
 
 #if !GC_HAS_MODEL
-/* The same where several workers run. False: the worker must stop, with what it holds. */
+/* Scans like gc__stack_drain where several workers run. Returns false if the worker must stop, with what it holds. */
 GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
@@ -524,7 +528,7 @@ GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     return true;
 }
 #else
-/* One worker alone runs there. */
+/* With an object model, only one worker runs. */
 GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     gc__stack_drain(worker);
     return true;
@@ -555,12 +559,12 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
     }
 }
 
-/* Whether mark stack and FIFO are empty and no region has overflowed. */
+/* Returns whether the mark stack and the FIFO are empty and no region has overflowed. */
 GC__FN bool gc__trace_is_done(const gc__worker *worker) {
     return worker->top == worker->stack && worker->fifo_drained == worker->fifo_next && !worker->overflowed;
 }
 
-/* Scans until that is so. */
+/* Scans until gc__trace_is_done. */
 GC__HOT void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {

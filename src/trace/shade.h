@@ -1,16 +1,18 @@
-/* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
+/* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
-   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots were read. Grey objects are in
-   one of four places: `grey`, the marker's stack; `log`, which barriers have found, and `seen`, which a collection has met or
-   taken from there, where they may still be white; `waiting`, whose trace functions must not run beside mutators. An object for
-   which there was no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or,
-   if the object should wait, the region is *unasked*, and they are scanned by the last collection. Where a collection has kept
-   all objects as they were, the region is *unread*, and they are grey.
+   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
+   object is in one of four places: `grey`, the marker's stack; `log`, which barriers fill, and `seen`, which
+   collections fill with objects that they meet or move there from the log (objects in these two may still be white);
+   or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
+   is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
+   the object should have waited, the region is *unasked*, and the final mark scans them. If a wholesale promotion
+   has left a region's objects as they were, the region is *unread*, and all its objects are grey.
 
-   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
-   here. What becomes generation 2 in a collection has been scanned by it or is unread, and it is marked. So at any time a
-   white object to which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference.
-   References from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
+   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
+   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that
+   collection or is in an unread region. So at any time a white object to which a scanned one refers is grey by then,
+   or about to be shaded by the thread that stores the reference. References from roots, young objects and waiting
+   objects are traced in the final pause. */
 #pragma once
 
 #include "../space/mark_bits.h"
@@ -20,96 +22,109 @@
 #include "worker.h"
 #include "workers.h"
 
-#define GC__MARK_BUFFER_WORDS ((size_t)1 << 18) /* objects that barriers may note between two collections */
-#define GC__MARK_BUFFER_BLIND_MOST (GC__MARK_BUFFER_WORDS / 4) /* so many of them may be marked already, or be no objects; */
-#define GC__MARK_BUFFER_BLIND_LEAST (GC__MARK_BUFFER_WORDS / 16) /* in a heap whose limit is low, that is so many */
-#define GC__MARK_BUFFER_CHUNK 64              /* entries of the log, a power of two, which a thread fills in their order */
+#define GC__MARK_BUFFER_WORDS ((size_t)1 << 18) /* objects that barriers may log between two collections */
+/* Barriers log at most this many words unchecked, which may be marked already or be no objects; */
+#define GC__MARK_BUFFER_BLIND_MOST (GC__MARK_BUFFER_WORDS / 4)
+#define GC__MARK_BUFFER_BLIND_LEAST (GC__MARK_BUFFER_WORDS / 16) /* in a heap with a low limit, this many */
+#define GC__MARK_BUFFER_CHUNK 64 /* consecutive entries of the log, a power of two, that one thread fills */
 #define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
 #define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
-#define GC__MARK_BUFFER_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
+#define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
 #define GC__NEXT 8                      /* a power of two */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
-#define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
-#define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
-#define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
-#define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
-#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
+/* If the list of slices has more words than this, whole tables are left to the final mark. */
+#define GC__TABLE_WORDS ((size_t)1 << 16)
+#define GC__UNSCANNED 1                 /* gc__region.unscanned: some marked objects are in no list */
+#define GC__UNCOUNTED 2                 /* nor were their bytes counted, or some have grown since */
+#define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
+#define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED; or an object | GC__NUMBER,
-                       of which all but what its trace function reports was scanned and counted */
+    /* Entries are objects; or the index of an element, and above it the array | GC__CONTINUED; or an object |
+       GC__NUMBER that was scanned and counted except for what its trace function reports. */
+    gc__words grey;
     gc__words seen, waiting;
-    char apart[64];  /* what mutators write is not in the same line of memory as what the marker does */
-    uintptr_t *log;  /* the complements of words that may be white objects, or nothing; an entry is 0 until it was written */
-    size_t logged;   /* entries that threads have taken to fill; atomic */
-    size_t blind;    /* from so many entries on, barriers look before they note a word */
+    char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
+    uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
+    size_t logged;   /* entries that threads have reserved; atomic */
+    size_t blind;    /* from this many entries on, barriers check a word before they log it */
     char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
-    size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
-    size_t open[GC__MARK_BUFFER_OPEN];  /* the first entry of each of these that was not taken */
+    size_t taken;                 /* entries that the marker has taken, apart from the rest of open chunks */
+    size_t open[GC__MARK_BUFFER_OPEN];  /* the first untaken entry of each open chunk */
     unsigned open_count, left_count;
-    size_t taken_words;                 /* words that were taken from the log since the last collection began */
-    size_t *left;                 /* the same of pieces that are left to the next collection; behind the log */
-    unsigned turns;               /* of the marker's; atomic */
-    size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
-    size_t last_bytes, last_old_bytes; /* the former in the last cycle, and what generation 2 held then; 0: not known */
-    size_t most_bytes;                /* what generation 2 may grow to */
-    size_t began_growth, began_room;  /* how much it could grow when the cycle began, by that and by the limit */
-    bool unscanned;               /* some region is; atomic */
-    bool unasked;                 /* some region is */
-    struct gc__handle_segment *precleaning; /* of which handles are looked at, from that clump on; NULL: of none */
-    size_t preclean_from, preclean_passes; /* how many more such passes there may be */
-    size_t stored, stored_before;      /* clumps that this pass, and the last one, has found stored to */
-    bool preclean_again;            /* this one has shaded an object, so another one may find more */
-    gc__words tables, pieces;     /* objects with weak entries; what is not settled of them: an object, and an address in it */
-    size_t table_next, table_from; /* what is looked at next: an index there, and an offset in that object */
-    size_t slice_next, slice_kept; /* of those that are looked at again */
-    unsigned table_passes;        /* how many more such passes there may be */
-    bool table_again;             /* the last one has shaded an object */
-    size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
-    gc__words slots;              /* of old objects, that refer to leaving regions */
-    size_t slots_most;            /* how many are noted at most */
-    gc__region *candidates_begin;    /* the first of the leaving regions, which follow one another in their list; NULL: none */
-    gc__region *candidates_behind;   /* what they follow; NULL: they were all that there was */
-    gc__words finalizer_grey;          /* the same as `grey` of reprieved objects */
-    gc__words held;               /* those that the last collection scans */
-    bool holds;                   /* the object that is being scanned is one of these */
-    bool no_finalizer_marks, finalizer_marks; /* in this cycle nothing is reprieved any more; something is */
-    uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
-    uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
+    size_t taken_words;                 /* words taken from the log since the last collection began */
+    size_t *left; /* first untaken entries of the chunks that are left to the next collection; stored behind the log */
+    unsigned turns;               /* turns that the marker has had; atomic */
+    /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
+    size_t marked_bytes, likely_bytes;
+    /* The value of marked_bytes in the last cycle, and the bytes of generation 2 when that began; 0: not known. */
+    size_t last_bytes, last_old_bytes;
+    size_t most_bytes;                /* the size to which generation 2 may grow */
+    size_t began_growth, began_room;  /* how much it could grow when the cycle began, by most_bytes and by the limit */
+    bool unscanned;               /* some region is unscanned; atomic */
+    bool unasked;                 /* some region is unasked */
+    /* The segment of handles that is being precleaned, from clump preclean_from on; NULL: none. */
+    struct gc__handle_segment *precleaning;
+    size_t preclean_from, preclean_passes; /* the second: passes over the handles that may still be made */
+    size_t stored, stored_before;      /* clumps in which this pass, and the pass before it, has found stores */
+    bool preclean_again;            /* this pass has shaded an object, so another one may find more */
+    /* Objects with weak entries; their slices that are not precleaned, as pairs: an object, and an address in it. */
+    gc__words tables, pieces;
+    size_t table_next, table_from; /* where precleaning goes on: an index in `tables`, and an offset in that object */
+    size_t slice_next, slice_kept; /* where the second look at `pieces` goes on, and the words that it has kept */
+    unsigned table_passes;        /* passes over the tables that may still be made */
+    bool table_again;             /* the last pass has shaded an object */
+    /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
+    size_t rescans;
+    gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
+    size_t slots_most;            /* the most slots that are recorded */
+    /* The first candidate region; the candidates are consecutive in their list; NULL: none. */
+    gc__region *candidates_begin;
+    /* The region in front of the candidates in the list; NULL: all regions were chosen. */
+    gc__region *candidates_behind;
+    gc__words finalizer_grey;          /* the grey stack of finalizer-reachable objects, as `grey` */
+    gc__words held;               /* finalizer-reachable objects that the final mark scans */
+    bool holds;                   /* the object that is being scanned must be held */
+    bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
+    uintptr_t fifo[GC__FIFO];     /* objects whose mark bits are being prefetched */
+    uintptr_t next[GC__NEXT];     /* grey objects that are being prefetched before they are scanned */
     unsigned fifo_next, next_next; /* count up */
-    uint64_t began;               /* number of the collection that began it */
-    unsigned switches;            /* how often the barrier had been switched then */
-    size_t began_old_bytes;       /* what generation 2 held then */
-    size_t grown_bytes;           /* by how much that grew during the last marking, or would have if nobody had waited */
-    uint64_t began_ns, waited_ns; /* when it began; how long mutators have waited for it */
-    unsigned starved;             /* waits one after the other in which it has done nothing */
-    uint64_t late_ns;             /* by how much later than they had asked for they were woken lately */
-    size_t provided, provided_end; /* regions below this number have memory for the marker's bits, and those below that should */
-    bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
-    gc_reason reason;             /* of that collection */
-    bool gives_back;              /* memory is left to give back to the system; atomic */
-    void (*rests)(gc_heap *);     /* called by the thread when it has rested for a while, and is done or is to give back */
-    bool looks;                   /* it looks from time to time what free regions were taken; atomic */
-    bool is_closing;              /* the heap is being destroyed: written under its lock */
-    bool refused;                 /* the system gave no memory or no thread: not tried again */
+    uint64_t began;               /* number of the collection that began the cycle */
+    unsigned switches;            /* value of gc__barrier_switches at that time */
+    size_t began_old_bytes;       /* bytes of generation 2 at that time */
+    /* How much generation 2 grew during the last marking, or would have grown if no mutator had waited. */
+    size_t grown_bytes;
+    uint64_t began_ns, waited_ns; /* when the cycle began; how long mutators have waited for the marker */
+    unsigned starved;             /* consecutive waits during which the marker has done nothing */
+    uint64_t late_ns;             /* how late the system woke waiting mutators recently, on average */
+    /* Regions below the first number have memory for their next mark bits; those below the second should have. */
+    size_t provided, provided_end;
+    bool done;                    /* nothing is left to scan except what waits for the final pause; atomic */
+    gc_reason reason;             /* the reason of the collection that began the cycle */
+    bool gives_back;              /* some memory has still to be returned to the system; atomic */
+    /* Called by the thread when it has been idle for a while, and marking is done or memory has to be returned. */
+    void (*rests)(gc_heap *);
+    bool looks;                   /* the thread checks periodically whether free regions were taken; atomic */
+    bool is_closing;              /* the heap is being destroyed; written under the heap's lock */
+    bool refused;                 /* the system gave no memory or no thread; the heap does not try again */
     bool has_thread, is_ending;   /* the second is atomic */
-    uint64_t cpu_ns;              /* of the thread; atomic */
-    uint32_t awaited;             /* a mutator waits until the marking is done: atomic */
-    size_t quantum_bytes;            /* of a nursery, after which a mutator waits for the marker */
-    size_t undivided_bytes;       /* what follows after the part that is being spent */
-    uint32_t wanted;              /* a collection waits for the lock: atomic */
-    uint32_t turn;                /* changes when there may be something to do; atomic */
+    uint64_t cpu_ns;              /* CPU time of the thread; atomic */
+    uint32_t awaited;             /* a mutator waits until the marking is done; atomic */
+    size_t quantum_bytes;            /* bytes of the nursery after which a mutator waits for the marker */
+    size_t undivided_bytes;       /* bytes of the nursery that follow the current quantum */
+    uint32_t wanted;              /* a collection waits for the lock; atomic */
+    uint32_t turn;                /* changes when there may be work; atomic */
     gc__os_thread thread;
 } gc__marker;
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-/* Objects of the region were marked, and are in no list. */
+/* Records that marked objects of the region are in no list. */
 GC__IN_BARRIER GC__FN void gc__shade_left(gc__region *region, uint8_t flags) {
-    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their bits */
+    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their mark bits */
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
 }
 GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
@@ -120,14 +135,14 @@ GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) 
     return __atomic_load_n(&marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
 }
 
-/* Whether a word that refers to generation 2 is an object. */
+/* Returns whether a word that refers to generation 2 is the address of an object. */
 GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
     return gc__shade_bit(gc__the_arena.marks, word);
 }
 
-/* There is no room in the log. */
+/* Marks the object, since there is no room in the log, and has its region scanned again. */
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
     if (!gc__shade_is_object(word)) return;
@@ -135,7 +150,7 @@ GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
         gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
 }
 
-/* Appends the word to the log of that heap, of which it has the marker. Any thread. */
+/* Appends the word to the mark buffer of the heap that has this marker. May be called by any thread. */
 GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word,
                                                   bool looked) {
 #if GC__CHUNKS_OWN
@@ -159,8 +174,9 @@ GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__
     return true;
 }
 
-/* Makes the object grey if the word refers to a white one. Any thread. To look at the object and its bits is left to who takes
-   the word from the log, since it means to wait for memory; but for its bit where many are noted, or nearly all are marked. */
+/* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
+   its mark bit, which would wait for memory, is left to the thread that takes the word from the log. The bit alone
+   is checked here when the log is rather full, or when nearly all objects are marked. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return;
@@ -173,8 +189,9 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!gc__mark_buffer_append(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
 }
 
-/* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
-   to be stored, so that nothing is hidden from the last stop, however it was found. */
+/* Shades the reference that is about to be overwritten, so that nothing is hidden from the marker while it works,
+   and the one that is about to be stored, so that nothing is hidden from the final mark, however the reference was
+   found. */
 GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
     uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
     gc__shade_word(old);
@@ -184,9 +201,9 @@ GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
     gc__shade_word((uintptr_t)ref);
 }
 
-static uintptr_t gc__stale_stored; /* stress: such a reference, which a store has come with; atomic */
+static uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
 
-/* The barrier of a slot whose age has GC_AGE_LOGGED. False: `ref` is stale, and reading it faults. */
+/* The barrier of a slot whose age has GC_AGE_LOGGED. Returns false if `ref` is stale, so that reading it faults. */
 GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
     const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
@@ -197,7 +214,8 @@ GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     }
     if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
     unsigned ranks = (age & GC_AGE_GENERATION) + youth;
-    bool candidate = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE; /* the next collection notes the slot */
+    /* the next collection records the slot */
+    bool candidate = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE;
     if ((ranks <= 2 && !candidate) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
@@ -217,7 +235,7 @@ GC__IN_BARRIER GC__FN void gc__store_logged(const void *slot, const void *ref) {
 
 GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__the_store_logging)
 
-/* Makes room for some more words on one of the marker's lists. False: there is no memory. */
+/* Makes room for this many more words on one of the marker's lists. Returns false if there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
     if (heap->options.test_scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
     return gc__words_reserve(list, list->count + words);
@@ -226,8 +244,9 @@ GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word)
     return gc__shade_room(heap, list, 1) && gc__words_push(list, word);
 }
 
-/* A collection of a younger generation has met the object in a slot, root or pin. It may be a copy that this collection has made,
-   whose bit and bytes come later: so no bit is set here, unless there is no memory for its name, and then nothing is counted. */
+/* Shades an object that a collection of a younger generation has met in a slot, root or pin. The object may be a
+   copy made by this collection, whose bit and bytes come later: so no bit is set here, unless there is no memory for
+   an entry, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
     gc__words *seen = worker->number ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
@@ -236,7 +255,7 @@ GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     gc__shade_word(object);
 }
 
-/* Several workers have stopped: what each of them has met. */
+/* Merges the objects that each worker has met. The workers have stopped. */
 GC__FN void gc__shade_met(gc__workers *workers, const gc__worker *first) {
     for (unsigned i = 1; i < workers->count; i++) {
         gc__words *seen = &workers->threads[i].seen;
@@ -250,21 +269,23 @@ GC__FN void gc__shade_unask(gc__region *region) {
     region->heap->marker->unasked = true;
 }
 
-/* The object, which is marked, is appended to a list, so that its trace function is called again. Without memory, or where others
-   of its region are in no list, the last collection calls it. */
+/* Appends the marked object to a list, so that its trace function is called again. Without memory, or if other
+   objects of its region are in no list, the final mark calls it. */
 GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
     if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
 }
 
-/* It is left to the last collection. The same object comes for each of its slots, one after another. */
+/* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
+   compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
     if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
 }
 
-/* Whether the marker may call the object's trace function: the host says so, or the function is gc.h's own. */
+/* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
+   own. */
 GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 #if GC_HAS_MODEL
     (void)object;
@@ -274,7 +295,8 @@ GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 #endif
 }
 
-/* The same for a piece of a weak table whose entries lie in the object. The same piece comes for each of its entries. */
+/* Records a slice of a weak table, whose entries lie in the object, to be looked at again. Callers report a slice
+   once per entry in a row, so only the last one is compared. */
 GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
     gc__words *pieces = &heap->marker->pieces;
     size_t count = pieces->count;
@@ -287,7 +309,8 @@ GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
     }
 }
 
-/* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
+/* Marks the objects that start in [from, to), which this collection has promoted to generation 2 and scanned. The
+   world is stopped. */
 GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
     uintptr_t end = gc__min(to, gc__region_starts_end(region));
     region->next_live_bytes += bytes;
@@ -297,6 +320,7 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         uint64_t bits = gc__the_arena.marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
-        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
+        /* other workers shade concurrently */
+        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED);
     }
 }

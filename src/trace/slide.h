@@ -1,18 +1,19 @@
-/* Packing: the last resort of a full heap whose holes are too small for what is wanted, and that has no free region to copy to.
+/* Sliding: the last resort of a full heap whose holes are too small, and that has no free region to copy to.
 
-   Regions are copied one after the other to fresh ones, object by object in the order of addresses, before the trace begins.
-   What has been copied goes back to the system 16 KiB at a time, so all of it takes no more memory than before. Nothing is left
-   there, no forwarding words either: an object's new place is found by its old mark bit, which stays as it was, and by where the
-   first object of the same 512 bytes has gone. The objects are those that the last collection left. Those that have died since
-   are copied, too, but not marked; so their memory is a hole after this collection. */
+   Before the trace begins, regions are copied one after the other to fresh ones, object by object in the order of
+   addresses. Copied memory is released to the system 16 KiB at a time, so all of it takes no more memory than
+   before. Nothing stays at the old place, not even forwarding words: an object's new address follows from its old
+   mark bit, which is not changed, and from the offset table, which has the new address of the first object of the
+   same 512 bytes. The copied objects are those that the last collection left. Those that have died since are copied,
+   too, but not marked; so their memory is a hole after this collection. */
 #pragma once
 
 #include "../space/mark_bits.h"
 #include "../space/object.h"
 #include "collector.h"
 
-#define GC__SLIDE_BYTES ((size_t)16384) /* given back at a time */
-#define GC__SLIDE_WORTH 64              /* a heap is packed if at least this part of it is holes */
+#define GC__SLIDE_BYTES ((size_t)16384) /* released at a time */
+#define GC__SLIDE_WORTH 64              /* a heap is slid if at least 1/n of it is holes */
 
 /* Where a region's objects go: to `next` and on, up to `end`. */
 typedef struct gc__sliding {
@@ -20,11 +21,11 @@ typedef struct gc__sliding {
     gc__region *into;      /* NULL: none yet */
     gc__region *spare;     /* the region after that; NULL: not taken yet */
     uintptr_t next, end;
-    gc__region *condemned; /* the regions that are filled, with those that were condemned before */
-    bool refused;          /* the system keeps the memory that it is given back, or gives no more regions */
+    gc__region *condemned; /* the regions that are filled, and those that were condemned before */
+    bool refused;          /* the system does not take memory back, or gives no more regions */
 } gc__sliding;
 
-/* Where an object of a packed region is. */
+/* Returns where an object of a slid region is. */
 GC__FN uintptr_t gc__slid_address(const gc__region *region, uintptr_t object) {
     size_t index = gc__mark_index(object);
     uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
@@ -33,13 +34,13 @@ GC__FN uintptr_t gc__slid_address(const gc__region *region, uintptr_t object) {
     return at;
 }
 
-/* The memory of an object that the trace has not reached. */
+/* Returns the memory of an object that the trace has not reached. */
 GC__FN uintptr_t gc__memory_of_dead(uintptr_t object) {
     const gc__region *region = gc__region_of(object);
     return region->offset_table ? gc__slid_address(region, object) : object;
 }
 
-/* The bytes of the objects that begin in these 512. */
+/* Returns the bytes of the objects that begin in these 512. */
 GC__FN size_t gc__slide_bytes(uintptr_t from, uint64_t bits) {
     size_t bytes = 0;
     for (; bits; bits &= bits - 1) bytes += gc__object_bytes(from + 8 * (unsigned)__builtin_ctzll(bits));
@@ -50,7 +51,6 @@ GC__FN void gc__slide_close(gc__sliding *packing) {
     if (packing->into && packing->into->dirty_end < packing->next) packing->into->dirty_end = packing->next;
 }
 
-/* Goes on in the next region. */
 GC__FN void gc__slide_open(gc__sliding *packing) {
     gc__region *region = packing->spare;
     gc__slide_close(packing);
@@ -66,7 +66,7 @@ GC__FN void gc__slide_open(gc__sliding *packing) {
     packing->condemned = region;
 }
 
-/* Copies the objects of 512 bytes; returns the end of the last one. */
+/* Copies the objects that begin in these 512 bytes. Returns the end of the last one. */
 GC__FN uintptr_t gc__slide_copy(gc__sliding *packing, uintptr_t from, uint64_t bits) {
     uintptr_t end = from;
     for (; bits; bits &= bits - 1) {
@@ -79,7 +79,7 @@ GC__FN uintptr_t gc__slide_copy(gc__sliding *packing, uintptr_t from, uint64_t b
     return end;
 }
 
-/* Copies all objects of a region, for which there is room, and notes where they go. */
+/* Copies all objects of a region, for which there is room, and records where they go. */
 GC__FN void gc__slide_region(gc__sliding *packing, gc__region *region, uintptr_t *places) {
     const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
     size_t step = gc__max(GC__SLIDE_BYTES, gc__os_page_bytes());
@@ -100,7 +100,8 @@ GC__FN void gc__slide_region(gc__sliding *packing, gc__region *region, uintptr_t
     if (clean) region->spare = GC_REGION_BYTES;
 }
 
-/* Whether there is a region to go on in when the one that is being filled is full: one suffices for all of another's objects. */
+/* Returns whether there is a region to go on in when the one that is being filled is full: one suffices for all
+   objects of another. */
 GC__FN bool gc__slide_has_room(gc__sliding *packing) {
     size_t clean;
     if (!packing->refused && !packing->spare)
@@ -109,8 +110,8 @@ GC__FN bool gc__slide_has_room(gc__sliding *packing) {
     return !packing->refused;
 }
 
-/* Packs the condemned regions that are to be moved; or leaves them where they are, if the system refuses memory. Returns the list
-   of condemned regions with those that have been filled. */
+/* Slides the condemned regions that are to be moved; or leaves them in place if the system refuses memory. Returns
+   the list of condemned regions with those that have been filled. */
 GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
     gc__sliding packing = {heap, NULL, NULL, 0, 0, condemned, false};
     gc__words *places = &heap->cycle->offsets;

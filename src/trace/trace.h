@@ -1,16 +1,16 @@
-/* Tracing from roots, and last from what only conservative words have found. */
+/* Tracing from roots, and last from objects that only conservative words have found. */
 #pragma once
 
 #include "roots.h"
 #include "scan.h"
 
-/* Sets the mark bits of the suspects. */
+/* Sets the mark bits of ambiguous objects. */
 GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
     gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
         if (!(pin & GC__PIN_CONSERVATIVE) || !worker->verdicts[object >> GC_REGION_SHIFT]) continue;
-        if (!gc__claim_mark(worker, object, false)) continue; /* by another word */
+        if (!gc__claim_mark(worker, object, false)) continue; /* another word has found the object */
         gc__map_put(&cycle->ambiguous, object);
         worker->ambiguous = &cycle->ambiguous;
     }
@@ -45,7 +45,6 @@ GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     }
 }
 
-/* Traces from the gathered roots. */
 GC__FN void gc__trace_roots(gc__worker *worker) {
     gc__trace_pins(worker);
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
@@ -53,7 +52,7 @@ GC__FN void gc__trace_roots(gc__worker *worker) {
     gc__trace_drain(worker);
 }
 
-/* After the trace: makes interior slots point into their objects where these are now. */
+/* Makes interior slots refer to the new places of their objects, after the trace. */
 GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
     for (size_t i = 0; i < cycle->interior.count; i += 3) {
         const uintptr_t *triple = &cycle->interior.words[i];
@@ -62,7 +61,7 @@ GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
     }
 }
 
-/* The bytes that the worker has copied. */
+/* Returns the bytes that the worker has copied. */
 GC__FN size_t gc__worker_copied(const gc__worker *worker) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -70,7 +69,7 @@ GC__FN size_t gc__worker_copied(const gc__worker *worker) {
     return bytes;
 }
 
-/* What all workers have copied to the generation; their windows are closed. */
+/* Returns the bytes that all workers have copied to the generation; their windows are closed. */
 GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
     size_t bytes = worker->workers ? 0 : worker->copied_bytes[generation];
     for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)

@@ -1,12 +1,12 @@
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
-   A slot found is prefetched into a small FIFO and processed some slots later, when its referent has reached the cache.
-   Processing marks or copies the referent and pushes it, unless it has no references, on the mark stack. The depth of
-   the C stack never depends on the data. If the mark stack cannot grow, the object's region is noted as overflowed, and
-   its marked objects are scanned again at the end: scanning is idempotent.
+   A slot that is found is prefetched into a small FIFO and processed some slots later, when its referent has reached
+   the cache. Processing marks or copies the referent and pushes it on the mark stack, unless it has no references.
+   The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
+   as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false where one
-   worker runs, and no atomic instruction is needed; true where several may run at once. */
+   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false if one
+   worker runs, and no atomic instruction is needed; true if several may run at once. */
 #pragma once
 
 #include "../api/thread.h"
@@ -14,62 +14,65 @@
 #include "collector.h"
 
 #define GC__FIFO 32     /* slots between prefetch and use; a power of two */
-#define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
+#define GC__CARD_FIFO 4 /* dirty cards, or dirty bundles, between prefetch and use */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-/* Tags of mark stack entries. A part of an array is an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED.
-   So a stack can be read from its bottom, too. */
+/* Tags of mark stack entries. The rest of an array is an end and an index, both * 4 + NUMBER, and above them the
+   array | CONTINUED. So a stack can also be read from its bottom. */
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
 
-/* Slots of older objects are scanned: keep their cards dirty as needed. */
+/* Slots of older objects are scanned: dirties their cards again if necessary. */
 #define GC__EDGES_REMEMBER 1
-/* Generation 2 is being marked beside mutators: note its objects; also those that slots of older objects refer to. */
+/* Generation 2 is being marked concurrently: GC__EDGES_SHADE shades referents for the marker, GC__EDGES_SHADE_CARDS
+   also the referents of slots of older objects. */
 #define GC__EDGES_SHADE 2
 #define GC__EDGES_SHADE_CARDS 4
-/* Note slots of old objects that refer to leaving regions. */
+/* Records slots of old objects that refer to candidate regions. */
 #define GC__EDGES_CANDIDATE 8
 
-/* What is done if the slots' object may be dead. */
+/* Returns the edges for scanning an object that may be dead. */
 GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (edges & GC__EDGES_CANDIDATE); }
 
-/* The parts of the arena in which several workers count what they mark. */
+/* The size of the stripes of the arena in which several workers count what they mark. */
 #define GC__STRIPE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
 
 struct gc__workers;
 
-/* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
+/* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
     gc_heap *heap;
     gc__cycle *cycle;
     const uint8_t *verdicts;
-    gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
+    gc_window windows[GC_GENERATIONS]; /* to which it copies survivors */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
-    size_t fifo_next, fifo_drained;    /* counts up; what it was when nothing was in the ring. It may be empty otherwise */
+    size_t fifo_next, fifo_drained;    /* counts up; its value when the ring was last known to be empty */
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
-    gc__words *memory;                 /* that memory. `stack` lies above its start where others took entries */
+    gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
-    bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
-    uint8_t edges;    /* what is done with slots whose referents are not condemned: GC__EDGES_* */
+    bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
+    uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
-    bool whole_stacks; /* slots of stacks were refused, and not listed: where they are scanned again, from the base on */
+    /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
+    bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
+    /* Objects for which dependent handles wait: the number of a reached one goes to `found`; NULL: none. */
     const gc__map
-        *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
+        *awaited;
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
     uint64_t mark_stack_overflows, evacuation_failures, trace_calls;
 
-    struct gc__workers *workers;                /* where several workers run; NULL: one */
+    struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
-    unsigned until_poll;                  /* objects until it looks at what the crew needs */
-    bool exclusive;                           /* no other worker has anything, or finds anything until this one shares it */
+    unsigned until_poll;                  /* objects until the next poll */
+    bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
-    gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
-    size_t *live;                         /* bytes that it has marked, by address >> GC__STRIPE_SHIFT */
-    uint64_t *own_marks;                  /* what it has marked, as the arena's marks; NULL: it marks by locked instructions */
+    gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
+    size_t *live;                         /* bytes that it has marked in each stripe, by address >> GC__STRIPE_SHIFT */
+    uint64_t *own_marks; /* its own marks, laid out as the arena's; NULL: it marks by locked instructions */
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
@@ -87,14 +90,14 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
     if (GC__UNLIKELY(ranks > 2)) gc__slot_dirty(slot, ranks);
 }
 
-/* Notes that an object could not be pushed: its region is scanned again at the end. */
+/* Records that an object could not be pushed: its region is scanned again at the end. */
 GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
     __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->overflowed = true;
     worker->mark_stack_overflows++;
 }
 
-/* Makes room for some more words on the mark stack, if there is memory. */
+/* Makes room for some more words on the mark stack. Returns false if there is no memory. */
 GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
     gc__words *memory = worker->memory;
     bool small = worker->heap->options.test_scarce_memory;

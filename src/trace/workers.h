@@ -1,98 +1,100 @@
-/* The crew: several workers of one collection, how they share work, and when they are done.
+/* The workers of one collection: how they share work, and when they are done.
 
-   Each worker has a mark stack of its own. What is for all lies in a few shared pieces under one lock: a worker that holds
-   much gives half of it away, but only while others wait for work. So the lock is taken seldom, and everything
-   that says whether the collection is done is under it: *a worker is busy while it may hold work, it becomes busy and
-   stops being so under the lock, and what it gives away it gives while it is busy. Hence if none is busy and nothing is
+   Each worker has its own mark stack. Shared work lies in a few packets under one lock: a worker that holds much
+   gives half of it away, but only while others wait for work. So the lock is taken seldom, and it guards all state
+   that decides whether the collection is done: *a worker is busy while it may hold work; it becomes busy and stops
+   being busy under the lock; and it gives work away only while it is busy. Hence if no worker is busy and nothing is
    shared, nothing is left.*
 
-   Threads that wait sleep, each on a word of its own; they are the same to the crew between collections and within one.
-   Nobody wakes them before there is something to share, so a collection wakes as many as its work can use. */
+   Idle threads sleep, each on a word of its own, in the same way between collections and within one. No thread is
+   woken before there is something to share, so a collection wakes as many as its work can use. */
 #pragma once
 
 #include "../threads/mode.h"
 #include "worker.h"
 
 #define GC__WORKERS_MAX 32      /* workers */
-#define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
+#define GC__SHARED_WORDS 128 /* words of a mark stack in a shared packet */
 #define GC__SHARED_PACKETS 16
-#define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
+#define GC__POLL 64 /* objects between two polls at first */
 #define GC__POLL_MAX 4096
-#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have marks of its own */
-#define GC__SEED_LOCKED 2       /* tests: a bit of the seed: none has */
+#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have its own mark bits */
+#define GC__SEED_LOCKED 2       /* tests: a bit of the seed; workers do not get their own mark bits */
 #define GC__FOR_HOST 64         /* objects handed over at a time */
-#define GC__WORKERS_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
-#define GC__WORKERS_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
-#define GC__UNITS_PER_CALL 4    /* another worker is woken while there are so many units for each */
+#define GC__WORKERS_LOCK_SPINS 100 /* a thread that waits for the lock polls this often before it sleeps */
+#define GC__WORKERS_SPIN_NS 20000  /* a worker that waits for work in a run polls for this long before it sleeps */
+#define GC__UNITS_PER_CALL 4    /* another worker is woken while there are this many units for each */
 
 typedef struct gc__shared {
     size_t count;
-    bool remember; /* as that of the worker who shared it */
+    bool remember; /* `remember` of the worker that shared the packet */
     uintptr_t words[GC__SHARED_WORDS];
 } gc__shared;
 
-/* An object whose trace function only the thread that collects may call; of the object, [from, to), or all of it if `to` is
-   0. */
+/* An object whose trace function only the thread that collects may call. The range [from, to) of the object is
+   traced, or all of it if `to` is 0. */
 typedef struct gc__for_host {
     uintptr_t object, from, to;
 } gc__for_host;
 
-/* What a thread of the crew has, and counts over all collections. */
+/* The state of one worker's thread, with counts over all collections. */
 typedef struct gc__worker_thread {
     gc__worker worker; /* written by the thread that collects, between runs */
     struct gc__workers *workers;
     unsigned number;
     gc__os_thread os_thread;
     gc__words stack;
-    gc__words live, own_marks; /* the memory of the worker's: both begin with the arena */
-    gc__words stale;           /* pieces of the arena for which own marks are left of an earlier run */
-    size_t own_stripes;         /* those for which there were any since that memory was mapped, in each run */
-    uint32_t woken;    /* changes when the member is woken; atomic */
-    int called_from;   /* the processor of the thread that last woke it; lock */
-    bool busy;         /* lock */
-    uint32_t poll;     /* objects between its looks */
-    uint32_t polled;   /* those of the present one */
-    uint64_t taken_at; /* `objects` when it last took what others shared */
-    gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
-    gc__words seen;    /* objects of generation 2 that it has met while that is being marked beside mutators */
+    /* memory of the worker's counts and marks: both are indexed from the start of the arena */
+    gc__words live, own_marks;
+    gc__words stale;           /* stripes of the arena with marks left from an earlier run */
+    size_t own_stripes;         /* stripes that had own marks since their memory was mapped, summed over the runs */
+    uint32_t woken;    /* changes when the thread is woken; atomic */
+    int called_from;   /* the processor of the thread that last woke it; under the lock */
+    bool busy;         /* under the lock */
+    uint32_t poll;     /* objects between polls */
+    uint32_t polled;   /* objects counted by the current poll interval */
+    uint64_t taken_at; /* `objects` when the worker last took shared work */
+    gc__words refused; /* slots for whose referents there was no room; entries as in the FIFO */
+    /* objects of generation 2 that the worker has met while that generation is being marked concurrently */
+    gc__words seen;
     size_t for_host_count;
     gc__for_host for_host[GC__FOR_HOST];
     uint64_t objects, shared, steals, steps_asleep, asleep_ns;
     uint64_t bytes, lost; /* of collections that have ended */
-    uint64_t cpu_ns;      /* of a thread other than the one that collects, when it last went to sleep; atomic */
+    uint64_t cpu_ns; /* CPU time of a thread other than the one that collects, when it last went to sleep; atomic */
 } gc__worker_thread;
 
 typedef struct gc__workers {
-    gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
-    gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
+    gc__lock lock;  /* guards what follows unless stated otherwise; no other lock is taken under it */
+    gc__lock space; /* guards taking regions while several workers run; taken before the barrier lock */
     gc_heap *heap;
-    void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: it traces */
+    void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: the run traces */
     void *job_context;
-    unsigned count; /* members, the thread that collects included */
-    unsigned most;  /* so many of them work, at most: processors may have been taken away */
-    bool fits;      /* atomic: each of them may have a processor to itself, so those that wait poll for a while */
+    unsigned count; /* threads, including the one that collects */
+    unsigned most;  /* the most threads that work: processors may have been taken away */
+    bool fits;      /* atomic: each thread may have a processor to itself, so waiting threads poll for a while */
     unsigned busy;
-    uint32_t asleep;         /* bits of members that wait */
-    uint32_t called;         /* bits of those that are woken when the lock is released */
-    bool runs;               /* there is a trace to share in */
-    bool remember_all;       /* that of workers which hold nothing that cards have led to */
-    bool ending;             /* atomic, too */
-    bool rests;              /* atomic: no run is to come in the collection, so that polling for one is in vain */
+    uint32_t asleep;         /* bits of the threads that wait */
+    uint32_t called;         /* bits of the threads that are woken when the lock is released */
+    bool runs;               /* a run is going on */
+    bool remember_all;       /* `remember_all` of a worker whose work was not found through cards */
+    bool ending;             /* also atomic */
+    bool rests;              /* atomic: the collection has no further run, so polling for one is useless */
     uint32_t stop;           /* atomic: the trace goes on with one worker */
-    uint32_t idle;         /* atomic: more members wait than pieces are shared */
-    size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
+    uint32_t idle;         /* atomic: more threads wait than packets are shared */
+    size_t next_unit, units; /* units of roots and cards; the first is atomic, the second is written between runs */
     size_t shared_count;
     gc__shared shared[GC__SHARED_PACKETS];
     gc__words for_host;                        /* triples, as in gc__for_host */
-    gc__words cards;                           /* dirty cards that were cleaned, to be scanned by any worker */
-    size_t root_units, card_units, slot_units; /* of the run's work: these come in this order */
-    bool forked;                               /* the process is a child, without the other threads */
-    uint32_t seed;     /* tests: members run one at a time, in an order that follows from it; 0: all at once */
-    uint32_t random;   /* of that order */
-    uint32_t turn;     /* whose turn it is; atomic */
+    gc__words cards;                           /* dirty cards that were cleaned, which any worker may scan */
+    size_t root_units, card_units, slot_units; /* units of the run, which come in this order */
+    bool forked;                               /* the process is a forked child, without the other threads */
+    uint32_t seed;     /* tests: workers run one at a time, in an order that follows from the seed; 0: all at once */
+    uint32_t random;   /* state of the generator of that order */
+    uint32_t turn;     /* the worker whose turn it is; atomic */
     uint64_t steps;    /* rounds of turns */
     uint64_t began_ns; /* when the last run began; atomic */
-    uint64_t traces;   /* that the crew took part in */
+    uint64_t traces;   /* traces in which several workers took part */
     gc__worker_thread threads[GC__WORKERS_MAX];
 } gc__workers;
 
@@ -102,7 +104,7 @@ GC__FN uint32_t gc__workers_random(gc__workers *workers) {
     return workers->random ^= workers->random << 5;
 }
 
-/* The lock is held for less time than a thread takes to sleep and be woken. */
+/* Takes the lock. It spins first, since the lock is held for less time than a thread takes to sleep and be woken. */
 GC__FN void gc__workers_lock(gc__workers *workers) {
     unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
     for (; spins; spins--) {
@@ -112,7 +114,7 @@ GC__FN void gc__workers_lock(gc__workers *workers) {
     gc__lock_take(&workers->lock);
 }
 
-/* About how much memory own marks take; gives it back, between runs. */
+/* Returns about how much memory the worker's own marks take. */
 GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
     return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
 }
@@ -121,14 +123,14 @@ GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
     thread->stale.count = thread->own_stripes = 0;
 }
 
-/* Lock held from here on, unless a comment says otherwise. */
+/* The lock is held from here on, unless a comment says otherwise. */
 
-/* The members that wait and may work. */
+/* Returns the threads that wait and may work. */
 GC__FN uint32_t gc__workers_waiting(const gc__workers *workers) {
     return workers->asleep & (uint32_t)(((uint64_t)1 << workers->most) - 1);
 }
 
-/* Says how many members there are, and how many of them may work. */
+/* Sets how many threads there are, and how many of them may work. */
 GC__FN void gc__workers_resize(gc__workers *workers, unsigned count, unsigned most) {
     workers->count = count;
     workers->most = most;
@@ -140,7 +142,7 @@ GC__FN void gc__workers_count_idle(gc__workers *workers) {
     __atomic_store_n(&workers->idle, (uint32_t)(asleep > workers->shared_count), __ATOMIC_RELAXED);
 }
 
-/* Releases the lock, and wakes those that were called meanwhile. */
+/* Releases the lock, and then wakes the threads that were called while it was held. */
 GC__OUT_OF_LINE void gc__workers_unlock(gc__workers *workers) {
     uint32_t called = workers->called;
     workers->called = 0;
@@ -148,11 +150,10 @@ GC__OUT_OF_LINE void gc__workers_unlock(gc__workers *workers) {
     for (; called; called &= called - 1) gc__os_wake(&workers->threads[__builtin_ctz(called)].woken);
 }
 
-/* Wakes a member that sleeps. */
 GC__FN void gc__workers_wake(gc__workers *workers, unsigned number) {
     workers->asleep &= ~(1u << number);
     gc__workers_count_idle(workers);
-    if (workers->seed) return; /* its turn will come */
+    if (workers->seed) return; /* the thread's turn will come */
     workers->threads[number].called_from = gc__os_processor();
     __atomic_fetch_add(&workers->threads[number].woken, 1, __ATOMIC_SEQ_CST);
     workers->called |= 1u << number;
@@ -163,7 +164,7 @@ GC__FN void gc__workers_wake_one(gc__workers *workers) {
     if (waiting && !workers->forked) gc__workers_wake(workers, (unsigned)__builtin_ctz(waiting));
 }
 
-/* With a seed: chooses whose turn is next, among those that do not sleep. */
+/* With a seed: chooses whose turn is next among the threads that do not sleep. */
 GC__FN unsigned gc__workers_turn_after(gc__workers *workers, unsigned number) {
     unsigned next = number;
     do {
@@ -176,7 +177,7 @@ GC__FN unsigned gc__workers_turn_after(gc__workers *workers, unsigned number) {
     return next;
 }
 
-/* Not under the lock. */
+/* Waits for the thread's turn. The lock is not held. */
 GC__FN void gc__workers_await_turn(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     for (;;) {
@@ -187,7 +188,7 @@ GC__FN void gc__workers_await_turn(gc__workers *workers, unsigned number) {
     }
 }
 
-/* Gives the turn to another member, and waits for the next. Leaves and takes the lock. */
+/* Gives the turn to another thread, and waits for the next one. Releases and retakes the lock. */
 GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
     unsigned next = gc__workers_turn_after(workers, number);
     if (next == number && !(workers->asleep >> number & 1)) return;
@@ -199,10 +200,10 @@ GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
     gc__workers_lock(workers);
 }
 
-/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, `polls_ns` from `start_ns` on.
-
-   A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
-   which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
+/* Waits, without the lock, until the thread has been woken since `woken` was read. Polls first, for `polls_ns` from
+   `start_ns` on. A thread that is woken on the waker's processor would make the waker wait, and both would run in
+   turns. Guest systems do that, since an idle processor is not theirs until it is woken. So the woken thread leaves
+   that processor; a thread of the host stays. */
 GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t start_ns, uint64_t polls_ns) {
     while (!gc__ns_passed(gc__os_now_ns(), start_ns, polls_ns) && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 16; i++) gc__cpu_pause();
@@ -216,7 +217,7 @@ GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, ui
         gc__os_leave_processor(&thread->os_thread, thread->called_from);
 }
 
-/* Waits until the member is woken. Leaves and takes the lock. */
+/* Waits until the thread is woken. Releases and retakes the lock. */
 GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     uint32_t woken = __atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST);
@@ -232,12 +233,13 @@ GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
     gc__worker_thread_wait(thread, woken, start, polls ? GC__WORKERS_SPIN_NS : 0);
     uint64_t woke = gc__os_now_ns();
     start =
-        gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
+        /* waiting between runs does not count as idle time */
+        gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED));
     gc__workers_lock(workers);
     thread->asleep_ns += gc__ns_since(woke, start);
 }
 
-/* The CPU time of all threads but the one that collects. */
+/* Returns the CPU time of all collector threads except the one that collects. */
 GC__FN uint64_t gc__workers_cpu_ns(const gc__workers *workers) {
     uint64_t sum = 0;
     for (unsigned i = 1; workers && i < workers->count; i++)
@@ -245,7 +247,7 @@ GC__FN uint64_t gc__workers_cpu_ns(const gc__workers *workers) {
     return sum;
 }
 
-/* Puts an entry of a mark stack on this worker's. */
+/* Pushes an entry of another mark stack on this worker's. */
 GC__FN void gc__workers_push(gc__worker *worker, const uintptr_t *entry, size_t words) {
     if (gc__trace_stack_room(worker, words)) {
         for (size_t i = 0; i < words; i++) *worker->top++ = entry[i];
@@ -254,17 +256,17 @@ GC__FN void gc__workers_push(gc__worker *worker, const uintptr_t *entry, size_t 
     }
 }
 
-/* The words of the entry that begins there, from the bottom of a stack. */
+/* Returns how many words the entry takes that begins there, counted from the bottom of a stack. */
 GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMBER ? 3 : 1; }
 
-/* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
-   not. Before it stops remembering, its stack and its FIFO must be empty. */
+/* Sets whether the worker's slots may be those of older objects, found through dirty cards, whose cards may be
+   needed again. Before it stops remembering, its stack and its FIFO must be empty. */
 GC__FN void gc__workers_remember(gc__worker *worker, bool remember) {
     gc__worker_remember(worker, remember);
     worker->remember_all = remember || worker->workers->remember_all;
 }
 
-/* Takes a piece that others have shared. */
+/* Takes a packet that others have shared. */
 GC__FN bool gc__workers_take_packet(gc__workers *workers, gc__worker *worker) {
     if (!workers->shared_count) return false;
     const gc__shared *piece = &workers->shared[--workers->shared_count];
@@ -278,7 +280,7 @@ GC__FN bool gc__workers_take_packet(gc__workers *workers, gc__worker *worker) {
     return true;
 }
 
-/* The thread that collects takes objects whose trace functions it is to call. */
+/* Takes objects that were handed over to the thread that collects, whose trace functions it is to call. */
 GC__FN bool gc__workers_take_for_host(gc__workers *workers, const gc__worker *worker) {
     gc__worker_thread *thread = &workers->threads[worker->number];
     if (worker->number || !workers->for_host.count) return false;
@@ -294,7 +296,7 @@ GC__FN bool gc__workers_units_left(const gc__workers *workers) {
     return __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED) < workers->units;
 }
 
-/* While a worker is alone nobody finds work. */
+/* Checks that no worker finds work while another one is exclusive. */
 GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
     for (unsigned i = 0; i < workers->count; i++)
         if (i != number && workers->threads[i].busy && workers->threads[i].worker.exclusive)
@@ -302,7 +304,8 @@ GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
                       number, i);
 }
 
-/* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
+/* Looks for work. A worker that finds some is busy from now on. A thread also looks when it starts, even if it may
+   not work. */
 GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
     if (!workers->runs || worker->number >= workers->most || __atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) return false;
     bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) ||
@@ -313,8 +316,8 @@ GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
     return found;
 }
 
-/* The worker has nothing left. If it had little since it last took something, workers share less often from now on:
-   what they share is worth less than waking somebody for it. */
+/* Makes a worker with nothing left idle. If it had little since it last took something, workers share less often
+   from now on: what they share is worth less than waking a thread for it. */
 GC__FN void gc__workers_go_idle(gc__workers *workers, gc__worker_thread *thread) {
     if (!thread->busy) return;
     thread->busy = false;
@@ -330,9 +333,10 @@ GC__FN void gc__workers_go_idle(gc__workers *workers, gc__worker_thread *thread)
     }
 }
 
-/* The rest is called without the lock. */
+/* The functions below are called without the lock. */
 
-/* Waits for work, and takes it. False: there is no more; for other workers than the first, in any collection. */
+/* Waits for work, and takes it. Returns false if no work is left: for the first worker, in this run; for others,
+   when the threads end. */
 GC__FN bool gc__workers_next(gc__worker_thread *thread) {
     gc__workers *workers = thread->workers;
     bool found;
@@ -344,7 +348,7 @@ GC__FN bool gc__workers_next(gc__worker_thread *thread) {
     return found;
 }
 
-/* Hands over objects whose trace functions this worker may not call. */
+/* Hands over objects whose trace functions this worker may not call to the thread that collects. */
 GC__FN void gc__workers_give_host(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *thread = &workers->threads[worker->number];
@@ -385,9 +389,10 @@ GC__FN bool gc__entry_halve(const uintptr_t *entry, uintptr_t *lower, uintptr_t 
     return true;
 }
 
-/* Moves every second entry of the older part of the stack into the piece, but not the newest; and of each long array the second
-   half. What lies deeper in the stack mostly leads to more: so each has half of the large ones and half of the small. Were all
-   of an array given away, who gives it would soon have nothing, and take it back. */
+/* Moves every second entry of the older part of the stack, except the newest entry, and the second half of each long
+   array into the packet. Entries deep in the stack mostly lead to more objects, so each worker gets half of the
+   large ones and half of the small ones. If all of an array were given away, the giver would soon have nothing and
+   take it back. */
 GC__FN void gc__workers_fill(gc__worker *worker, gc__shared *piece) {
     size_t words = (size_t)(worker->top - worker->stack), seen = 0, kept = 0, given = 0;
     uintptr_t keeps[GC__SHARED_WORDS], *from = worker->stack;
@@ -412,8 +417,8 @@ GC__FN void gc__workers_fill(gc__worker *worker, gc__shared *piece) {
     memcpy(worker->stack, keeps, kept * sizeof *keeps);
 }
 
-/* A worker that has nothing to share is alone if no other one is busy and nothing is left to be found: what another one
-   could find, this one must share first. */
+/* Makes a worker with nothing to share exclusive if no other one is busy and no work is left to be found: anything
+   that another worker could find, this one must share first. */
 GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (worker->exclusive) return;
@@ -423,7 +428,7 @@ GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
     gc__workers_unlock(workers);
 }
 
-/* Shares work, if there is more than one entry, and calls a member for it. */
+/* Shares work, if there is more than one entry, and wakes a thread for it. */
 GC__FN void gc__workers_share(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (worker->top - worker->stack < 2) {
@@ -444,7 +449,7 @@ GC__FN void gc__workers_share(gc__worker *worker) {
     gc__workers_unlock(workers);
 }
 
-/* Where a seed decides: lets others work. */
+/* Lets other workers run, if a seed decides their order. */
 GC__FN void gc__workers_step(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (!workers || !workers->seed || !workers->runs) return;
@@ -453,13 +458,14 @@ GC__FN void gc__workers_step(gc__worker *worker) {
     gc__workers_unlock(workers);
 }
 
-/* Called every so many objects. False: the worker must return, with what it holds. */
+/* Called once per poll interval. Returns false if the worker must return, with what it holds. */
 GC__OUT_OF_LINE bool gc__workers_poll(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *thread = &workers->threads[worker->number];
     thread->objects += thread->polled;
     worker->until_poll = __atomic_load_n(&thread->poll, __ATOMIC_RELAXED);
-    bool later = workers->seed && gc__workers_random(workers) % 2; /* others work before this one shares, or after that */
+    /* the seed decides whether others work before or after this worker shares */
+    bool later = workers->seed && gc__workers_random(workers) % 2;
     if (!later) gc__workers_step(worker);
     if (workers->seed) worker->until_poll = 1 + gc__workers_random(workers) % 16;
     thread->polled = worker->until_poll;
@@ -472,7 +478,7 @@ GC__OUT_OF_LINE bool gc__workers_poll(gc__worker *worker) {
     return true;
 }
 
-/* While many units are left: calls another member. */
+/* Wakes another thread while many units are left. */
 GC__FN void gc__workers_call(gc__workers *workers) {
     if (!__atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) return;
     size_t next = __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED);
@@ -482,14 +488,14 @@ GC__FN void gc__workers_call(gc__workers *workers) {
     gc__workers_unlock(workers);
 }
 
-/* Claims the next unit of roots and cards. False: all are claimed. */
+/* Claims the next unit of roots and cards. Returns false if all are claimed. */
 GC__FN bool gc__workers_claim_unit(gc__workers *workers, size_t *unit) {
     if (!gc__workers_units_left(workers)) return false;
     *unit = __atomic_fetch_add(&workers->next_unit, 1, __ATOMIC_RELAXED);
     return *unit < workers->units;
 }
 
-/* A run begins, with the first worker busy. */
+/* Begins a run, in which the first worker is busy. */
 GC__FN void gc__workers_begin(gc__workers *workers, size_t units) {
     gc__workers_lock(workers);
     workers->runs = true;
@@ -510,14 +516,15 @@ GC__FN void gc__workers_begin(gc__workers *workers, size_t units) {
     gc__workers_unlock(workers);
 }
 
-/* It has ended: no worker is busy. */
+/* Ends the run: no worker is busy. */
 GC__FN void gc__workers_run_end(gc__workers *workers) {
     gc__workers_lock(workers);
     workers->runs = false;
     gc__workers_unlock(workers);
 }
 
-/* Stops the run, and waits until no other worker is busy. Called within a trace function of the thread that collects. */
+/* Stops the run, and waits until no other worker is busy. Called within a trace function on the thread that
+   collects. */
 GC__FN void gc__workers_stop(gc__workers *workers) {
     gc__workers_lock(workers);
     __atomic_store_n(&workers->stop, 1u, __ATOMIC_RELAXED);
