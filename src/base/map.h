@@ -1,6 +1,6 @@
-/* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move:
-   during a collection it takes the entries of condemned generations out (gc__map_take) and puts those of the survivors
-   back, which always fit. */
+/* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: in
+   a collection it takes the entries of condemned generations out (gc__map_take) and puts those of survivors back, which
+   always fit. */
 #pragma once
 
 #include "words.h"

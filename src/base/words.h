@@ -28,8 +28,7 @@ typedef struct gc__words {
     size_t count, capacity;
 } gc__words;
 
-/* Returns the bytes of memory for a list of `count` words: the size is doubled or, if `close`, grows by about a
-   16th. */
+/* Returns the bytes for a list of `count` words: the size is doubled or, if `close`, grows by about a 16th. */
 GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
     size_t bytes = list->capacity ? list->capacity * sizeof(uintptr_t) : GC__WORDS_FIRST_BYTES, least = count * sizeof(uintptr_t);
     if (close && least > bytes) return (least + least / 16 + GC__WORDS_FIRST_BYTES) & ~(GC__WORDS_FIRST_BYTES - 1);
@@ -51,8 +50,7 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     return bytes <= list->capacity * sizeof(uintptr_t) || gc__words_remap(list, bytes);
 }
 
-/* Gives memory back if the list takes at least twice what `count` words need. The list holds at most that many
-   words. */
+/* Shrinks a list that takes at least twice what `count` words need. The list holds at most that many words. */
 GC__FN void gc__words_shrink(gc__words *list, size_t count) {
     const gc__words none = {NULL, 0, 0};
     size_t bytes = gc__words_room(&none, count, true);

@@ -49,7 +49,7 @@ GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
            "program call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); in a container, allow SYS_PTRACE";
 }
 
-/* Returns whether the thread no longer has its process's memory. The first thread remains visible until all have
+/* Returns whether the thread has released its process's memory. The first thread remains visible until all have
    ended. */
 GC__DAC_FN bool gc__dac_os_has_ended(int tid) {
     char byte;

@@ -164,8 +164,8 @@ GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
     return used;
 }
 
-/* Returns the index of the first of `span` contiguous regions that are free for `heap`, or arena->count if there are
-   none. Requires the arena lock. */
+/* Returns the index of the first of `span` contiguous regions free for `heap`; arena->count if there are none. Requires
+   the arena lock. */
 GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;

@@ -19,8 +19,7 @@ typedef struct gc__barrier_observer {
     bool needs_barrier; /* the heap has generations */
 } gc__barrier_observer;
 
-/* Guards all variables of this file. Only the arena lock is taken while this one is held; hosts, too, are called under
-   it. */
+/* Guards all variables of this file. Only the arena lock is taken under it; hosts, too, are called under it. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
@@ -31,8 +30,7 @@ static gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
-/* Hosts are notified on their own threads only. Changes made by a collector thread are announced before mutators go
-   on. */
+/* Hosts are notified on their own threads. Mutators go on only after the changes of collector threads are announced. */
 static __thread bool gc__tells_later;
 static unsigned gc__untold; /* one bit for each gc_stomp */
 
@@ -106,9 +104,8 @@ GC__FN void gc__log_close(void) {
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
 
-/* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. If the barrier was
-   chosen at compile time, nothing calls it through gc__barrier_calls, and the functions of the other barriers are not
-   linked in. */
+/* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen
+   at compile time nothing calls gc__barrier_calls, and the functions of other barriers are not linked in. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
     if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT) gc__barrier_calls = *gc_barrier_functions_of(barrier);
@@ -197,8 +194,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
         gc__log_flushed = gc__log_start;
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: a slot may belong to another heap, whose mutators
-   run. */
+/* Turns the log into dirty cards, whatever the slots hold now: a slot may be of another heap, whose mutators run. */
 GC__HOT void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);

@@ -27,8 +27,7 @@ GC__FN void gc__card_clear(uintptr_t address) {
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
 }
 
-/* Returns the start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 table bytes at a
-   time. */
+/* Returns the start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 bytes at a time. */
 GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     while (from < end) {
         if (from % (8 * GC__CARD_BYTE_SPAN) == 0) {

@@ -11,9 +11,8 @@
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__RESERVE 256     /* the reserve for evacuation is at most one region plus this part of the limit */
-/* where pauses are short, it is one region plus this part: the final mark evacuates while mutators wait */
-#define GC__RESERVE_MARKING 32
+#define GC__RESERVE 256     /* the reserve for evacuation is at most a region plus this part of the limit */
+#define GC__RESERVE_MARKING 32 /* with short pauses, plus this part: mutators wait for the final mark's evacuation */
 #define GC__RESERVE_MIN 8      /* under a limit of fewer regions a reserved region would be too much */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
@@ -40,8 +39,8 @@ typedef struct gc__local_spans {
     size_t most;       /* bytes requested */
 } gc__local_spans;
 
-/* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms of src/ define
-   their own per-heap state. */
+/* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their
+   own per-heap state. */
 struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
@@ -56,19 +55,15 @@ struct gc_heap {
     gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for such objects resumes */
     size_t fixed_unmarked;         /* such objects that have neither header nor mark yet; atomic */
     gc__holes holes;               /* for mutators */
-    /* the first of the small free spans for mutators, which are not in those lists; linked by their second words */
-    gc_word small_spans;
+    gc_word small_spans; /* the first of mutators' other free spans, small ones; linked by their second words */
     gc__holes old_holes;           /* of generation 2, while promotion fills them; under the marker's lock */
-    /* in the list regions[2]: the next region whose marks may still have to be flipped; NULL: there is none; atomic */
-    gc__region *old_unflipped;
-    /* in the list regions[2]: the next region whose holes are not in old_holes; atomic */
-    gc__region *old_unlisted;
+    gc__region *old_unflipped; /* in the list regions[2]: the next one to flip, perhaps; NULL: none is due; atomic */
+    gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in old_holes; atomic */
     size_t unlisted_bytes;         /* approximate free bytes in that region and those after it; atomic */
     size_t held_regions;           /* in the lists, including the free list; without the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
-    /* compaction gained nothing, so mutators may use the reserve until a full collection frees more */
-    bool reserve_open;
+    bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
     bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
@@ -79,16 +74,14 @@ struct gc_heap {
     size_t unowned_bytes;                 /* off-heap bytes added by gc_heap_external_add; atomic */
     size_t large_regions;                 /* regions that large objects occupy */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
-    /* regions never written to that were taken since free regions were last prefaulted; atomic */
-    size_t fresh_regions;
+    size_t fresh_regions;                 /* never written to, taken since free regions were last prefaulted; atomic */
     size_t uncommit_bytes;                    /* how much of the free memory is to be returned to the system */
     bool uncommit_waits;                      /* return only memory that is still free after a while */
     uint64_t uncommitted_ns;                  /* when `uncommit_bytes` was last decided */
     size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use, and of free regions */
     size_t slack_bytes;                   /* what could become spare if it were returned to the system */
     size_t
-        /* bytes of survivors; of generation 0: bytes allocated since the last collection, atomic */
-        generation_bytes[GC_GENERATIONS];
+        generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
     size_t goal_bytes;                    /* the size that the heap should not exceed, below its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
@@ -96,10 +89,8 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
-    /* the running collection is a final mark, and objects with finalizer marks already count as reached */
-    bool finalizer_marks;
-    /* stores into generation 2 are remembered by slots instead of cards; written with the world stopped */
-    bool remembers_slots;
+    bool finalizer_marks; /* the running collection is a final mark, and finalizer marks already count as marks */
+    bool remembers_slots; /* stores into generation 2 are remembered by slots, not cards; written as `marking` */
     uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
     uint64_t phase_since;     /* when the running collection entered its current phase, by gc__cpu_ticks */
     gc_phase phase_counted;   /* the current phase */
@@ -192,7 +183,6 @@ GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
     heap->free_count++;
 }
 
-/* Returns how much memory free regions take. */
 GC__FN size_t gc__free_bytes(const gc_heap *heap) {
     return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
 }
@@ -504,15 +494,13 @@ GC__FN void gc__large_end(gc_heap *heap, const gc__region *region) {
     heap->large_regions -= region->span;
 }
 
-/* requested from the system in one call */
-#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17))
+#define GC__POPULATE_BYTES ((uintptr_t)1 << (GC_REGION_SHIFT < 17 ? GC_REGION_SHIFT : 17)) /* requested at a time */
 
 GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Makes the system provide the region's memory up to `to` before it is written; nothing beyond `written` was written
-   yet. */
+/* Makes the system provide the region's memory up to `to` before it is written; nothing beyond `written` was yet. */
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
     if (from < to && (from % GC_REGION_BYTES || !region->sparing))

@@ -17,8 +17,8 @@ GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
     __atomic_store_n(&holes->bytes, holes->bytes + bytes, __ATOMIC_RELAXED);
 }
 
-/* True if the region's mark bits are exactly its objects. They include all live objects, and those that have died since
-   the last full collection. */
+/* True if the mark bits are exactly the region's objects: all live ones, and those that died since the last full
+   collection. */
 GC__FN bool gc__is_by_marks(const gc__region *region) {
     return region->kind == GC__SMALL && !region->linear && !region->fixed;
 }
@@ -97,8 +97,8 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
 #define GC__FLIPPED_AT_ONCE 32 /* regions */
 #define GC__HOLE_TRIES 8 /* holes of a list that are tried */
 
-/* Takes a hole of at least `bytes` from the lists; returns 0 if there is none. Holes in the list of the size itself may
-   be too small. */
+/* Takes a hole of at least `bytes` from the lists; 0 if there is none. The list of that size may have smaller holes,
+   too. */
 GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) bytes = GC__HOLE_BYTES_MIN_MUTATOR;
     unsigned list = gc__hole_class(bytes);
@@ -126,8 +126,7 @@ GC__FN gc_word *gc__local_spans_add(gc__local_spans *spans, gc_word *link, uintp
     return &GC__WORD(hole + 8);
 }
 
-/* Moves holes of at least `bytes` from the list *from to the thread's spans, and adds smaller ones to the free
-   lists. */
+/* Moves holes of at least `bytes` from the list *from to the thread's spans, and smaller ones to the free lists. */
 GC__FN void gc__local_spans_fill(gc_heap *heap, gc__local_spans *spans, uintptr_t *from, size_t bytes) {
     gc_word *link = &spans->first;
     uintptr_t hole = *from;

@@ -5,8 +5,7 @@
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-/* True if the mark bits of the address's region are invalid: their flip is due, or the region is old and a final mark
-   runs. */
+/* True if the address's mark bits are invalid: their flip is due, or the region is old and a final mark runs. */
 GC__FN bool gc__mark_means_nothing(uintptr_t address) {
     bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED;
     return condemned || __atomic_load_n(&gc__region_of(address)->flip, __ATOMIC_RELAXED) == GC__FLIP_DUE;
@@ -67,8 +66,7 @@ GC__FN uint64_t *gc__region_marks(const gc__region *region) {
     return gc__flip_is_due(region) ? gc__next_marks : gc__the_arena.marks;
 }
 
-/* Moves the marker's bits and finalizer marks to gc__the_arena.marks. An object with both bits loses its finalizer
-   mark. */
+/* Moves the marker's bits and finalizer marks to gc__the_arena.marks. Objects with both lose their finalizer mark. */
 GC__FN void gc__marks_take_both(const gc__region *region) {
     size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
     for (size_t i = from; i < end; i++) {

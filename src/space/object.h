@@ -34,8 +34,7 @@ GC__FN void gc__object_set_length(uintptr_t object, size_t length) {
     __atomic_store_n(&GC__WORD(object + sizeof(gc_object)), length, __ATOMIC_RELEASE);
 }
 
-/* `header` is the object's first word. The caller reads it once, since another thread may replace it by the address of
-   a copy. */
+/* `header` is the object's first word, which is read once, since another thread may replace it by a copy's address. */
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
     const gc_type *type = (const gc_type *)header;
     size_t bytes = type->bytes;

@@ -11,16 +11,14 @@ struct gc__profiler {
        `needed`. Returns how far to extend it: less than `extra`, if a sampled byte comes before that. raw: 1 for the
        raw window, 2 for a large object. */
     size_t (*extend)(gc_thread *thread, int raw, size_t room, size_t needed, size_t extra);
-    /* The last `bytes` by which a window was extended are not used. May be called by another thread on behalf of a
-       stopped one. */
+    /* The last `bytes` by which a window was extended are not used. May be called by another thread for a stopped
+       one. */
     void (*unused)(gc_thread *thread, int raw, size_t bytes);
-    /* An object was allocated by a slow path. caller: the return address of gc.h's function. typed: the header is
-       written. */
+    /* An object was allocated by a slow path. caller: gc.h's return address. typed: the header is written. */
     void (*allocated)(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed);
     void (*stopped)(gc_heap *heap, uint64_t asked_ns); /* the world has stopped; threads were asked to at that time */
     void (*resumed)(gc_heap *heap);                    /* the world resumes */
-    /* a collection begins the phase; its first phase begins the collection */
-    void (*phase)(gc_heap *heap, gc_phase phase);
+    void (*phase)(gc_heap *heap, gc_phase phase);      /* a collection begins the phase, or begins with it */
     void (*ended)(gc_heap *heap);                      /* the collection has ended */
     /* Everything that survives a collection of that generation was reached, and nothing has been freed yet. */
     void (*traced)(gc_heap *heap, int generation);
@@ -29,11 +27,9 @@ struct gc__profiler {
     void (*attached)(gc_thread *thread, bool attached); /* called with the heap's lock held and windows closed */
 };
 
-/* The functions of gc_profile.h that concern all heaps, set when the program is loaded; NULL: that header is not part
-   of it. */
+/* The functions of gc_profile.h for all heaps, set when the program is loaded; NULL: that header is not part of it. */
 typedef struct gc__profiling_calls {
-    /* the heap is in the list of heaps, and has no thread yet; may set heap->profiler */
-    void (*created)(gc_heap *heap);
+    void (*created)(gc_heap *heap);   /* the heap is listed, and has no thread yet; may set heap->profiler */
     void (*destroyed)(gc_heap *heap); /* no thread uses the heap any more; its objects still exist */
     /* A thread of which a profile holds data is detached after the profile ended. Called with the heap's lock held. */
     void (*detached)(gc_thread *thread);
@@ -56,8 +52,8 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
     return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
 }
 
-/* Ends the current phase of a collection, and begins another. The ticks of two processors may differ; then the phase
-   counts less. */
+/* Ends the current phase of a collection, and begins another. If two processors' ticks differ, the phase counts
+   less. */
 GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
     uint64_t now = gc__cpu_ticks();
     if (phase == GC_PHASE_OPEN)

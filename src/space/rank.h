@@ -53,8 +53,7 @@ GC__FN uint8_t gc__youth(uintptr_t ref) {
     return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
 }
 
-/* Sets the entries of a region in the verdict table. Most regions have one entry, for which a call of memset would take
-   longer than the rest. */
+/* Sets the region's entries in the verdict table. Most regions have one, for which calling memset would take longer. */
 GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
     uint8_t *first = GC__VERDICTS + (region->base >> GC_REGION_SHIFT);
     if (GC__LIKELY(region->span == 1))

@@ -22,8 +22,7 @@ enum {
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 #define GC__VERDICT_NEXT_MARKS 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__next_marks */
-/* The entry of an old region during a final mark: the region is condemned, and gc__next_marks shows what was
-   reached. */
+/* The entry of an old region in a final mark: the region is condemned, and gc__next_marks shows what was reached. */
 #define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_NEXT_MARKS)
 /* in an entry: all objects were copied before the trace */
 #define GC__VERDICT_SLID (GC__VERDICT_NEXT_MARKS | GC__MOVE_MARKED)
@@ -56,15 +55,11 @@ typedef struct gc__region {
     bool accessible; /* this and the next two are written as `kind` is */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system may have provided all of its memory, though nothing was written there */
-    /* it may have bits in gc__finalizer_marks; under the marker's lock, or written by the thread that flips the
-       region */
-    bool finalizer_marks;
+    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock, or the flipping thread */
     uintptr_t hole;              /* where the search for holes resumes */
-    /* the mark bits of a linear region are object starts below this address; base: none are */
-    uintptr_t indexed_end;
+    uintptr_t indexed_end;       /* a linear region's mark bits are object starts below this address; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
-    /* during a collection: for every 512 bytes, where the first object has gone; NULL: the region is not slid */
-    uintptr_t *offset_table;
+    uintptr_t *offset_table; /* in a collection: for every 512 bytes, where the first object goes; NULL: not slid */
     uintptr_t top;               /* the objects of a linear region lie in [base, top); a large object ends there */
     uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
     size_t taken_bytes;          /* bytes of its holes in which mutators have allocated since the last collection */
@@ -87,16 +82,15 @@ typedef struct gc__arena {
     size_t used;      /* regions below this number have been in use; atomic, written under the lock */
     size_t free_from; /* every region below this number has a heap; under the lock */
     size_t heaps;     /* number of heaps that exist or are being created; under the lock */
-    /* how many regions are taken before the next huge page, and how long the last slow page made that; under the
-       lock */
+    /* regions until the next huge page, and how many the last slow page required; under the lock */
     size_t huge_waits;
     size_t huge_paid;
 } gc__arena;
 
 /* The marker's plane of marks: the objects of generation 2 that concurrent marking has reached; biased like the mark
-   bits. NULL: it was never used. Only regions of a heap that is being marked have bits here, and regions whose flip is
-   due: after the final mark of a cycle these bits are the starts of the region's objects, until gc__region_flip moves
-   them to the other plane. */
+   bits. NULL: never used. Only regions of a heap that is being marked have bits here, and regions whose flip is due:
+   after a final mark these bits are the starts of the region's objects, until gc__region_flip moves them to the other
+   plane. */
 GC__VAR uint64_t *gc__next_marks;
 /* Finalizer marks: the objects that the marker has reached only from dead objects with finalizers. NULL: there never
    were any. From the final mark of the cycle on, these bits count as marks, too. Only regions whose `finalizer_marks`
@@ -125,8 +119,8 @@ GC__FN uintptr_t gc__region_starts_end(const gc__region *region) {
     return region->base + (region->kind == GC__LARGE ? 8 : GC_REGION_BYTES);
 }
 
-/* Returns whether the region belongs to the heap. A region of another heap may change at any time, so nothing else of
-   it may be read. */
+/* Returns whether the heap owns the region. Another heap's region may change at any time, so read nothing else of
+   it. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
     return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
 }

@@ -53,8 +53,8 @@ static size_t gc__sides_opened; /* number of regions for which all tables are wr
 
 #define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
 
-/* Rounds the size of a table. A small heap needs only the start of a table; the rest is opened in slices that may be
-   huge pages. */
+/* Rounds the size of a table. A small heap needs only its start; the rest is opened in slices that may be huge
+   pages. */
 GC__COLD size_t gc__side_round(size_t bytes) {
     size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
     return (bytes + unit - 1) & ~(unit - 1);
@@ -107,8 +107,8 @@ GC__COLD bool gc__sides_open(size_t regions) {
     return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
 }
 
-/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others. Returns NULL if
-   the system refuses. */
+/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others; NULL if the
+   system refuses. */
 GC__COLD char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
     char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
@@ -120,8 +120,7 @@ GC__COLD char *gc__side_reserve(int which) {
     return NULL;
 }
 
-/* Reserves a table with one bit for every 8 bytes; the result is biased like the mark bits. Returns NULL if the system
-   refuses. */
+/* Reserves a table with a bit for every 8 bytes, biased like the mark bits. Returns NULL if the system refuses. */
 GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
     return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;

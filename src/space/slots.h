@@ -23,12 +23,10 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
     return ref;
 }
 
-/* The object whose trace function the calling thread runs; 0: none. It serves reports of faults, and of slots outside
-   the object. */
+/* The object whose trace function the calling thread runs; 0: none. For reports of faults, and of slots outside it. */
 static __thread uintptr_t gc__traced;
 
-/* The fence keeps the store in its place: the fault handler must find the object exactly while its trace function
-   runs. */
+/* The fence keeps the store in place: the fault handler must find the object exactly while its trace function runs. */
 GC__INLINED void gc__traced_set(uintptr_t object) {
     gc__traced = object;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -53,7 +51,6 @@ GC__FN size_t gc__entry_bytes(const gc_weak_entries *entries) {
     return entries->kind == GC_WEAK_REFS ? 8 : 16;
 }
 
-/* Returns the slot of entry `i`. */
 GC__FN gc_word *gc__entry_key(const gc_weak_entries *entries, size_t i) {
     return (gc_word *)((uintptr_t)entries->keys + i * gc__entry_bytes(entries));
 }
@@ -102,8 +99,7 @@ GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
     return trace == gc_trace_weak || trace == gc_trace_ephemerons;
 }
 
-/* For readers in other processes, which cannot call these functions. The array is not const: core files leave constant
-   data out. */
+/* For readers in other processes, which cannot call these. Not const, since core files leave constant data out. */
 static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
 #else
 static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* hosts with their own object model have none */
@@ -132,7 +128,6 @@ GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) 
     return true;
 }
 
-/* Handles a slot. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
 #if !GC_HAS_MODEL
@@ -182,7 +177,7 @@ GC__INLINED void gc__slots_of_head(uintptr_t object, uintptr_t from, uintptr_t t
     gc__slots_of_mask(object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES, f, context);
 }
 
-/* Returns how many elements with slots lie at least partly in [from, to), and stores the first one's address in
+/* Counts the elements with slots that lie at least partly in [from, to), and stores the first one's address in
    *first. */
 GC__FN size_t gc__elements_in(uintptr_t object, uintptr_t from, uintptr_t to, uintptr_t *first) {
     const gc_type *type = gc__object_type(object);

@@ -1,5 +1,4 @@
-/* The source of address space and memory for regions and their tables: the system, or functions of the host
-   (gc_memory). */
+/* The source of address space and memory for regions and tables: the system, or functions of the host (gc_memory). */
 #pragma once
 
 #include "../api/heap.h"

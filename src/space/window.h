@@ -111,8 +111,7 @@ GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
 }
 
 /* Opens the thread's window, which is full, in one of its local spans with room for `bytes`. The lock is not held, so
-   the leftover of the old hole is listed later. Returns false if there is no such span, or the window does not lie in a
-   hole. */
+   the old leftover is listed later. Returns false if there is no such span, or the window lies in no hole. */
 GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t rest = (uintptr_t)window->next;
     gc__region *region = window->region;
@@ -246,8 +245,8 @@ GC__FN size_t gc__copies_close(gc_window *window) {
     return bytes;
 }
 
-/* Moves a worker's limit so that `bytes` fit: to where memory has been written, or a little further, but not at once to
-   the end of the span. */
+/* Moves a worker's limit so that `bytes` fit: to where memory has been written, or a little further, but not to the end
+   at once. */
 GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     if (bytes > gc__span_room(window)) return false;
     uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;

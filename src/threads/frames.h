@@ -46,8 +46,7 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "      \
     "the scope before the goto, or call gc_stack_switch"
 
-/* A frame that belongs to another thread than the list was left without its end, and other calls have overwritten
-   it. */
+/* A frame of another thread than the list's was left without its end, and other calls have overwritten it. */
 GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, const gc_thread *thread) {
     if (GC__UNLIKELY(frame->thread != thread))
         gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, " GC__FRAME_LEFT, (const void *)frame);

@@ -61,7 +61,7 @@ GC__COLD bool gc__refuse_in_trace(const char *function) {
     return true;
 }
 
-/* Waits for the lock. While the thread holds it no collection runs, so its attachment to this heap becomes cooperative
+/* Waits for the lock. While the thread holds it no collection runs, so its attachment here becomes cooperative
    again. */
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     if (gc__is_tracing_elsewhere(heap))
@@ -178,8 +178,8 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     }
 }
 
-/* Takes the lock for callers that hold references in no root: no collection runs before it returns. Returns false if
-   another thread has the lock. */
+/* Takes the lock for callers with references in no root: no collection runs before. False: another thread has the
+   lock. */
 GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
     if (!gc__heap_is_locked(heap) && !gc__lock_try(&heap->threads->lock)) return false;
     heap->threads->lock_depth++;

@@ -7,8 +7,7 @@
 #include "../api/thread.h"
 #include "../space/heap.h"
 
-/* The private part of an attached thread. The rules for writing the fields of gc_thread apply here, too, unless a field
-   says otherwise. */
+/* The private part of an attached thread. The rules for writing gc_thread hold here, unless a field says otherwise. */
 typedef struct gc__thread_record {
     gc_thread thread;           /* comes first: a thread's address is its record's */
     gc_thread *next;            /* in the heap's list; under the heap's lock */
@@ -18,15 +17,13 @@ typedef struct gc__thread_record {
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
-    /* room promised for the finalizer of the object being allocated, and for one that a hook registers */
-    unsigned promised;
+    unsigned promised; /* finalizers that have room: of the object being allocated, and of one a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
     char *stack_pointer;        /* in preemptive mode: the heap does not read the stack below this address */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
-    /* atomic; when the thread last stopped for a collection that was waiting */
-    uint64_t stopped_at_ns;
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a waiting collection */
     uint64_t stop_max_ns, stop_total_ns, stops; /* how long collections have waited for the thread, and how often */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
@@ -45,8 +42,7 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
 /* The functions that threads with compiled code need. gc_stackmap.h implements them, and sets gc__compiled before any
    thread has a gc_code_frame or is interruptible. */
 typedef struct gc__compiled_code {
-    /* Calls the visitor for the roots in the compiled frames of the stack, from `innermost` on, and sets
-       root_method. */
+    /* Visits the roots in the compiled frames of the stack, from `innermost` on, and sets root_method. */
     void (*visit)(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost, gc_visitor *visitor);
     /* Makes a thread in cooperative mode stop soon. May be called again until the thread has stopped. */
     void (*interrupt)(gc_thread *thread);
@@ -64,8 +60,7 @@ typedef struct gc__compiled_code {
        `end` on. */
     bool (*lay_out)(uintptr_t pc, bool is_call, uintptr_t *registers, uintptr_t end, uint32_t *known, uintptr_t *cfa,
                     int32_t *saved);
-    /* Returns the original of a return address that was read from a compiled frame of the calling thread, and may have
-       been replaced. */
+    /* Returns what a return address, read from a compiled frame of the calling thread, was before it was replaced. */
     uintptr_t (*original)(uintptr_t address);
     /* Calls f for all registered code; no code is added or removed during the call. */
     void (*each)(void (*f)(void *context, const void *start, size_t bytes, const char *name), void *context);
@@ -82,7 +77,6 @@ GC__FN void gc__code_tell(const void *start, size_t bytes, const char *name, boo
     if (watcher) watcher(start, bytes, name, is_added);
 }
 
-/* The threads of a heap. */
 typedef struct gc__threads {
     gc__lock lock; /* the heap's lock */
     unsigned lock_depth;
@@ -92,23 +86,20 @@ typedef struct gc__threads {
     bool asked;             /* atomic; concurrent marking is done, and the next thread at a safe point is to end it */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
-    /* when threads were asked to stop; 0: the last stop was of no other thread, or its time was counted */
-    uint64_t stop_started_ns;
+    uint64_t stop_started_ns;  /* when threads were asked to stop; 0: there were none, or the time was counted */
     uint64_t slowest_ns;       /* until the last thread had stopped */
     const gc_thread *slowest;  /* the last thread to stop, while they are stopped; NULL: the host has stopped them */
     unsigned processors; /* read once from the system */
     gc_thread *first;
     uint32_t
-        /* atomic, written under the lock: the heap was destroyed while a finalizer runs, so callbacks are no more
-           called */
+        /* atomic, written under the lock: destroyed while a finalizer runs, so there are no more callbacks */
         abandoned;
     uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
     gc_heap *next_heap;    /* in the list of all heaps; under that list's lock */
     gc_stack *stacks;      /* made by gc_stack_create; under the roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
-    /* the method of a compiled frame, with the offset of its pc; NULL: the frame is not compiled */
-    const char *root_method;
+    const char *root_method; /* the method of a compiled frame, with its pc's offset; NULL: not compiled */
     size_t root_offset;
 } gc__threads;
 

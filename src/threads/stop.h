@@ -144,8 +144,8 @@ GC__FN void gc__heap_flush(gc_heap *heap) {
         gc__thread_flush_windows(thread);
 }
 
-/* Makes the regions of all windows walkable, and makes each thread's next allocation take the slow path, which detects
-   callbacks that allocate. */
+/* Flushes all windows, and makes each thread's next allocation take the slow path, which detects callbacks that
+   allocate. */
 GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
     gc__heap_flush(heap);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {

@@ -12,8 +12,7 @@
 #include "handle_table.h"
 #include "../trace/scan.h"
 
-/* rounds without an index, which takes ten times as long to build; few waits need more rounds */
-#define GC__WAITS_ROUNDS 3
+#define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits need more */
 #define GC__NOTE_AHEAD 32  /* discovered entries with more pairs than this are not prefetched */
 
 GC__FN void gc__waits_begin(gc_heap *heap) {
@@ -92,8 +91,7 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     return true;
 }
 
-/* Prefetches the marks of the weak references of discovered entries that are about to be processed, if these are
-   few. */
+/* Prefetches the marks of the weak references of discovered entries that come next, if these are few. */
 GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
     gc_weak_entries entries;
     if (at >= notes->words.count) return;
@@ -103,8 +101,8 @@ GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
         gc__reached_await(gc__slot_decode(*(keys ? gc__entry_key(&entries, i) : gc__entry_value(&entries, i)), value));
 }
 
-/* Turns the ephemerons that the trace has discovered since the last call into waits, or traces them. Returns whether
-   there were any. */
+/* Turns ephemerons that the trace has discovered since the last call into waits, or traces them. Returns whether there
+   were any. */
 GC__FN bool gc__discovered_wait(gc__worker *worker) {
     gc__discovered *notes = &worker->cycle->entries;
     bool any = false;
@@ -178,8 +176,8 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
     return i;
 }
 
-/* Updates the weak slots of the entries to the new addresses of their objects; clears entries whose objects died, and
-   counts these. */
+/* Updates the weak slots of the entries to their objects' new addresses; clears and counts entries whose objects
+   died. */
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;
@@ -201,8 +199,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     if (entries->cleared_count) *entries->cleared_count += cleared;
 }
 
-/* Clears the short entries that the trace has discovered; if `all`, those that are left: the long ones, and those
-   discovered since. */
+/* Clears the short entries that the trace has discovered; if `all`, the long ones, and those discovered since. */
 GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     gc__discovered *notes = &heap->cycle->entries;
     for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
@@ -215,8 +212,7 @@ GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     notes->cleared = notes->words.count;
 }
 
-/* For checkmark: visits the values of ephemerons whose keys have been reached. Returns whether any value was not
-   reached yet. */
+/* For checkmark: visits the values of ephemerons with reached keys. Returns whether any value was not reached yet. */
 GC__FN bool gc__discovered_checkmark(gc_heap *heap, gc_visitor *visitor,
                                 bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     const gc__discovered *notes = &heap->cycle->entries;

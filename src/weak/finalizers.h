@@ -42,8 +42,7 @@ typedef struct gc__due {
     size_t shaded, shading;
 } gc__due;
 
-/* A running finalizer. The record is not on the thread's stack, so that it outlives a finalizer that does not return to
-   gc.h. */
+/* A running finalizer. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
@@ -77,8 +76,7 @@ typedef struct gc__finalizers {
     gc__finalizing *spare;   /* under the lock */
     gc__finalizing first;    /* a record, so that one finalizer can run even without memory */
     bool has_first;          /* under the lock; `first` is in one of these two lists */
-    /* under the lock; the heap is being destroyed, which waits for the end of each finalizer */
-    bool ending;
+    bool ending;             /* under the lock; the heap is being destroyed, and waits for each finalizer's end */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
     uint32_t state;          /* of the finalizer thread; atomic */
     gc__os_thread thread;    /* written by the threads that start and end it */
@@ -150,8 +148,7 @@ GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size
     size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
     gc__words *lists[GC__FINALIZER_LISTS];
     gc__finalizers_lists(all, lists);
-    /* The lists of due pairs include pairs that were taken from the front: compacting at each registration would be
-       slow. */
+    /* The lists of due pairs include pairs taken from the front: compacting at each registration would be slow. */
     size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
     bool ok = true;
     sums[0] = sums[1] = 0;
@@ -233,8 +230,8 @@ GC__FN bool gc__finalizer_promise(gc_thread *thread) {
     return ok;
 }
 
-/* Registers the finalizer, for which room was promised. If object is NULL, only withdraws the promise, if there still
-   is one. */
+/* Registers the finalizer, for which room was promised. If object is NULL, only withdraws the promise, if there is
+   one. */
 GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = thread->heap->finalizers;
     if (!gc__record(thread)->promised) return;
@@ -265,8 +262,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
     all->empty += 2;
 }
 
-/* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal of
-   pairs. */
+/* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__OUT_OF_LINE void gc__finalizers_preclean_begin(gc__finalizers *all) {
     all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
@@ -418,11 +414,9 @@ GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_release(&all->lock);
 }
 
-/* Returns whether a collection during concurrent marking may move the object of a queued pair, or free it unless it is
-   visited. */
+/* Returns whether a collection during concurrent marking may move a queued object, or free it unless it is visited. */
 GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_candidate(object); }
 
-/* Records the young ones of the queued pairs. */
 GC__HOT void gc__due_note_young(gc__finalizers *all) {
     size_t kept = 0;
     if (all->young_unknown) all->young.count = all->due[GC__NORMAL].looked = all->due[GC__CRITICAL].looked = 0;
@@ -492,8 +486,8 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     }
 }
 
-/* After the trace, updates the pair to its object's new address; queues it if the object was not reached. Returns
-   whether it was. */
+/* After the trace, updates the pair to its object's address; queues it if that was not reached. Returns whether it
+   was. */
 GC__FN bool gc__finalizer_follow(gc__finalizers *all, uintptr_t *pair) {
     uintptr_t object = pair[0], finalizer = pair[1];
     pair[0] = gc__address_after_trace(object);
@@ -631,8 +625,8 @@ GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. Requires that the
-   world is stopped. */
+/* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is
+   stopped. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);

@@ -35,8 +35,7 @@
 #define GC__HANDLE_CHUNK 64 /* clumps in a chunk, the unit in which collections choose the handles to process */
 #define GC__HANDLE_CHUNKS (GC__HANDLE_CLUMPS / GC__HANDLE_CHUNK)
 #define GC__CHUNK_BLOCKS (GC__HANDLE_CHUNK / GC__BLOCK_CLUMPS)
-/* a chosen chunk is encoded as the segment, a bit for each kind in the chunk, and the chunk's number */
-#define GC__CHOSEN_SHIFT 4
+#define GC__CHOSEN_SHIFT 4 /* a chosen chunk is the segment, the kinds in it, as bits, and its number */
 #define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
 #define GC__HANDLE_CACHE_MAX 512 /* free places of one kind in a thread's cache */
 #define GC__HANDLE_TAG_SHIFT 48
@@ -136,8 +135,6 @@ GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintp
     __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
-/* Free places. */
-
 GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {
     __atomic_store_n(place, cache->first | GC__HANDLE_FREE, __ATOMIC_RELAXED);
     cache->first = (uintptr_t)place;
@@ -175,8 +172,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
     if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
-    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow
-       directly. */
+    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's word, the next segment could not follow directly. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0)
         return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     gc__handle_segment *segment = (gc__handle_segment *)memory;
@@ -253,8 +249,7 @@ GC__FN void gc__handles_release(gc_heap *heap) {
 /* Not inlined, so that functions that make handles need no frame pointer. */
 GC__COLD bool gc__handles_refuse(const gc_heap *heap, const char *function) { return gc__is_called_by_hook(heap, function); }
 
-/* Refuses `function`, which makes or destroys a handle, if a callback of a collection or of gc_handle_walk calls it.
-   Returns whether it did. */
+/* Refuses `function`, which makes or destroys a handle, if a callback of a collection or gc_handle_walk calls it. */
 GC__FN bool gc__handles_are_kept(const gc_heap *heap, const char *function) {
     return gc__heap_is_locked(heap) && (heap->collecting || heap->handles->is_kept) && gc__handles_refuse(heap, function);
 }
@@ -419,8 +414,7 @@ GC_API void *gc_handle_get(gc_handle handle) {
     return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
-/* Returns whether the place is one of the segment's, in use, and has the handle's tag. Never asserts, since callers use
-   it as a test. */
+/* Returns whether the place is one of the segment's, in use, and has the handle's tag. Asserts nothing. */
 GC__FN bool gc__handle_is_current(gc__handle_segment *segment, uintptr_t place, uintptr_t tag) {
     uintptr_t first = (uintptr_t)segment->places;
     if (place < first || place >= first + sizeof segment->places || (place - first) % sizeof(gc_word)) return false;

@@ -15,8 +15,7 @@
 #define GC__PRECLEAN_PAIRS 512 /* pairs processed, or moved, under one hold of the finalizers' lock */
 #define GC__PRECLEAN_CLUMPS 32 /* clumps processed under one hold of the handles' lock */
 #define GC__PRECLEAN_FEW 256   /* clumps stored to during a pass: so few that the final mark processes them quickly */
-/* passes at most: a dependent that a pass marks may lead to the object of another handle */
-#define GC__PRECLEAN_PASSES 4
+#define GC__PRECLEAN_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
 
 GC__FN bool gc__is_precleaned(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
@@ -24,8 +23,8 @@ GC__FN bool gc__is_precleaned(uintptr_t object) {
     return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__next_marks, object);
 }
 
-/* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets *shaded if
-   it did. */
+/* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets
+   *shaded. */
 GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
     uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
     uintptr_t other = dependent ? __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED) : 0;
@@ -43,7 +42,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
     size_t first = clump * GC__HANDLE_CLUMP;
     gc_handle_kind kind = gc__handle_kind(segment, first);
     uint16_t all = GC__ALL_PRECLEANED;
-    /* before the clump's places are read */
+    /* read before the clump's places */
     uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL);
     for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
         if (precleaned >> i & 1) continue;
@@ -160,15 +159,13 @@ GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
 }
 
 #if !GC_HAS_MODEL
-/* Returns whether the marker may ask if the object's finalizer is suppressed: the host allows it, or the function is
-   gc.h's. */
+/* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
     return !ask || ask == gc__safe_is_suppressed || heap->options.concurrent_trace_functions;
 }
 
-/* Sets the finalizer mark of the object of that pair, or leaves the pair to the final mark, unless the object was
-   marked since. */
+/* Sets the finalizer mark of the pair's object, or leaves the pair to the final mark, unless it was marked since. */
 GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     gc__finalizers *all = heap->finalizers;
     uintptr_t object = all->registered.words[number];

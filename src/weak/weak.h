@@ -148,8 +148,6 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
     gc__finalizers_visit_due(heap, visitor);
 }
 
-/* Clearing. */
-
 GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     (void)context;
     for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
@@ -205,8 +203,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
         if (places[i] & GC__HANDLE_FREE) gc__handle_cache_push(&handles->free[kind], &places[i]);
 }
 
-/* Rebuilds the lists of free places, in the order of their addresses, and makes blocks without handles available to any
-   kind. */
+/* Rebuilds the lists of free places, in the order of addresses, and makes blocks without handles any kind's. */
 GC__HOT void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)

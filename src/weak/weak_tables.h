@@ -104,7 +104,7 @@ GC__FN bool gc__tables_preclean(gc_heap *heap) {
     return true;
 }
 
-/* Returns whether the final mark processes the whole table anyway. Only the first few of many such objects are
+/* Returns whether the final mark processes the whole table anyway. Of many such tables only the first few are
    checked. */
 GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
     size_t count = gc__min(marker->waiting.count, GC__FIFO);
