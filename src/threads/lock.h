@@ -178,8 +178,8 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     }
 }
 
-/* Takes the lock for callers with references in no root: no collection runs before. False: another thread has the
-   lock. */
+/* Tries to take the lock, for callers with references in no root, so that no collection runs. Returns false if another
+   thread has it. */
 GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
     if (!gc__heap_is_locked(heap) && !gc__lock_try(&heap->threads->lock)) return false;
     heap->threads->lock_depth++;

@@ -92,8 +92,7 @@ typedef struct gc__threads {
     unsigned processors; /* read once from the system */
     gc_thread *first;
     uint32_t
-        /* atomic, written under the lock: destroyed while a finalizer runs, so there are no more callbacks */
-        abandoned;
+        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so callbacks have ended */
     uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
     gc_heap *next_heap;    /* in the list of all heaps; under that list's lock */
     gc_stack *stacks;      /* made by gc_stack_create; under the roots lock */

@@ -5,8 +5,8 @@
    slot (| 1 if it holds a tagged value), and the number (from 1) of the next wait for the same key. heap->handles->keys
    maps each key to the number of its first wait; when the trace reaches the key (gc__awaited_reached), it puts that
    number on heap->handles->ready. So the time is linear in the number of waits. Without memory for this index, each
-   round checks all waits again. So do the first rounds, since mostly little is left to trace by then, and no other key
-   can be reached. */
+   round checks all waits again. So do the first rounds, since mostly nothing is left to trace soon, and then no other
+   key can be reached. */
 #pragma once
 
 #include "handle_table.h"

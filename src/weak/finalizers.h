@@ -142,8 +142,8 @@ GC__OUT_OF_LINE void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[
     memcpy(lists, each, sizeof each);
 }
 
-/* Computes the size of the lists for all promised pairs, and one more: sums[0] is what the current size counts, sums[1]
-   what the needed size counts. If `does`, resizes the lists. */
+/* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
+   (sums[1]). If `does`, makes the room. */
 GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
     gc__words *lists[GC__FINALIZER_LISTS];

@@ -5,10 +5,10 @@
 
 #include "../threads/lock.h"
 
-#define GC__METADATA_PART 64                 /* this part of the limit, plus GC__METADATA_MORE: by so much */
-#define GC__METADATA_MORE ((size_t)1 << 17)  /* handles may exceed the limit: two segments of them */
+#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
+#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
 
-/* Returns the bytes of objects allocated since the last full collection, which the next one may free. */
+/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
 GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);

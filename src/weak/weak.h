@@ -203,7 +203,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
         if (places[i] & GC__HANDLE_FREE) gc__handle_cache_push(&handles->free[kind], &places[i]);
 }
 
-/* Rebuilds the lists of free places, in the order of addresses, and makes blocks without handles any kind's. */
+/* Rebuilds the lists of free places, in the order of addresses, and frees blocks without handles for any kind. */
 GC__HOT void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
