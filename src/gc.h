@@ -56,17 +56,17 @@
 
 #ifdef GC_IMPLEMENTATION
 #include "platform/platform.h"      /* the contract with the system and the CPU */
-#include "base/entry.h"             /* signal handlers that must not call gc.h */
-#include "base/outside.h"           /* what the program around a library supplies */
+#include "base/entry.h"             /* finds signal handlers that interrupt gc.h and call it */
+#include "base/outside.h"           /* services of the program around a library */
 #include "base/report.h"            /* failures as sentences */
 #include "base/words.h"             /* growing arrays outside the heap */
-#include "base/text.h"              /* text in pieces */
+#include "base/text.h"              /* text of limited length */
 #include "base/map.h"               /* maps from objects to words */
-#include "space/region.h"           /* regions, rank and verdict tables */
+#include "space/region.h"           /* regions, mark planes, verdicts */
 #include "space/supply.h"           /* memory of the system or the host */
-#include "space/side.h"             /* memory for the tables beside the arena */
-#include "space/barrier_state.h"    /* what barriers read, and informing compiled code of changes */
-#include "space/rank.h"             /* ranks and verdicts of regions */
+#include "space/side.h"             /* side tables of the arena */
+#include "space/barrier_state.h"    /* the state that barriers read, and notification of compiled code */
+#include "space/rank.h"             /* ranks and verdicts in the tables */
 #include "space/mark_bits.h"        /* mark bits */
 #include "space/cards.h"            /* the card table */
 #include "space/object.h"           /* sizes, forwarding, fillers: the object-model seam */
@@ -74,17 +74,17 @@
 #include "space/arena.h"            /* address space for all heaps */
 #include "space/huge.h"             /* huge pages for regions */
 #include "space/heap.h"             /* one heap and its regions */
-#include "space/profiler.h"         /* what a profile is told */
-#include "space/index.h"            /* the object that covers an address */
+#include "space/profiler.h"         /* the events that a profile receives */
+#include "space/index.h"            /* finds the object that covers an address */
 #include "space/holes.h"            /* free runs inside regions */
-#include "space/window.h"           /* where threads and the collector allocate */
-#include "threads/mode.h"           /* cooperative and preemptive */
+#include "space/window.h"           /* windows, in which threads and the collector allocate */
+#include "threads/mode.h"           /* attached threads, cooperative or preemptive */
 #include "threads/lock.h"           /* the heap's lock */
-#include "threads/stop.h"           /* stopping threads */
+#include "threads/stop.h"           /* stops threads */
 #include "threads/frames.h"         /* frames of GC_ROOTS */
-#include "threads/stack.h"          /* stacks, fibers */
-#include "trace/plan.h"             /* the purpose and the plan of a collection */
-#include "trace/collector.h"        /* the collector's state */
+#include "threads/stack.h"          /* stacks and fibers */
+#include "trace/plan.h"             /* what a collection is for, and how it goes about it */
+#include "trace/collector.h"        /* what a collection knows */
 #include "trace/old_regions.h"      /* all old regions at once */
 #include "trace/value_stacks.h"     /* stacks of values */
 #include "trace/roots.h"            /* gathering roots */

@@ -1,8 +1,8 @@
 /* gc_barrier_x86_64.h - the write barriers of gc.h, usable on their own.
 
-   A generational collector must know every reference from an old object to a younger one. A write barrier is the code
-   beside each store of a reference that notes it, in a table of cards: bytes (or bits) that each stand for a small piece
-   of the heap. This header has sixteen barriers; GC_BARRIERS lists them and says what each does.
+   A generational collector must know every reference from an old object to a younger one. A write barrier is code at
+   each store of a reference that records the store in a table of cards: bytes (or bits) that each stand for a small
+   part of the heap. This header has sixteen barriers; GC_BARRIERS lists them and defines what each does.
 
    The default, rank sum, has two byte tables indexed by address >> GC_REGION_SHIFT over the whole user address space:
 
@@ -24,9 +24,9 @@
        gc_barrier_functions_of(GC_BARRIER_NAME)      pointers, to call out of line
        gc_barrier_emit(.., GC_BARRIER_NAME, ..)      machine code in a buffer, for JIT compilers; gc_barrier_patch
 
-   Without the collector: fill a gc_barrier_tables, with what that barrier reads, and call any of these. With it, gc_store
-   uses GC_BARRIER, and the collector keeps the tables. The project's docs/barriers.md compares
-   them. */
+   Without the collector: fill the fields of a gc_barrier_tables that the barrier reads, and call any of these. With it,
+   gc_store uses GC_BARRIER, and the collector maintains the tables. The project's docs/barriers.md compares the
+   barriers. */
 #pragma once
 
 #include "barrier/geometry.h"

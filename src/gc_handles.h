@@ -13,13 +13,13 @@
 #include "api/safe_handle.h"
 
 #ifdef GC_IMPLEMENTATION
-#include "weak/handle_room.h"       /* under the heap's limit */
-#include "weak/handle_table.h"      /* handles, and which are free */
-#include "weak/finalizers.h" /* which objects have finalizers, and which are due */
-#include "weak/entries.h"    /* weak tables, and what waits for a key */
-#include "weak/safe.h"       /* the state word of safe handles */
-#include "weak/preclean.h"     /* what the last collection of a marking need not look at of both */
-#include "weak/weak_tables.h"     /* and in weak tables */
-#include "weak/weak.h"       /* what a collection does with both */
+#include "weak/handle_room.h"     /* room for handles under the heap's limit */
+#include "weak/handle_table.h"    /* the handle table */
+#include "weak/finalizers.h"      /* objects with finalizers, and queues of those that are due */
+#include "weak/entries.h"         /* entries of weak tables, and slots that wait for a key */
+#include "weak/safe.h"            /* the state word of safe handles */
+#include "weak/preclean.h"        /* precleaning of handles and finalizers during concurrent marking */
+#include "weak/weak_tables.h"     /* precleaning of weak tables */
+#include "weak/weak.h"            /* handles and weak tables in a collection */
 #endif
 #endif

@@ -1,7 +1,7 @@
 /* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME.
 
-   Each is put together from the texts of its write watch, filter and mark, in which a and b are scratch registers and
-   label 1 is the end. */
+   Each is composed of the texts of its write watch, filter and mark, in which a and b are scratch registers and label 1
+   is the end. */
 #pragma once
 
 #include "portable.h"
@@ -15,7 +15,7 @@
 #define GC__ASM_BOTH(att, intel) "{" att "|" intel "}\n\t"
 #define GC__ASM_OP(operation, from, to) GC__ASM_BOTH(operation " " from ", " to, operation " " to ", " from)
 #define GC__ASM_NUMBER(operation, number, to) GC__ASM_BOTH(operation " $" number ", " to, operation " " to ", " number)
-#define GC__ASM_AT(operation, from, at) /* the byte at the address in a register, and a register */ \
+#define GC__ASM_AT(operation, from, at) /* operation between the byte at the address in a register, and a register */ \
     GC__ASM_BOTH(operation " " from ", (%[" at "])", operation " byte ptr [%[" at "]], " from)
 #define GC__ASM_NUMBER_AT(operation, number, at) \
     GC__ASM_BOTH(operation "b $" number ", (%[" at "])", operation " byte ptr [%[" at "]], " number)
@@ -126,8 +126,8 @@
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 
-/* The steps in their order. RANK may have to look at what is overwritten; but a store that faults must come before cards are
-   written. */
+/* The order of the steps. RANK may have to read the value that is overwritten; but a store that faults must come before
+   cards are written. */
 #define GC__ASM_STORE_FIRST(store, filter, mark) store filter mark
 #define GC__ASM_STEPS_ANY GC__ASM_STORE_FIRST
 #define GC__ASM_STEPS_LOW GC__ASM_STORE_FIRST
@@ -138,8 +138,8 @@
 #define GC__ASM_STEPS_RANK(store, filter, mark) filter store "\n\t" mark GC__ASM("jmp 1f") "4:\n\t" store "\n\t"
 /* clang-format on */
 
-/* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory clobber
-   says that the tables are written. */
+/* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory
+   clobber declares that the tables are written. */
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                  \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                               \
         GC__ASM_STEPS_##filter(store, GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter, GC__ASM_MARK_##mark) "1:" \

@@ -1,24 +1,25 @@
 /* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it.
 
-   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come
-   back 8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9
-   and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers says which it
-   does change. It calls nothing, keeps all vector registers, needs no frame and no alignment of the stack, and uses up to
-   24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is written.
+   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both are
+   8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
+   r8, r9 and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers
+   says which of these it changes. It calls nothing, preserves all vector registers, needs no frame and no alignment of
+   the stack, and uses up to 24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is
+   written.
 
-   The code is position-independent: the buffer may be a writable alias of executable memory. Making memory executable is
-   the host's part. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
+   The code is position-independent: the buffer may be a writable alias of executable memory. The host makes memory
+   executable. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
    by one store, even while threads run the code. For a change to another barrier threads must be stopped. */
 #pragma once
 
 #include "forms.h"
 
-/* Forms: a store, unless it is one of the others; each may be checked. */
+/* Forms: a store, unless it is an assign or a copy; each may be checked. */
 enum { GC_EMIT_STORE = 0, GC_EMIT_CHECKED = 1, GC_EMIT_ASSIGN = 2, GC_EMIT_COPY = 4 };
 
 #define GC_EMIT_BYTES_MAX 384 /* no barrier in any form is longer */
 
-/* What was emitted, and where its immediates are. Owned by the host; needed to patch. */
+/* The emitted code, and where its immediates are. Owned by the host; needed to patch. */
 typedef struct gc_barrier_code {
     uint32_t bytes;
     uint32_t
@@ -26,7 +27,7 @@ typedef struct gc_barrier_code {
     uint32_t patches;
     struct {
         uint16_t at;    /* offset of the immediate in the code */
-        uint16_t field; /* offset in gc_barrier_tables of what it holds */
+        uint16_t field; /* offset in gc_barrier_tables of the field that the immediate holds */
     } patch[12];
 } gc_barrier_code;
 
@@ -35,7 +36,7 @@ typedef struct gc__emitter {
     const gc_barrier_tables *tables;
     uint8_t bytes[GC_EMIT_BYTES_MAX + 64];
     uint32_t at;
-    int leaves_by_jump; /* exits jump to the end of the form, which goes on there, instead of returning */
+    int leaves_by_jump; /* exits jump to the end of the form, where execution continues, instead of returning */
     uint32_t exits[12], exit_count;
 } gc__emitter;
 
@@ -52,7 +53,7 @@ enum {
 };
 enum { GC__JB = 0x72, GC__JAE = 0x73, GC__JE = 0x74, GC__JNE = 0x75, GC__JA = 0x77 };
 
-/* Appends instructions, which change the registers in `clobbers`. */
+/* Appends instructions, and adds the registers that they change to e's clobbers. */
 static inline void gc__emit(gc__emitter *e, unsigned clobbers, const char *bytes, size_t count) {
     memcpy(e->bytes + e->at, bytes, count);
     e->at += (uint32_t)count;
@@ -67,10 +68,10 @@ static inline void gc__emit_32(gc__emitter *e, uint32_t value) {
     e->at += 4;
 }
 
-/* The number of bytes until the immediate of a movabs would be aligned. */
+/* Returns the number of bytes until the immediate of a movabs would be aligned. */
 static inline unsigned gc__emit_gap(uint32_t at) { return (6 - at) & 7; }
 
-/* No-operations up to an aligned immediate. */
+/* Appends no-operations up to an aligned immediate. */
 static inline void gc__emit_align(gc__emitter *e) {
     static const char nops[8][8] = {"",
                                     "\x90",
@@ -84,7 +85,7 @@ static inline void gc__emit_align(gc__emitter *e) {
     gc__emit(e, 0, nops[gap], gap);
 }
 
-/* movabs to rax or, with `r9`, to r9: what the field of the tables holds. */
+/* Emits movabs to rax or, if `r9`, to r9, of the value of the tables' field. */
 static inline void gc__emit_load(gc__emitter *e, int r9, size_t field) {
     gc__emit_align(e);
     if (r9)
@@ -99,7 +100,7 @@ static inline void gc__emit_load(gc__emitter *e, int r9, size_t field) {
 #define GC__EMIT_LOAD_RAX(e, member) gc__emit_load(e, 0, offsetof(gc_barrier_tables, member))
 #define GC__EMIT_LOAD_R9(e, member) gc__emit_load(e, 1, offsetof(gc_barrier_tables, member))
 
-/* Ends the barrier: `ret`, or a jump that gc__emit_land completes. */
+/* Ends the barrier by `ret`, or by a jump that gc__emit_land completes. */
 static inline void gc__emit_exit(gc__emitter *e) {
     if (e->leaves_by_jump) {
         gc__emit_byte(e, 0xE9);
@@ -118,9 +119,9 @@ static inline void gc__emit_land(gc__emitter *e) {
     e->exit_count = 0;
 }
 
-/* Ends the barrier unless the condition holds. `aligned`: a load comes next, for which room is made behind the return,
-   where it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that spoils the alignment, so
-   that bit_region is the CLR's code byte for byte. */
+/* Ends the barrier unless the condition holds. `aligned`: a load comes next, and the padding that it needs is put
+   behind the return, where it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that
+   spoils the alignment, so that bit_region is the CLR's code byte for byte. */
 static inline void gc__emit_unless(gc__emitter *e, int condition, int aligned) {
     uint32_t jump = e->at;
     gc__emit_byte(e, condition);
@@ -131,7 +132,7 @@ static inline void gc__emit_unless(gc__emitter *e, int condition, int aligned) {
     e->bytes[jump + 1] = (uint8_t)(e->at - jump - 2);
 }
 
-/* Slots outside the heap need no more than the store. */
+/* Slots outside the heap need only the store. */
 static inline void gc__emit_check(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, lowest);
     GC__EMIT(e, 0, "\x48\x39\xC7"); /* cmp rdi, rax */
@@ -161,7 +162,7 @@ static inline void gc__emit_range(gc__emitter *e) {
     GC__EMIT(e, 0, "\x4C\x39\xCE");
 }
 
-/* rdi = the slot's region, rax = the age table. */
+/* Sets rdi to the slot's region, and rax to the age table. */
 static inline void gc__emit_slot_region(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, age);
     GC__EMIT(e, GC__RDI, "\x48\xC1\xEF"); /* shr rdi, .. */
@@ -188,7 +189,7 @@ static inline void gc__emit_region(gc__emitter *e) {
     gc__emit_unless(e, GC__JB, 1);
 }
 
-/* dl = age[slot] + youth[ref]. */
+/* Sets dl to age[slot] + youth[ref]. */
 static inline void gc__emit_sum(gc__emitter *e) {
     gc__emit_slot_region(e);
     gc__emit_ref_region(e);
@@ -229,7 +230,7 @@ static inline void gc__emit_shift_slot(gc__emitter *e, int shift) {
     gc__emit_byte(e, shift);
 }
 
-/* dl = the bit of r8 >> shift within its byte. */
+/* Sets dl to the bit of r8 >> shift within its byte. */
 static inline void gc__emit_bit_index(gc__emitter *e, int shift) {
     GC__EMIT(e, GC__RCX, "\xC1\xE9"); /* shr ecx, .. */
     gc__emit_byte(e, shift);
@@ -266,7 +267,7 @@ static inline void gc__emit_mark_byte(gc__emitter *e) {
     gc__emit_bundle(e);
 }
 
-/* dl = the card's bit, [r8+rax] its byte. */
+/* Sets dl to the card's bit; [r8+rax] is its byte. */
 static inline void gc__emit_card_bit(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
     GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
@@ -313,7 +314,7 @@ static inline void gc__emit_mark_select(gc__emitter *e) {
         GC__EMIT(e, GC__RSI, "\xBE\x01\x00\x00\x00\xD3\xE6"); /* mov esi, 1; shl esi, cl */
     }
     gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
-    /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or that byte if the ranks need none */
+    /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or the byte 0xFF if the ranks need no card */
     GC__EMIT(e, GC__RDI, "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9");
     if (GC_CARD_BITS) {
         GC__EMIT(e, 0, "\x40\x84\x37"); /* test [rdi], sil */
@@ -346,7 +347,7 @@ static inline void gc__emit_mark_log(gc__emitter *e) {
     gc__emit_mark_card(e);
 }
 
-/* The store and everything after it, up to the exit. */
+/* Emits the store and everything after it, up to the exit. */
 static inline void gc__emit_body(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, 0, "\x48\x89\x37"); /* mov [rdi], rsi */
     if (parts.mark == GC__MARK_NOTHING) return;
@@ -384,7 +385,7 @@ static inline void gc__emit_assign(gc__emitter *e, gc__barrier_parts parts, unsi
     GC__EMIT(e, GC__RDI | GC__RSI, "\x4C\x89\xD7\x4C\x89\xDE\xC3"); /* mov rdi, r10; mov rsi, r11; ret */
 }
 
-/* A loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = where to end, [rsp-16] = 8 or -8. */
+/* Emits a loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = the end, [rsp-16] = 8 or -8. */
 static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, GC__R10 | GC__R11 | GC__RCX | GC__RDX | GC__RAX | GC__RDI | GC__RSI,
              "\x48\x85\xD2\x75\x01\xC3"                 /* test rdx, rdx; jne; ret */
@@ -405,8 +406,9 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
 }
 
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
-   Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says how long
-   it must be; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never collects; 0] */
+   Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes is then the
+   length that it must have; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never
+   collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -430,10 +432,10 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     return e.at;
 }
 
-/* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
-   the code meanwhile sees old bounds with old or new tables, both of which are right. `buffer`: where the code is, or a
-   writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. [any
-   thread; never collects; cannot fail] */
+/* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs the
+   code at the same time sees old bounds with old or new tables, both of which are right. `buffer`: where the code is,
+   or a writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned
+   store. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, const gc_barrier_tables *tables) {
     for (int bounds = 0; bounds < 2; bounds++)
         for (uint32_t i = 0; i < code->patches; i++) {

@@ -1,12 +1,12 @@
-/* The forms in which every barrier comes: store, after, checked, assign, copy.
+/* The forms of every barrier: store, after, checked, assign, copy.
 
-   In all of them slot is 8-byte aligned, in the heap; ref is null, an object, or any user address, which must be less than
-   2^GC_ADDRESS_BITS for rank_sum and its branch-free form. None of them collects. */
+   In all of them slot is 8-byte aligned, in the heap; ref is null, an object, or any user address, which must be less
+   than 2^GC_ADDRESS_BITS for rank_sum and its branch-free form. None of them collects. */
 #pragma once
 
 #include "assembly.h"
 
-/* Copies word by word, upwards or downwards as the overlap requires: each store with its barrier, in one pass. */
+/* Copies word by word, upwards or downwards as the overlap requires, with the barrier after each store, in one pass. */
 #define GC__BARRIER_COPY(store)                                                          \
     gc_word *to = (gc_word *)destination;                                                \
     const gc_word *from = (const gc_word *)source;                                       \
@@ -15,7 +15,7 @@
     else                                                                                 \
         for (size_t i = count; i-- > 0;) store(tables, &to[i], (const void *)from[i])
 
-/* Moves both pointers to the next word, past one stored by `store`. */
+/* Stores a word by `store`, and moves both pointers to the next word. */
 #define GC__BARRIER_ASSIGN(store)                                         \
     store(tables, *destination, (const void *)*(const gc_word *)*source); \
     *destination = (char *)*destination + 8;                              \
@@ -60,8 +60,8 @@
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
 
-/* *slot = ref, where slot is a field of `object`. Logs the object, once for all its fields. Only for tables of your own:
-   the collector takes a logged address for a slot's. [any thread; never collects; cannot fail] */
+/* *slot = ref, where slot is a field of `object`. Logs the object, once for all its fields. Only for tables of your
+   own: the collector would take the logged address for that of a slot. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
@@ -129,7 +129,7 @@ typedef struct gc_barrier_functions {
     gc_barrier_copy_function *copy, *copy_checked;
 } gc_barrier_functions;
 
-/* The functions of a barrier, this translation unit's own. [any thread; never collects; cannot fail] */
+/* Returns the functions of a barrier, this translation unit's own. [any thread; never collects; cannot fail] */
 static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
     static const gc_barrier_functions functions[] = {
 #define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                         \

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #ifndef GC_REGION_SHIFT
-#define GC_REGION_SHIFT 18 /* log2 of a region's bytes: 16 to 30. Smaller wastes less, larger costs less bookkeeping. */
+/* log2 of a region's bytes: 16 to 30. Smaller regions waste less, larger ones cost less bookkeeping. */
+#define GC_REGION_SHIFT 18
 #endif
 #ifndef GC_CARD_BITS
 #define GC_CARD_BITS 0 /* 1: a card is one bit (an eighth of the table, a locked OR per dirtied card); 0: a byte */
@@ -22,7 +23,7 @@
 #define GC_CARD_SHIFT 9 /* log2 of the bytes that one card covers: 7 to 12 */
 #endif
 #ifndef GC_BUNDLE_SHIFT
-#define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is looked at */
+#define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is checked */
 #endif
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
@@ -38,7 +39,8 @@
 #define GC_CARD_BYTES ((size_t)1 << GC_CARD_SHIFT)
 #define GC_RANK_ENTRIES ((size_t)1 << (GC_ADDRESS_BITS - GC_REGION_SHIFT))
 #define GC_CARD_DIRTY 0xFF /* the value of a dirty byte card, of a dirty bundle and of a written page */
-#define GC_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
+/* log2 of the bytes that a byte of the card table covers */
+#define GC_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS)
 
 #if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
 #error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
@@ -62,7 +64,7 @@
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
 #define GC__PASTE_(a, b) a##b
 
-/* What GC_BARRIER may be. */
+/* The values that GC_BARRIER may have. */
 #define GC__IS_BARRIER_none 1
 #define GC__IS_BARRIER_rank_sum 1
 #define GC__IS_BARRIER_rank_sum_branch_free 1

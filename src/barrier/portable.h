@@ -40,7 +40,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Dirties the card if that is needed. The choice is arithmetic, since compilers would make a branch of a conditional. */
+/* Dirties the card if `needed`. The choice is arithmetic, since compilers would make a branch of a conditional. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
     uintptr_t mask = 0 - (uintptr_t)needed, card = (uintptr_t)gc__barrier_card_byte(tables, slot);
     uint8_t *chosen = (uint8_t *)((card & mask) | ((uintptr_t)&gc__barrier_dirty_byte & ~mask));
@@ -56,15 +56,16 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What RANK does before *slot = ref where stores are noted. Whether that was all. */
+/* The step of RANK before *slot = ref where stores are logged. Returns whether nothing is left to do after the
+   store. */
 GC__BARRIER_INLINE int gc__barrier_before_c(const gc_barrier_tables *tables, uintptr_t slot, uintptr_t ref) {
     if (!(gc__barrier_age(tables, slot) & GC_AGE_LOGGED)) return 0;
     tables->log_store((const void *)slot, (const void *)ref);
     return 1;
 }
 
-/* What the barrier does after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps. `object`
-   is what object_logging logs: the object's address or, where that is not known, the slot's. */
+/* The barrier's steps after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps.
+   object_logging logs `object`: the object's address or, where that is not known, the slot's. */
 GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
                                             uintptr_t slot, uintptr_t ref) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);

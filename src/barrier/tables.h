@@ -6,16 +6,16 @@
 /* A word of the heap. It may alias any type, since slots have the host's types. */
 typedef uintptr_t __attribute__((may_alias)) gc_word;
 
-/* Where object_logging notes what was stored to: words from the start of a buffer up to `limit`. */
+/* The buffer in which object_logging logs the slots or objects stored to: words from its start up to `limit`. */
 typedef struct gc_barrier_log {
-    uintptr_t next;  /* address of the next word; it goes on growing when the buffer is full */
+    uintptr_t next;  /* address of the next word; it keeps growing when the buffer is full */
     uintptr_t limit; /* address of the buffer's end */
 } gc_barrier_log;
 
-/* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
-   to be filled: age (with youth below it) for filters RANK, SUM, REGION and OLD; cards and bundles for every mark, even for
-   LOG, which uses them when its log is full.
-   A card table byte is cards[address >> GC_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
+/* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads
+   needs to be filled: age (with youth below it) for filters RANK, SUM, REGION and OLD; cards and bundles for every
+   mark, even for LOG, which uses them when its log is full. A card table byte is cards[address >> GC_CARD_BYTE_SHIFT];
+   with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
     uint8_t *age; /* GC_RANK_ENTRIES entries; youth is another GC_RANK_ENTRIES just below them */
     uint8_t *cards;
@@ -25,31 +25,32 @@ typedef struct gc_barrier_tables {
     gc_barrier_log *log;       /* object_logging */
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
-    /* What RANK calls for a slot whose age has GC_AGE_LOGGED, instead of what follows; never called for other ages. The
-       assembly pushes ref and slot, calls the second one, which keeps every register, and takes them off again. */
+    /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
+       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;
 
-/* In the age of a heap's regions of generation 2 while stores there are noted one by one: since objects are being marked beside
-   mutators, or slots remembered instead of cards. The bits above GC_AGE_GENERATION say which, to the collector. */
+/* Set in the age of a heap's regions of generation 2 while stores there are logged one by one, because objects are
+   being marked concurrently, or slots are remembered instead of cards. The bits above GC_AGE_GENERATION tell the
+   collector which. */
 #define GC_AGE_LOGGED 0x80
 #define GC_AGE_GENERATION 0x03
 
 /* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
      write watch  1: the byte of the slot's page becomes 0xFF if it is 0
-     filter       ANY     go on
+     filter       ANY     always
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_LOGGED log_store is called before the store
-                          where there is one. SUM is the same without a branch, and without that
+                  RANK    if age[slot] + youth[ref] > 2; for ages with GC_AGE_LOGGED log_store is called instead, before the
+                          store if the form has one. SUM is the same without a branch, and without log_store
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
-                  BYTE    the same with the card table's whole byte, even where cards are bits
-                  BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
-                  ALWAYS  write card and bundle without looking
-                  SELECT  like CARD, but where the filter said no, look at a byte that is dirty instead: no branch on ages
+                  BYTE    as CARD, with the card table's whole byte, even where cards are bits
+                  BIT     as CARD, with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
+                  ALWAYS  write card and bundle without reading them
+                  SELECT  as CARD, but if the filter fails, on a byte that is always dirty: no branch on ages
                   LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
                           make the slot's card and bundle dirty
    The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
@@ -112,20 +113,22 @@ static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
     return parts[barrier];
 }
 
-/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. [any thread; never collects; cannot fail] */
+/* Returns the barrier's name, as in GC_BARRIERS; "unknown" for other numbers. [any thread; never collects; cannot
+   fail] */
 static inline const char *gc_barrier_name(gc_barrier barrier) {
     return (unsigned)barrier < GC_BARRIER_COUNT ? gc__barrier_parts_of(barrier).name : "unknown";
 }
 
-/* The barrier of that name; GC_BARRIER_COUNT if there is none. [any thread; never collects; GC_BARRIER_COUNT: there is
-   none] */
+/* Returns the barrier of that name; GC_BARRIER_COUNT if there is none. [any thread; never collects; GC_BARRIER_COUNT:
+   there is none] */
 static inline gc_barrier gc_barrier_named(const char *name) {
     int barrier = 0;
     while (barrier < GC_BARRIER_COUNT && strcmp(gc_barrier_name((gc_barrier)barrier), name) != 0) barrier++;
     return (gc_barrier)barrier;
 }
 
-/* Whether barriers with this watch and filter ask for the slot's age first, so that any slot is right without a check. */
+/* True if barriers with this watch and filter read the slot's age first, so that any slot is correct without a
+   check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
 
 static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
@@ -140,13 +143,14 @@ static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, ui
     return tables->cards + (slot >> GC_CARD_BYTE_SHIFT);
 }
 
-/* The bit of the card table's byte that stands for the slot. Where cards are bytes a bit stands for an eighth of a card. */
+/* Returns the bit for the slot in its byte of the card table. Where cards are bytes, a bit stands for an eighth of a
+   card. */
 static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
     return (uint8_t)(1u << ((slot >> (GC_CARD_BYTE_SHIFT - 3)) & 7));
 }
 
-/* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
-   Invariant: the bundle of a dirty card is dirty; so nothing needs to be done for a dirty card. */
+/* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle. Invariant: the bundle of
+   a dirty card is dirty; so nothing needs to be done for a dirty card. */
 static inline void gc__barrier_dirty_at(const gc_barrier_tables *tables, uint8_t *card, uintptr_t slot, uint8_t mask) {
     if ((gc__barrier_load(card) & mask) == mask) return;
     if (mask == GC_CARD_DIRTY)
@@ -159,7 +163,7 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
     gc__barrier_dirty_at(tables, gc__barrier_card_byte(tables, slot), slot, mask);
 }
 
-/* SELECT looks at this byte where no card is needed. */
+/* SELECT reads this byte where no card is needed. */
 static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
@@ -173,8 +177,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2, of an age without other bits than GC_AGE_GENERATION. Both
-   must be user addresses, or small. [any thread; never collects; cannot fail] */
+/* Returns age[slot] + youth[ref]: a card is needed if this is more than 2, for an age with no other bits than
+   GC_AGE_GENERATION. Both must be user addresses, or small. [any thread; never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
@@ -183,7 +187,7 @@ static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const v
 /* Bounds may widen while mutators run. */
 static inline uintptr_t gc__barrier_bound(const uintptr_t *bound) { return __atomic_load_n(bound, __ATOMIC_RELAXED); }
 
-/* Whether the slot may have a card at all. */
+/* Returns whether the slot may have a card at all. */
 static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
     uintptr_t lowest = gc__barrier_bound(&tables->lowest);
     return (uintptr_t)slot - lowest < gc__barrier_bound(&tables->highest) - lowest;

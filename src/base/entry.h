@@ -1,10 +1,10 @@
-/* With GC_DEBUG, finds a signal handler that calls gc.h although it has interrupted gc.h on the same thread: the
+/* With GC_DEBUG, finds a signal handler that calls gc.h although it interrupted gc.h on the same thread: the
    interrupted function may be in the middle of any change, and may hold any lock. */
 #pragma once
 
 #include "../platform/platform.h"
 
-/* The function of gc.h in which the calling thread is; NULL: in none, or in a callback of the host that may call gc.h. */
+/* The function of gc.h that the calling thread is in; NULL in none, or in a callback of the host that may call gc.h. */
 static __thread const char *volatile gc__inside;
 
 GC_API void gc__check_outside(const char *name) {

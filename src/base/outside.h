@@ -1,5 +1,5 @@
-/* What the collector takes from the program around it where it is a library, or one of several: implemented by
-   gc_standalone.h. All zero is a collector that is part of its program. */
+/* The services of the program around the collector, where the collector is a library or one of several: gc_standalone.h
+   implements them. All zero means that the collector is part of its program. */
 #pragma once
 
 #include "../api/barrier.h"
@@ -7,19 +7,20 @@
 
 typedef struct gc__outside {
     void *context;
-    const char *(*setting)(void *context, const char *name); /* 0: the environment */
+    const char *(*setting)(void *context, const char *name); /* NULL: read the environment */
     void (*stomp)(void *context, const gc_barrier_change *change);
     void (*warning)(void *context, const char *message);
     void (*fatal)(void *context, const char *message);
-    bool stores_no_shadow; /* inline stores of the program do not keep the shadow heap */
-    bool can_be_chosen;    /* the environment names the collector of this program */
-    const char *name;      /* of a library; NULL: the collector is part of the program */
-    const char *settings;  /* those of a library, "NAME=VALUE NAME=VALUE", for what is not set; NULL: none */
+    bool stores_no_shadow; /* inline stores of the program do not update the shadow heap */
+    bool can_be_chosen;    /* the environment may name the collector of this program */
+    const char *name;      /* the library's name; NULL: the collector is part of the program */
+    /* a library's settings, "NAME=VALUE NAME=VALUE", used where nothing else sets them; NULL: none */
+    const char *settings;
 } gc__outside;
 
 static gc__outside gc__the_outside; /* written before the first heap is created */
 
-/* A setting by its name; NULL: it is not set, or empty. */
+/* Returns a setting by its name; NULL if it is unset or empty. */
 GC__FN const char *gc__setting(const char *name) {
     static __thread char value[32];
     const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : gc__os_setting(name);

@@ -1,4 +1,4 @@
-/* Failures, warnings and fatal faults, each as a sentence. */
+/* Failures, warnings and fatal faults, each reported as a sentence. */
 #pragma once
 
 #include "../api/version.h"
@@ -30,7 +30,7 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     return result;
 }
 
-/* Adds to the sentence of the last gc__fail. */
+/* Appends to the sentence of the last gc__fail. */
 GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
@@ -40,7 +40,7 @@ GC__COLD void gc__fail_more(const char *format, ...) {
     va_end(arguments);
 }
 
-/* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
+/* Passes the sentence to the host's fatal hook, or prints it to stderr, and aborts. */
 GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) {
     char message[4 * GC__MESSAGE_BYTES];
     va_list arguments;
@@ -80,7 +80,7 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     abort();
 }
 
-/* Returns whether an argument is NULL that must not be; if so, it has recorded the failure of the call. */
+/* Returns whether an argument is NULL that must not be, and if so records the failure of the call. */
 GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
     gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);

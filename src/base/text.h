@@ -1,4 +1,4 @@
-/* Text of limited length, written piece by piece. */
+/* Text of limited length, written in steps. */
 #pragma once
 
 #include "words.h"

@@ -82,7 +82,7 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
-        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* or the next collection waits for that */
+        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
     bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) ||
                 gc__finalizers_preclean(heap) || gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
     if (more) return true;

@@ -29,7 +29,8 @@
 #define GC__CODE_LOAD_VECTOR(number, offset) \
     "{movups " #offset "(%%rsp), %%xmm" #number "|movups xmm" #number ", [rsp+" #offset "]}\n\t"
 
-/* Calls function(r10, return address), the first operand, and keeps what the arguments of a native function are in. */
+/* Calls function(r10, return address), the first operand, and preserves the registers of a native function's
+   arguments. */
 #define GC__CODE_CHECK \
     "{subq $208, %%rsp|sub rsp, 208}\n\t" \
     GC__CODE_STORE("rax", "rsp", 0) GC__CODE_STORE("rdi", "rsp", 8) GC__CODE_STORE("rsi", "rsp", 16) \
@@ -46,8 +47,8 @@
     GC__CODE_LOAD("rsp", 48, "r9") GC__CODE_LOAD("rsp", 56, "r10") GC__CODE_LOAD("rsp", 64, "r11") \
     "{addq $208, %%rsp|add rsp, 208}\n\t"
 
-/* The gc_code_frame lies at rbp - 160. It is whole before the thread has it. The preserved registers are restored from it,
-   since a collection may have updated them; rbp goes through the word that was pushed. */
+/* The gc_code_frame lies at rbp - 160. It is complete before the thread refers to it. The preserved registers are
+   restored from it, since a collection may have updated them; rbp is restored by way of the word that was pushed. */
 #define GC__CODE_CALL_NATIVE(check, results) \
     GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16") \
     GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6") \
@@ -99,7 +100,7 @@
     GC__NAKED void gc_code_call_native(void) { __asm__(GC__CODE_CALL_NATIVE(check, 0) :: function : "memory"); } \
     GC__NAKED void gc_code_call_native_ref(void) { __asm__(GC__CODE_CALL_NATIVE(check, 1) :: function : "memory"); }
 
-/* Restores the preserved registers by itself, so compiled code that is called so need not. */
+/* Restores the preserved registers itself, so that the compiled code which it calls need not. */
 GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __attribute__((unused)),
                                                           const void *start __attribute__((unused)),
                                                           const uintptr_t *arguments __attribute__((unused))) {
@@ -128,11 +129,12 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
         :: : "memory");
 }
 
-/* Defines a stub to which a method returns whose return address was replaced: at GC__CODE_RETURN_TO(name), after an
-   instruction, since unwinders look for the code before a return address. They end there. It calls
-   function(gc_code_frame *), which stores the address at which to go on to the frame's pc, and goes on there with the
-   registers of the frame, as they are then, and with those of vectors and the FPU, but for the parts of vectors beyond 16
-   bytes. Where the replaced address was, that of the goal is written last, to return to it without a free register. */
+/* Defines a stub to which a method returns whose return address was replaced, at GC__CODE_RETURN_TO(name). That is
+   behind an instruction, since unwinders search for the code before a return address; they end there. The stub calls
+   function(gc_code_frame *), which stores the address at which to continue in the frame's pc. It continues there with
+   the registers of the frame, as they are after the call, and preserves those of vectors and the FPU, except the parts
+   of vectors beyond 16 bytes. The address to continue at is finally written to where the replaced address was, so that
+   the stub returns to it without a free register. */
 #define GC__CODE_RETURN_STUB(name, function) \
     GC__VAR __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \

@@ -4,13 +4,13 @@
 #include "platform.h"
 
 #if defined(__aarch64__)
-/* Compilers for AArch64 take the address of data for no operand of assembly in code that can be placed anywhere, so the data
-   has a name of its own there. */
+/* Compilers for AArch64 accept no address of data as an operand of assembly in position-independent code, so the data
+   has a symbol of its own there. */
 #define GC__ASM_NAMED(name) __asm__(#name)
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
-/* Barriers are in C there, and call C functions. */
+/* Barriers are in C on AArch64, and call C functions. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
 #define GC__LOG_STORE_CALL(name, function, ages, logging) \

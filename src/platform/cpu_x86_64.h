@@ -4,7 +4,8 @@
 #include "platform.h"
 
 #if defined(__x86_64__)
-/* The address of static data in an assembly without other operands: an attribute of its definition, the text, the operand. */
+/* The address of static data in an assembly without other operands: an attribute for its definition, the text, the
+   operand. */
 #define GC__ASM_NAMED(name)
 #define GC__ASM_ADDRESS(name) "%c0"
 #define GC__ASM_OPERAND(name) "i"(&name)
@@ -12,17 +13,18 @@
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
-/* For functions that are all assembly, to which no option of the compiler may add code of its own. */
+/* For functions that are all assembly, to which no option of the compiler may add code. */
 #define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
 #ifdef __clang__
 #define GC__NAKED_MORE no_profile_instrument_function
-#define GC__NAKED_CLOBBERS "memory", "unwind" /* a static function that cannot throw might have no unwind table */
+/* a static function that cannot throw might otherwise have no unwind table */
+#define GC__NAKED_CLOBBERS "memory", "unwind"
 #else
 #define GC__NAKED_MORE no_profile_instrument_function, no_stack_protector, no_sanitize_undefined
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
-/* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
+/* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \
     __extension__({ \
@@ -31,14 +33,15 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
         gc__thread_pointer; \
     })
 
-/* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
-   function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack
-   as it was before the assembly, so that unwinders can leave it.
+/* Defines a function that assembly calls with two words on the stack, the first argument above the return address: it
+   calls function(first, second), and preserves all registers. If that returns false, the caller faults by reading
+   `second`, on the stack as it was before the assembly, so that unwinders can leave it.
 
-   The short way comes first: it does what the function would, with gc__my_chunks, where gc__the_store_logging (`noting`) allows it and
-   nothing unusual is met. It is as short as can be: a processor works ahead of a store that waits for memory by so many
-   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is
-   written to only where it is taken for good, so that the marker finds no word that another one replaces. */
+   The fast path comes first: it has the effect of the function, with gc__my_chunks, where gc__the_store_logging
+   (`logging`) allows it and nothing unusual is met. It is as short as possible, since a processor runs ahead of a store
+   that waits for memory by a limited number of instructions. `ages` is the address of the age table; 0x20 and 0x08 are
+   GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is written only when it is taken for good, so that the
+   marker finds no word that another one replaces. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__LOG_STORE_SHORT
@@ -47,13 +50,13 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__LOG_STORE_OPERANDS(ages, logging) , "i"(&logging), "i"(&ages)
 #define GC__LOG_STORE_SHORT \
     "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
-    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: this thread's pieces, less its thread pointer */ \
+    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: the chunks - the thread pointer */ \
     "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
     "{movq 40(%%rsp), %%rax|mov rax, qword ptr [rsp+40]}\n\t" /* rax: the slot */ \
     "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
     "{movq 48(%%rsp), %%rdx|mov rdx, qword ptr [rsp+48]}\n\t" \
     "{shrq $" GC__TEXT(GC_REGION_SHIFT) ", %%rdx|shr rdx, " GC__TEXT(GC_REGION_SHIFT) "}\n\t" \
-    "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of what is stored */ \
+    "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of the stored object */ \
     "{movzbl -" GC__ASM_RANKS "(%%rdx), %%esi|movzx esi, byte ptr [rdx-" GC__ASM_RANKS "]}\n\t" /* esi: its youth */ \
     "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
     "{cmpb $1, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 1}\n\t" "je 4f\n\t" "ja 8f\n" \
@@ -110,8 +113,8 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     }
 /* clang-format on */
 
-/* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
-   on which registers its body leaves alone. */
+/* The code is in both dialects of assembly, for -masm=intel. The function is weak, for GC__ASSEMBLY_LINKAGE; also, no
+   caller of a weak function relies on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
             "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"

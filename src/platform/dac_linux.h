@@ -1,4 +1,4 @@
-/* What a reader of other processes asks of the system: Linux. */
+/* The system calls by which a process reads other processes: Linux. */
 #pragma once
 
 #include "../api/dac.h"
@@ -23,7 +23,7 @@
 
 #define GC__DAC_FN static __attribute__((unused))
 
-/* Lets go of a mapped file's pages, which count as this process's memory: they come back when they are read. */
+/* Releases a mapped file's pages, which count as this process's memory; they are loaded again when they are read. */
 GC__DAC_FN void gc__dac_os_let_go(const gc__image *file) {
     madvise((void *)(uintptr_t)file->bytes, file->size, MADV_DONTNEED);
 }
@@ -35,7 +35,8 @@ GC__DAC_FN size_t gc__dac_os_read(int pid, uint64_t address, void *to, size_t by
     return done < 0 ? 0 : (size_t)done;
 }
 
-/* Why the process cannot be read, with the remedy; NULL: it can. `address` is readable in any process that is. */
+/* Returns why the process cannot be read, with the remedy; NULL: it can. `address` is readable in any readable
+   process. */
 GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
     char byte;
     struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
@@ -48,14 +49,16 @@ GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
            "program call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); in a container, allow SYS_PTRACE";
 }
 
-/* Whether the thread has none of its process's memory any more. The first one remains visible until all have ended. */
+/* Returns whether the thread has released its process's memory. The first thread remains visible until all have
+   ended. */
 GC__DAC_FN bool gc__dac_os_has_ended(int tid) {
     char byte;
     struct iovec local = {&byte, 1}, remote = {NULL, 1};
     return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == ESRCH;
 }
 
-/* The thread by whose number the process's memory is read: its first one, unless that has ended before others. */
+/* Returns the thread by whose number the process's memory is read: its first one, unless that has ended before
+   others. */
 GC__DAC_FN int gc__dac_os_living(int pid) {
     char path[64];
     int found = pid;
@@ -77,7 +80,7 @@ GC__DAC_FN uint64_t gc__dac_os_now_ms(void) {
 /* A native thread that ptrace has stopped. */
 typedef struct gc__dac_stopped {
     int tid;
-    int signal; /* that the thread was about to receive: it gets it when it goes on */
+    int signal; /* a signal that the thread was about to receive; it is delivered when the thread continues */
 } gc__dac_stopped;
 
 typedef struct gc__dac_stops {
@@ -87,8 +90,8 @@ typedef struct gc__dac_stops {
 
 #define GC__DAC_STOP_MS 5000 /* a thread that does not stop in this time waits for a device */
 
-/* Waits until the thread is not within a call of the kernel that nothing but a fatal signal ends: there ptrace could neither
-   stop it nor let go of it again. False: it remains there. */
+/* Waits until the thread is outside any system call that only a fatal signal ends: in such a call ptrace could neither
+   stop it nor detach from it. Returns false if it remains there. */
 GC__DAC_FN bool gc__dac_os_leaves_kernel(int tid) {
     uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
     const struct timespec pause = {0, 1000000};
@@ -106,7 +109,7 @@ GC__DAC_FN bool gc__dac_os_leaves_kernel(int tid) {
     return false;
 }
 
-/* Waits until the seized thread stands still. False: it has ended, or does not stop. */
+/* Waits until the seized thread stands still. Returns false if it has ended, or does not stop. */
 GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
     uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
     const struct timespec pause = {0, 20000};
@@ -124,7 +127,8 @@ GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
     }
 }
 
-/* Stops one thread, unless it is stopped already. False: no memory. *fault: why it cannot be stopped. */
+/* Stops one thread, unless it is stopped already. Returns false if there is no memory. Sets *fault to why the thread
+   cannot be stopped. */
 GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fresh, const char **fault) {
     for (size_t i = 0; i < stops->count; i++)
         if (stops->threads[i].tid == tid) return true;
@@ -165,7 +169,8 @@ GC__DAC_FN void gc__dac_os_resume(gc__dac_stops *stops) {
     memset(stops, 0, sizeof *stops);
 }
 
-/* Stops all threads of the process; those that are created meanwhile, too. NULL, or why that is impossible. */
+/* Stops all threads of the process, including those created during this call. Returns NULL, or why that is
+   impossible. */
 GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
     char path[64];
     bool fresh = true, memory = true;
@@ -186,7 +191,7 @@ GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
     return fault ? fault : "it has ended, or none of its threads stops";
 }
 
-/* The registers of a stopped thread in the order of the kernel. Returns their number, 0: they are not known. */
+/* Reads the registers of a stopped thread in the order of the kernel. Returns their number; 0: they are not known. */
 GC__DAC_FN unsigned gc__dac_os_registers(int tid, uint64_t *words, unsigned most) {
     struct iovec to = {words, most * sizeof *words};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) != 0) return 0;

@@ -1,5 +1,5 @@
-/* The platform contract for libraries that are loaded, on Linux: what the header of a file says, checked before the dynamic
-   linker reads it, whose messages tell less. */
+/* The platform contract for loaded libraries, on Linux: checks the header of a file before the dynamic linker reads it,
+   whose messages say less. */
 #pragma once
 
 #include "image.h"
@@ -33,7 +33,7 @@ GC__FN bool gc__elf_is_cut(gc__os_library *library, uint64_t bytes) {
                           (unsigned long long)library->bytes, (unsigned long long)bytes);
 }
 
-/* Whether so many bytes of the file are there, from the offset on. */
+/* Returns whether the file has `bytes` bytes from the offset on. */
 GC__FN bool gc__elf_has(gc__os_library *library, uint64_t offset, uint64_t bytes) {
     uint64_t end = offset + bytes < offset ? UINT64_MAX : offset + bytes;
     return end <= library->bytes || gc__elf_is_cut(library, end);
@@ -53,7 +53,7 @@ GC__FN bool gc__elf_is_elf(gc__os_library *library, const unsigned char *ident, 
                           "it is no ELF file: it begins with `%s`", shown);
 }
 
-/* Whether the file is for this machine. The first 20 bytes of headers are alike for all word sizes. */
+/* Returns whether the file is for this machine. The first 20 bytes of headers are alike for all word sizes. */
 GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *start) {
     bool is_big = start[EI_DATA] == ELFDATA2MSB;
     uint16_t type = (uint16_t)(start[is_big ? 17 : 16] | start[is_big ? 16 : 17] << 8);
@@ -73,7 +73,7 @@ GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *star
                           gc__elf_type_text(type), type);
 }
 
-/* Whether all is there that the header speaks of. */
+/* Returns whether the file contains everything that its header refers to. */
 GC__FN bool gc__elf_is_whole(gc__os_library *library) {
     Elf64_Ehdr header;
     Elf64_Phdr part;

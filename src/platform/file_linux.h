@@ -1,4 +1,4 @@
-/* Files, for what gc.h writes of its own accord. Errors are left in errno. */
+/* Files that gc.h writes of its own accord. Errors are left in errno. */
 #pragma once
 
 #include "platform.h"
@@ -8,12 +8,13 @@
 
 #define GC__NAME_BYTES_MAX ((size_t)PATH_MAX)
 
-/* Opens a file for writing, which is made or emptied; -1: the system refuses. Children of fork and exec do not have it. */
+/* Opens a file for writing, creating or emptying it; returns -1 if the system refuses. Processes started by exec do not
+   inherit it. */
 GC__FN int gc__os_file_create(const char *name) {
     return open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 }
 
-/* The same for a file in a folder that everybody may write to: refuses a link, and a file of another user. */
+/* Opens a file in a folder to which everybody may write: refuses a link, and a file of another user. */
 GC__FN int gc__os_file_create_own(const char *name) {
     struct stat status;
     int file = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
@@ -25,8 +26,8 @@ GC__FN int gc__os_file_create_own(const char *name) {
     return -1;
 }
 
-/* Which file a descriptor stands for. Programs close descriptors that are not theirs, as daemons do when they start, and then
-   have the same numbers for files of their own, to which gc.h must not write. */
+/* The identity of the file behind a descriptor. Programs close descriptors that are not theirs, as daemons do when they
+   start, and then get the same numbers for files of their own, to which gc.h must not write. */
 typedef struct gc__os_file_identity {
     uint64_t device, number;
 } gc__os_file_identity;
@@ -46,16 +47,16 @@ GC__FN bool gc__os_file_is(int file, const gc__os_file_identity *identity) {
     return same;
 }
 
-/* Maps the beginning of a file as code, without any use of that in this process; NULL: the system refuses. */
+/* Maps the beginning of a file as code that this process never runs; returns NULL if the system refuses. */
 GC__FN void *gc__os_file_map_code(int file, size_t bytes) {
     void *mapped = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Where perf looks for names of compiled code, by the number of the process. */
+/* The file in which perf looks for names of compiled code, by the number of the process. */
 #define GC__PERF_MAP "/tmp/perf-%u.map"
 
-/* Writes all of it, at a position, or where the last such call has ended if that is -1. */
+/* Writes all of the data at a position or, if that is -1, where the last such call has ended. */
 GC__FN bool gc__os_file_write(int file, const void *data, size_t bytes, int64_t position) {
     for (size_t done = 0; done < bytes;) {
         const char *from = (const char *)data + done;
@@ -73,7 +74,7 @@ GC__FN bool gc__os_file_close(int file) { return close(file) == 0 || errno == EI
 GC__FN bool gc__os_file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
 GC__FN void gc__os_file_remove(const char *name) { unlink(name); }
 
-/* Whether the name is that of a device, a pipe or the like, which cannot be replaced by another file. */
+/* Returns whether the name is that of a device, a pipe or the like, which cannot be replaced by another file. */
 GC__FN bool gc__os_file_is_special(const char *name) {
     struct stat status;
     return stat(name, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
@@ -86,5 +87,5 @@ GC__FN void gc__os_error_text(int error, char *text, size_t bytes) {
     errno = saved;
 }
 
-/* Time of day, in ns since 1970. */
+/* Returns the time of day, in ns since 1970. */
 GC__FN uint64_t gc__os_utc_ns(void) { return gc__os_clock_ns(CLOCK_REALTIME); }

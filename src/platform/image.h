@@ -1,13 +1,13 @@
-/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
-   file has fewer of these. */
+/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing that they say is trusted: from
+   a damaged file fewer of these are read. */
 #pragma once
 
-/* Two shipped headers have this part, and a program may include both. */
+/* Two shipped headers include this file, and a program may include both. */
 #ifndef GC__IMAGE_FN
 #define GC__IMAGE_FN static __attribute__((unused, cold))
 
 #if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
+#define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
 #include <elf.h>
@@ -36,10 +36,11 @@ typedef struct gc__image {
     size_t size;
 } gc__image;
 
-#define GC__IMAGE_NO_FILE (-1) /* it is no regular file */
+#define GC__IMAGE_NO_FILE (-1) /* the path is not that of a regular file */
 #define GC__IMAGE_EMPTY (-2)
 
-/* Maps a regular file. 0, or the number of the system's error, or one of these. Safe in a fault handler. */
+/* Maps a regular file. Returns 0, the number of the system's error, or one of these constants. Safe in a fault
+   handler. */
 GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fault = fd < 0 ? errno : 0;
@@ -57,7 +58,7 @@ GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
     return fault;
 }
 
-/* Maps a regular file. NULL, or why that is impossible. */
+/* Maps a regular file. Returns NULL, or why that is impossible. */
 GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
     int fault = gc__image_open(path, image);
     if (fault == GC__IMAGE_NO_FILE) return "it is no regular file";
@@ -75,7 +76,7 @@ GC__IMAGE_FN bool gc__image_has(const gc__image *image, uint64_t offset, uint64_
     return offset <= image->size && bytes <= image->size - offset;
 }
 
-/* The build id among notes; NULL: there is none. */
+/* Returns the build id among notes; NULL if there is none. */
 GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes, uint64_t alignment, size_t *length) {
     const uint64_t unit = alignment == 8 ? 8 : 4;
     uint64_t from = 0;
@@ -93,7 +94,7 @@ GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes
     return NULL;
 }
 
-/* Part `i` of the program headers; false: there are not so many. */
+/* Reads part `i` of the program headers; returns false if there are fewer. */
 GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr *part) {
     Elf64_Ehdr header;
     if (!gc__image_has(image, 0, sizeof header)) return false;
@@ -105,7 +106,7 @@ GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr 
     return true;
 }
 
-/* The build id of the file; NULL: it has none. The image may be only the beginning of the file. */
+/* Returns the build id of the file; NULL if it has none. The image may be only the beginning of the file. */
 GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *length) {
     Elf64_Phdr part;
     for (unsigned i = 0; gc__image_part(image, i, &part); i++) {
@@ -116,8 +117,8 @@ GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *l
     return NULL;
 }
 
-/* Section `i`, whose contents are in the file; false: there are not so many, or the file is no ELF file for 64 bits. One
-   whose contents are not whole has none. */
+/* Reads section `i`, whose contents are in the file. Returns false if there are fewer, or the file is not a 64-bit ELF
+   file. A section with incomplete contents counts as empty. */
 GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Shdr *section) {
     Elf64_Ehdr header;
     if (!gc__image_has(image, 0, sizeof header)) return false;
@@ -128,7 +129,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
     memcpy(section, image->bytes + header.e_shoff, sizeof *section);
-    if (!count) count = section->sh_size; /* more than a half word can say */
+    if (!count) count = section->sh_size; /* more than a half word can hold */
     if (i >= count || i > image->size / sizeof *section) return false;
     if (!gc__image_has(image, header.e_shoff, (i + 1) * sizeof *section)) return false;
     memcpy(section, image->bytes + header.e_shoff + i * sizeof *section, sizeof *section);
@@ -137,14 +138,14 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     return true;
 }
 
-/* The first section of that type; false: there is none. */
+/* Finds the first section of that type; returns false if there is none. */
 GC__IMAGE_FN bool gc__image_section_of_type(const gc__image *image, uint32_t type, Elf64_Shdr *section) {
     for (uint64_t i = 0; gc__image_section(image, i, section); i++)
         if (section->sh_type == type && section->sh_size) return true;
     return false;
 }
 
-/* A text in a section of texts; NULL: there is none. */
+/* Returns a text in a section of texts; NULL if there is none. */
 GC__IMAGE_FN const char *gc__image_text(const gc__image *image, const Elf64_Shdr *texts, uint64_t offset) {
     if (offset >= texts->sh_size) return NULL;
     const char *text = (const char *)image->bytes + texts->sh_offset + offset;
@@ -172,7 +173,7 @@ typedef struct gc__image_symbols {
     uint64_t count;
 } gc__image_symbols;
 
-/* Opens the file's .symtab, or if it has none its .dynsym; false: it has neither. */
+/* Opens the file's .symtab, or if it has none its .dynsym; returns false if it has neither. */
 GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__image *image) {
     symbols->image = image;
     symbols->count = 0;
@@ -184,11 +185,11 @@ GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__i
     return true;
 }
 
-/* Sets of types of symbols, which have a bit each. */
+/* Sets of symbol types, with a bit for each. */
 #define GC__IMAGE_CODE (1u << STT_FUNC | 1u << STT_GNU_IFUNC | 1u << STT_NOTYPE)
 #define GC__IMAGE_DATA (1u << STT_OBJECT)
 
-/* Symbol `i`, and its name; NULL: it has none, or is of no such type. */
+/* Reads symbol `i`, and returns its name; NULL if it has none, or is of none of these types. */
 GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint64_t i, unsigned types,
                                           Elf64_Sym *symbol) {
     memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);

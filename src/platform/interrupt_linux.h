@@ -1,37 +1,42 @@
-/* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal, GC_CODE_SIGNAL. */
+/* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal,
+   GC_CODE_SIGNAL. */
 #pragma once
 
 #include "../api/code.h"
 #include "platform.h"
 
-/* Where interrupts are sent: to a thread. */
+/* A thread to which interrupts are sent. */
 typedef struct gc__os_target {
-    pid_t id;      /* 0: it is to receive none */
-    uint32_t sent; /* atomic; 0: none is on its way; else how often one has been asked for since then, and GC__OS_SENDING */
+    pid_t id;      /* 0: the thread is to receive none */
+    /* atomic; 0: no signal is pending; else the number of requests since it was sent, and GC__OS_SENDING */
+    uint32_t sent;
     bool has_timer;
     timer_t timer;
 } gc__os_target;
 
 GC__VAR __thread gc__os_target gc__os_me;
-static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
+static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock, as is the next variable */
 static struct sigaction gc__os_interrupt_former;
 
-/* Asking again for what is on its way yields no second signal, unless it takes long: then the host may have lost it. */
+/* While a signal is pending, further requests send no second one, except after this many: the host may have lost the
+   first. */
 #define GC__OS_SENT_LOST 64u
-#define GC__OS_SENDING (1u << 31) /* whoever asks is between its decision to send one and its return from the system */
+/* the requester is between its decision to send a signal and its return from the system */
+#define GC__OS_SENDING (1u << 31)
 
-/* What `sent` becomes when a signal has arrived: 0 only if none of gc.h's can come any more. More than one may have been sent,
-   and one may have become one with a signal of the host's; so the system says what it holds back while the handler runs. */
+/* Returns the new value of `sent` when a signal has arrived: 0 only if none of gc.h's signals can still come. Several
+   may have been sent, and one may have been merged with a signal of the host's; so this asks the system which signals
+   it holds back while the handler runs. */
 GC__FN uint32_t gc__os_interrupts_left(uint32_t sent, bool is_mine) {
     uint32_t sending = sent & GC__OS_SENDING;
     sigset_t held;
     if (is_mine && (sent ^ sending) <= GC__OS_SENT_LOST) return 0;
     if (!sending && (sigpending(&held) != 0 || sigismember(&held, GC_CODE_SIGNAL) != 1)) return 0;
-    return GC__OS_SENT_LOST | sending; /* whoever asks next sends another */
+    return GC__OS_SENT_LOST | sending; /* the next request sends another signal */
 }
 
-/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread; or says nothing of its sender,
-   as it does when too many signals are queued (RLIMIT_SIGPENDING), and one is on its way. */
+/* Returns whether a signal is gc.h's own. It is if it carries the address of this thread's gc__os_me; or if it carries
+   nothing about its sender, as when too many signals are queued (RLIMIT_SIGPENDING), while one is pending. */
 GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
     bool is_nameless = info->si_code == SI_USER && info->si_pid == 0;
     bool is_marked = (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me;
@@ -43,10 +48,12 @@ GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
     return is_mine;
 }
 
-/* Signals of others are handed on. They may stop the thread as well, if a collection waits for it. */
+/* Handles a signal, and passes signals of others on to their handler. They may stop the thread as well, if a collection
+   waits for it. */
 GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
-    bool is_mine = gc__os_interrupt_is_mine(info); /* first: while the thread waits, the next one may be sent */
+    /* comes first: while the thread waits, the next signal may be sent */
+    bool is_mine = gc__os_interrupt_is_mine(info);
     gc__os_interrupted(context);
     errno = error;
     const struct sigaction *former = &gc__os_interrupt_former;
@@ -59,11 +66,11 @@ GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) 
 
 GC__FN void gc__os_interrupt_in_child(void) {
     if (gc__os_me.id) gc__os_me.id = (pid_t)syscall(SYS_gettid);
-    gc__os_me.has_timer = false; /* timers are not inherited, nor are signals that are on their way */
+    gc__os_me.has_timer = false; /* timers are not inherited, nor are pending signals */
     gc__os_me.sent = 0;
 }
 
-/* gc__os_end_lock is held. */
+/* Requires gc__os_end_lock. */
 GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -79,7 +86,8 @@ GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     return false;
 }
 
-/* Has a thread interrupted if it is in cooperative mode. It must exist. One thread at a time asks. */
+/* Interrupts a thread if it is in cooperative mode. The thread must exist, and only one thread at a time may call
+   this. */
 GC__FN void gc__os_interrupt(gc__os_target *target) {
     uint32_t sent = __atomic_load_n(&target->sent, __ATOMIC_ACQUIRE), sending;
     do sending = sent % GC__OS_SENT_LOST ? 0 : GC__OS_SENDING;
@@ -99,14 +107,15 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     errno = error;
 }
 
-/* Where the C library does not name it. */
+/* Not every C library names this field. */
 #ifdef sigev_notify_thread_id
 #define GC__SIGEV_THREAD sigev_notify_thread_id
 #else
 #define GC__SIGEV_THREAD _sigev_un._tid
 #endif
 
-/* Has the calling thread interrupted once, after that time; 0: not any more. For stress; the system may refuse. */
+/* Makes the system interrupt the calling thread once, after that time; 0: cancels that. For stress; the system may
+   refuse. */
 GC__FN void gc__os_interrupt_later(uint64_t ns) {
     int error = errno;
     struct sigevent event;
@@ -128,7 +137,7 @@ GC__FN void gc__os_interrupt_later(uint64_t ns) {
 #if defined(__x86_64__)
 #define GC__ARCH_SHSTK_STATUS 0x5005
 
-/* A replaced return address would differ from the copy that the processor keeps. */
+/* With a shadow stack, a replaced return address would differ from the processor's copy. */
 GC__FN bool gc__os_has_shadow_stack(void) {
     unsigned long features = 0;
     int error = errno;
@@ -137,8 +146,8 @@ GC__FN bool gc__os_has_shadow_stack(void) {
     return has;
 }
 
-/* Has `f` called whenever the calling thread is interrupted, with the state in which it was: handed to the functions below.
-   Returns where to send interrupts; or NULL, and *refusal says why. */
+/* Makes interrupts of the calling thread call `f` with the thread's state, which f passes to the functions below.
+   Returns the target of interrupts, or NULL with the reason in *refusal. */
 GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char **refusal) {
     sigset_t blocked;
     *refusal = NULL;
@@ -167,7 +176,7 @@ GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) {
     for (int i = 0; i < GC_CODE_REGISTERS; i++)
         registers[i] = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]];
 }
-/* The thread goes on with these registers. */
+/* Sets the registers with which the thread continues. */
 GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) {
     for (int i = 0; i < GC_CODE_REGISTERS; i++)
         ((ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]] = (greg_t)registers[i];
@@ -183,7 +192,7 @@ GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) { (vo
 GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) { (void)context, (void)registers; }
 #endif
 
-/* The library is unloaded, or the program ends. */
+/* Restores the former handler when the library is unloaded, or the program ends. */
 GC__AT_UNLOAD GC__FN void gc__os_interrupts_end(void) {
     struct sigaction action;
     if (!gc__os_interrupted || sigaction(GC_CODE_SIGNAL, NULL, &action) != 0) return;

@@ -1,4 +1,4 @@
-/* The platform contract for libraries that are loaded by the names of their files, on Linux: finding and opening a file. */
+/* The platform contract for libraries that are loaded by the names of their files, on Linux: finds and opens a file. */
 #pragma once
 
 #include "platform.h"
@@ -10,22 +10,22 @@
 #define GC__OS_LINKS_MAX 8 /* symbolic links that a name may lead through */
 #define GC__OS_OWNERS_MAX 16
 #define GC__OS_PATH_SHOWN 160
-#define GC__OS_OPENAT2 437 /* the system call, which C libraries may not name yet, and its RESOLVE_NO_MAGICLINKS */
+#define GC__OS_OPENAT2 437 /* the system call, which C libraries may not declare yet, and its RESOLVE_NO_MAGICLINKS */
 #define GC__OS_NO_MAGIC_LINKS 2
 
-/* A file that is checked before it is loaded. What is checked and what is loaded is one file: nobody can exchange it in
-   between but those who could as well exchange the program. */
+/* A file that is checked before it is loaded. The checked file is the loaded one: only those who could also exchange
+   the program can exchange it in between. */
 typedef struct gc__os_library {
     int folder, file;    /* descriptors; -1: not open */
-    char path[PATH_MAX]; /* of the file; absolute, without symbolic links */
+    char path[PATH_MAX]; /* the file's path; absolute, without symbolic links */
     uint64_t bytes;
-    bool is_started;   /* it names a dynamic linker, as a program does that one starts */
+    bool is_started;   /* it names a dynamic linker, as an executable program does */
     void *handle;      /* NULL: not loaded */
-    char trouble[440]; /* the reason why a call returned false, and the sentence after it what to do */
+    char trouble[440]; /* why a call returned false, followed by a sentence with the remedy */
     const char *remedy;
 } gc__os_library;
 
-/* Stores what is wrong. Returns false. */
+/* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
@@ -37,13 +37,13 @@ GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const ch
     return false;
 }
 
-/* The end of a long path, which says more than its beginning. */
+/* Returns the end of a long path, which says more than its beginning. */
 GC__FN const char *gc__os_path_end(const char *path) {
     size_t length = strlen(path);
     return length > GC__OS_PATH_SHOWN ? path + length - GC__OS_PATH_SHOWN : path;
 }
 
-/* The folder of the program's file, with a slash at its end; empty if the system does not say. */
+/* Writes the folder of the program's file, with a slash at its end; empty if the system does not say. */
 GC__FN void gc__os_program_folder(char *path, size_t size) {
     ssize_t length = readlink("/proc/self/exe", path, size);
     if (length < 0 || (size_t)length == size || *path != '/') length = 0;
@@ -51,7 +51,7 @@ GC__FN void gc__os_program_folder(char *path, size_t size) {
     path[length] = 0;
 }
 
-/* Calls f for an open folder and each one above it, until f returns false. Returns whether it got to the root. */
+/* Calls f for an open folder and each one above it, until f returns false. Returns whether it reached the root. */
 GC__FN bool gc__os_each_above(int folder, bool (*f)(void *context, const struct stat *facts, int depth),
                               void *context) {
     struct stat facts, above;
@@ -69,7 +69,8 @@ GC__FN bool gc__os_each_above(int folder, bool (*f)(void *context, const struct 
     return ok;
 }
 
-/* Those who could exchange the program: root, its user, and the owners of its file and of all folders above that. */
+/* The users who could exchange the program: root, its user, and the owners of its file and of all folders above
+   that. */
 typedef struct gc__os_owners {
     uid_t ids[GC__OS_OWNERS_MAX];
     int count;
@@ -108,8 +109,8 @@ typedef struct gc__os_guard {
     gc__os_owners owners;
 } gc__os_guard;
 
-/* Whether nobody can change a file or folder but those who could exchange the program. A group that has the number of the
-   owner is his own, for many systems give each user such a group. */
+/* Returns whether only those who could exchange the program can change a file or folder. A group with the number of the
+   owner counts as the owner's own, since many systems give each user such a group. */
 GC__FN bool gc__os_is_guarded(gc__os_guard *guard, const struct stat *facts, const char *which) {
     bool by_group = (facts->st_mode & S_IWGRP) && facts->st_gid != facts->st_uid;
     if (by_group || (facts->st_mode & S_IWOTH))
@@ -128,7 +129,7 @@ GC__FN bool gc__os_is_guarded(gc__os_guard *guard, const struct stat *facts, con
     return true;
 }
 
-/* Where folders have the sticky bit, as /tmp has, users cannot exchange what belongs to others. In the library's own folder
+/* In folders with the sticky bit, like /tmp, users cannot exchange what belongs to others. In the library's own folder
    that is not enough: anybody could supply a library that is missing. */
 GC__FN bool gc__os_folder_is_guarded(void *context, const struct stat *facts, int depth) {
     gc__os_guard *guard = (gc__os_guard *)context;
@@ -142,9 +143,9 @@ GC__FN bool gc__os_folder_is_guarded(void *context, const struct stat *facts, in
     return gc__os_is_guarded(guard, &seen, which);
 }
 
-/* Whether the way to the folder leads through a link of /proc to what a process has open, or works in: it begins with a slash,
-   but means another folder in each process. Systems before Linux 5.6 do not tell for ways that get to /proc by a symbolic
-   link. */
+/* Returns whether the path to the folder leads through a link of /proc to a process's open file or working folder: such
+   a path begins with a slash, but means another folder in each process. Systems before Linux 5.6 do not reveal paths
+   that reach /proc by a symbolic link. */
 GC__FN bool gc__os_is_of_process(const char *folder) {
     struct gc__os_open_how {
         uint64_t flags, mode, resolve;
@@ -187,7 +188,7 @@ GC__FN int gc__os_library_open_link(gc__os_library *library, char *name) {
     return -1;
 }
 
-/* A symbolic link may lead to another file of the same folder. */
+/* Opens the file, following symbolic links to other files of the same folder. */
 GC__FN bool gc__os_library_open_file(gc__os_library *library, const char *name) {
     char target[NAME_MAX + 2];
     size_t length = strlen(library->path);
@@ -222,7 +223,7 @@ GC__FN bool gc__os_library_find(gc__os_library *library, const char *folder, con
            gc__os_trouble(library, "Build the library again, or copy it again", "the file is empty");
 }
 
-/* Whether nobody can change the file, or put another one in its place, but those who could exchange the program. */
+/* Returns whether only those who could exchange the program can change the file, or replace it by another one. */
 GC__FN bool gc__os_library_check_rights(gc__os_library *library) {
     gc__os_guard guard;
     struct stat facts;
@@ -234,7 +235,7 @@ GC__FN bool gc__os_library_check_rights(gc__os_library *library) {
            gc__os_each_above(library->folder, gc__os_folder_is_guarded, &guard);
 }
 
-/* Without the library's path, which the linker's message begins with. */
+/* Returns the linker's message without the library's path, with which it begins. */
 GC__FN const char *gc__os_linker_words(const gc__os_library *library) {
     const char *words = dlerror();
     size_t length = strlen(library->path);
@@ -243,15 +244,15 @@ GC__FN const char *gc__os_linker_words(const gc__os_library *library) {
                                                                                                : words;
 }
 
-/* Whether the path still leads to the file that was checked. */
+/* Returns whether the path still leads to the file that was checked. */
 GC__FN bool gc__os_library_is_same(const gc__os_library *library) {
     struct stat checked, named;
     return fstat(library->file, &checked) == 0 && lstat(library->path, &named) == 0 && checked.st_dev == named.st_dev &&
            checked.st_ino == named.st_ino && checked.st_size == named.st_size;
 }
 
-/* Loads the file that was checked. The linker is given its path rather than the open file's, by which neither a debugger
-   nor the printed stack could find it. */
+/* Loads the file that was checked. The linker is given the file's path rather than that of its descriptor, by which
+   neither a debugger nor the printed stack could find it. */
 GC__FN bool gc__os_library_load(gc__os_library *library) {
     void *loaded = dlopen(library->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (loaded) {
@@ -273,7 +274,7 @@ GC__FN bool gc__os_library_load(gc__os_library *library) {
     return gc__os_trouble(library, "Start the program again", "the file was replaced while the program was loading it");
 }
 
-/* The address of a symbol. NULL: the library has none. */
+/* Returns the address of a symbol; NULL if the library has none. */
 GC__FN void *gc__os_library_symbol(gc__os_library *library, const char *symbol) {
     void *found = dlsym(library->handle, symbol);
     if (!found)
@@ -291,7 +292,7 @@ GC__FN void gc__os_library_close(gc__os_library *library, bool stays) {
     library->folder = library->file = -1;
 }
 
-/* gc__os_at_fork for the lock of libraries. */
+/* Registers functions around fork for the lock of libraries, as gc__os_at_fork does. */
 GC__FN bool gc__os_library_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     return pthread_atfork(before, in_parent, in_child) == 0;
 }

@@ -1,4 +1,5 @@
-/* Files and pipes line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
+/* Reads files and pipes line by line, without the C library's memory: a stopped thread may hold the lock of its
+   allocator. */
 #pragma once
 
 #include "image.h"
@@ -9,12 +10,13 @@
 
 typedef struct gc__os_lines {
     int file;
-    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
+    int patience_ms; /* after this time a silent pipe counts as ended; 0: it is a file */
     size_t next, end;
     char bytes[2048];
 } gc__os_lines;
 
-/* Whether something can be read before the patience ends. The header of poll() declares more names than programs expect here. */
+/* Returns whether something can be read before the patience ends. The header of poll() declares more names than
+   programs expect here. */
 static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
     struct {
         int file;
@@ -24,7 +26,7 @@ static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
     return !lines->patience_ms || syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8) > 0;
 }
 
-/* The next line, without its end, cut to `bytes`. False: there is none. */
+/* Reads the next line, without its end, cut to `bytes`. Returns false if there is none. */
 GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     size_t length = 0;
     for (bool any = false;; any = true) {

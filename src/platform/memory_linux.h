@@ -1,4 +1,4 @@
-/* How much memory and how many processors the process may have: the limits of its control groups and its own. */
+/* The memory and the number of processors that the process may use: the limits of its control groups and its own. */
 #pragma once
 
 #include "platform.h"
@@ -11,18 +11,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-GC__VAR const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
+GC__VAR const char *gc__os_root = ""; /* precedes the names of the files below; tests use a folder of their own */
 
 #define GC__OS_NAME_BYTES 1024
 
 /* The hierarchy of control groups that has a controller: "memory" or "cpu". */
 typedef struct gc__os_groups {
     const char *controller;
-    char group[GC__OS_NAME_BYTES];  /* the process's, as /proc/self/cgroup names it */
+    char group[GC__OS_NAME_BYTES];  /* the process's group, as /proc/self/cgroup names it */
     char root[GC__OS_NAME_BYTES];   /* the group that is at the mount point */
-    char folder[GC__OS_NAME_BYTES]; /* the mount point; then the folder of the process's group */
+    char folder[GC__OS_NAME_BYTES]; /* the mount point; later the folder of the process's group */
     size_t mount_bytes;             /* length of the mount point */
-    bool first;                     /* version 1 */
+    bool first;                     /* version 1 of control groups */
 } gc__os_groups;
 
 GC__COLD bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
@@ -34,7 +34,7 @@ GC__COLD bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const c
     return lines->file >= 0;
 }
 
-/* The first line of a small file; empty if there is none. */
+/* Reads the first line of a small file; empty if there is none. */
 GC__COLD void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
     gc__os_lines lines;
     *line = 0;
@@ -43,7 +43,7 @@ GC__COLD void gc__os_read_line(const char *folder, const char *file, char *line,
     close(lines.file);
 }
 
-/* The number in a file; SIZE_MAX if there is none, as where the file says "max". */
+/* Returns the number in a file; SIZE_MAX if there is none, as where the file says "max". */
 GC__COLD size_t gc__os_number_in(const char *folder, const char *file) {
     char line[64], *end;
     gc__os_read_line(folder, file, line, sizeof line);
@@ -51,7 +51,7 @@ GC__COLD size_t gc__os_number_in(const char *folder, const char *file) {
     return end == line ? SIZE_MAX : (size_t)number;
 }
 
-/* Whether `word` is in a list that is separated by commas. */
+/* Returns whether `word` is in a list that is separated by commas. */
 GC__COLD bool gc__os_lists(const char *list, const char *word) {
     size_t length = strlen(word);
     for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
@@ -59,7 +59,8 @@ GC__COLD bool gc__os_lists(const char *list, const char *word) {
     return false;
 }
 
-/* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the controller. */
+/* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the
+   controller. */
 GC__COLD bool gc__os_find_group(gc__os_groups *groups) {
     gc__os_lines lines;
     char line[GC__OS_NAME_BYTES];
@@ -96,7 +97,8 @@ GC__COLD bool gc__os_find_mount(gc__os_groups *groups) {
     return found;
 }
 
-/* The process's group below the mount point; that itself if the process does not see its group's name, as in a container. */
+/* Enters the process's group below the mount point; the mount point itself if the process does not see its group's
+   name, as in a container. */
 GC__COLD void gc__os_enter_group(gc__os_groups *groups) {
     size_t root = strcmp(groups->root, "/") == 0 ? 0 : strlen(groups->root);
     const char *rest = groups->group + root;
@@ -105,7 +107,8 @@ GC__COLD void gc__os_enter_group(gc__os_groups *groups) {
     snprintf(groups->folder + groups->mount_bytes, sizeof groups->folder - groups->mount_bytes, "%s", rest);
 }
 
-/* The least of what `limit` finds in the folder of the process's group and of those around it; SIZE_MAX if there is none. */
+/* Returns the least limit that `limit` finds in the folder of the process's group and of the groups around it; SIZE_MAX
+   if there is none. */
 GC__COLD size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
     gc__os_groups groups;
     size_t least = SIZE_MAX;
@@ -132,12 +135,13 @@ GC__COLD size_t gc__os_group_bytes(const gc__os_groups *groups) {
     return least;
 }
 
-/* The processors that the group's quota amounts to, at least 1: it gives microseconds of all of them in each period. */
+/* Returns the number of processors that the group's quota amounts to, at least 1. The quota is in microseconds of all
+   processors per period. */
 GC__COLD size_t gc__os_group_processors(const gc__os_groups *groups) {
     char line[64];
     unsigned long long quota, period;
     if (groups->first) {
-        quota = gc__os_number_in(groups->folder, "cpu.cfs_quota_us"); /* -1: none */
+        quota = gc__os_number_in(groups->folder, "cpu.cfs_quota_us"); /* -1: no quota */
         period = gc__os_number_in(groups->folder, "cpu.cfs_period_us");
         if (quota > (unsigned long long)INT64_MAX || period == SIZE_MAX) return SIZE_MAX;
     } else {
@@ -154,13 +158,14 @@ GC__COLD unsigned gc__os_quota(void) {
     return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
 }
 
-#define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
+/* this bit of a page's entry and those above it are 0 if the page is neither in memory nor in swap */
+#define GC__OS_PAGE_HELD 61
 
 GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t),
                                  void *context) {
     uint64_t entries[512];
     size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
-    uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in none */
+    uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in no run of pages */
     bool any = false;
     int error = errno, file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     while (file >= 0 && at < last) {
@@ -177,7 +182,7 @@ GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(vo
     }
     if (file >= 0) close(file);
     errno = error;
-    if (!any) run = from / page; /* without any page, the table cannot be right */
+    if (!any) run = from / page; /* if no page is present, the table cannot be right */
     if (!run && at < last) run = at;
     if (run) visit(context, run * page > from ? run * page : from, end);
 }
@@ -194,7 +199,7 @@ GC__COLD size_t gc__os_container_bytes(void) {
     return bytes < gc__os_machine_bytes() ? bytes : 0;
 }
 
-/* Whether a limit of which `used` pages are in use has no room for `bytes` more. */
+/* Returns whether a limit of which `used` pages are in use has no room for `bytes` more. */
 GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_t bytes) {
     return limit->rlim_cur != RLIM_INFINITY && used * gc__os_page_bytes() + bytes > limit->rlim_cur;
 }

@@ -1,8 +1,8 @@
-/* The platform contract for reports, on Linux: names of code and static data, by the symbols of the files that are loaded.
-   Lines and inlined functions are those of the tool addr2line, if it is there.
+/* The platform contract for reports, on Linux: names of code and static data, from the symbols of the loaded files.
+   Lines and inlined functions come from the tool addr2line, if it is installed.
 
-   All of it is safe in a fault handler, even if the fault was within malloc: it takes no lock of the C library but that of
-   stderr, and memory from the system alone. */
+   All functions are safe in a fault handler, even if the fault was within malloc: they take no lock of the C library
+   except that of stderr, and get memory from the system only. */
 #pragma once
 
 #include "lines_linux.h"
@@ -16,9 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The file of which an address is a part. */
+/* The file that contains an address. */
 typedef struct gc__os_place {
-    uintptr_t address, offset; /* the offset is what the file's symbols say */
+    uintptr_t address, offset; /* the offset is in the numbering of the file's symbols */
     char path[512];
 } gc__os_place;
 
@@ -39,13 +39,13 @@ GC__COLD int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *cont
     return 0;
 }
 
-/* False: the address is a part of no file. */
+/* Returns false if the address is in no file. */
 GC__COLD bool gc__os_place_of(uintptr_t address, gc__os_place *place) {
     place->address = address;
     return dl_iterate_phdr(gc__os_place_in, place) != 0;
 }
 
-/* The symbols of the file that was asked for last: addresses that follow each other are mostly of the same file. */
+/* The symbols of the file that was last used: successive addresses are mostly in the same file. */
 typedef struct gc__os_names {
     gc__os_place place;
     gc__symbols symbols;
@@ -57,7 +57,8 @@ GC__COLD void gc__os_names_close(gc__os_names *names) {
     *names->opened = 0;
 }
 
-/* The symbol at the address, whose place is stored then; NULL: there is none. `types` is always the same. */
+/* Returns the symbol at the address, and stores its place; NULL if there is none. `types` must be the same in all
+   calls. */
 GC__COLD const gc__symbol *gc__os_names_find(gc__os_names *names, uintptr_t address, unsigned types) {
     gc__os_place *place = &names->place;
     *place->path = 0;
@@ -71,7 +72,7 @@ GC__COLD const gc__symbol *gc__os_names_find(gc__os_names *names, uintptr_t addr
     return gc__symbols_find(&names->symbols, place->offset);
 }
 
-/* Prints where in a file an address is. */
+/* Prints the place of an address in a file. */
 GC__COLD void gc__os_print_place(const gc__os_place *place) {
     char program[sizeof place->path];
     ssize_t length = strncmp(place->path, "/proc/", 6) == 0 ? readlink(place->path, program, sizeof program - 1) : -1;
@@ -79,7 +80,7 @@ GC__COLD void gc__os_print_place(const gc__os_place *place) {
     fprintf(stderr, "%s+%#zx", length < 0 ? place->path : program, (size_t)place->offset);
 }
 
-/* Prints a frame, unless it is one of the collector's. Returns whether it has. */
+/* Prints a frame, unless it is one of the collector's. Returns whether it did. */
 GC__COLD bool gc__os_print_frame(gc__os_names *names, uintptr_t pc) {
     const gc__symbol *symbol = gc__os_names_find(names, pc, GC__IMAGE_CODE);
     if (symbol && strncmp(symbol->name, "gc__", 4) == 0) return false;
@@ -98,9 +99,10 @@ GC__COLD bool gc__os_print_frame(gc__os_names *names, uintptr_t pc) {
     return true;
 }
 
-#define GC__OS_TOOL_MS 5000 /* a tool that says nothing for so long is given up */
+#define GC__OS_TOOL_MS 5000 /* a tool that prints nothing for this long is abandoned */
 
-/* Starts a tool, as popen does, but without a shell, locks and memory; its output goes to the file. 0: the system refuses. */
+/* Starts a tool, as popen does, but without a shell, locks and memory; its output goes to the file. Returns 0 if the
+   system refuses. */
 GC__COLD pid_t gc__os_tool_start(char *const *arguments, int *from) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return 0;
@@ -116,14 +118,14 @@ GC__COLD pid_t gc__os_tool_start(char *const *arguments, int *from) {
     return pid < 0 ? 0 : pid;
 }
 
-static bool gc__os_has_no_sites; /* addr2line has said nothing, so that it is not started again; atomic */
+static bool gc__os_has_no_sites; /* addr2line printed nothing, so it is not started again; atomic */
 
-/* What addr2line says of addresses in one file: for each a line that begins with it, and one for each function that it was
-   inlined into. */
+/* The output of addr2line for addresses in one file: for each address a line that begins with it, and a line for each
+   function that it was inlined into. */
 typedef struct gc__os_sites {
-    pid_t tool; /* 0: it does not run */
+    pid_t tool; /* 0: the tool does not run */
     gc__os_lines lines;
-    char line[512]; /* the next one; "": there is none */
+    char line[512]; /* the next line; "": there is none */
 } gc__os_sites;
 
 GC__COLD void gc__os_sites_read(gc__os_sites *sites) {
@@ -153,7 +155,8 @@ GC__COLD void gc__os_sites_close(gc__os_sites *sites) {
     while (syscall(SYS_wait4, sites->tool, NULL, 0, NULL) < 0 && errno == EINTR) continue;
 }
 
-/* Goes on to the next address, and prints what is said of it, but for functions of gc.h. False: nothing is known of it. */
+/* Reads the output for the next address, and prints it without functions of gc.h. Returns false if nothing is known of
+   the address. */
 GC__COLD bool gc__os_sites_print(gc__os_sites *sites, int *shown, int most) {
     static const char into[] = " (inlined by) ";
     const char *name = strchr(sites->line, ' ');
@@ -168,7 +171,8 @@ GC__COLD bool gc__os_sites_print(gc__os_sites *sites, int *shown, int most) {
     return is_known;
 }
 
-/* How many of the frames, from the first on, are in the same file. Stores the addresses of their calls in that, and its path. */
+/* Returns how many of the frames, from the first on, are in the same file. Stores the addresses of their calls in that
+   file, and its path. */
 GC__COLD int gc__os_alike(void *const *frames, int count, uintptr_t exact, uintptr_t *offsets, char *path) {
     gc__os_place place;
     for (int same = 0; same < count; same++) {
@@ -180,7 +184,7 @@ GC__COLD int gc__os_alike(void *const *frames, int count, uintptr_t exact, uintp
     return count;
 }
 
-/* Names as many frames as are in the same file. Returns how many they are. */
+/* Names all frames up to the first in another file. Returns their number. */
 GC__COLD int gc__os_name_alike(gc__os_names *names, void *const *frames, int count, uintptr_t exact, int *shown) {
     enum { LINES_MAX = 16 };
     gc__os_sites sites;
@@ -244,7 +248,7 @@ GC__COLD int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *conte
         uintptr_t start = (file->dlpi_addr + part->p_vaddr + 7) & ~(uintptr_t)7,
                   end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(uintptr_t)7;
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
-        if (start - hidden < hidden_end - hidden) start = hidden_end; /* written before the program began */
+        if (start - hidden < hidden_end - hidden) start = hidden_end; /* the program cannot write this part any more */
         if (start < end) search->f(search->context, start, end);
     }
     return 0;

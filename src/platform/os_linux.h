@@ -32,7 +32,7 @@
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
-/* Not every C library comes with the kernel's headers, and not every kernel has what those define. */
+/* Not every C library has the kernel's headers, and not every kernel supports what those define. */
 #define GC__FUTEX_WAIT_PRIVATE 128
 #define GC__FUTEX_WAKE_PRIVATE 129
 #define GC__MADV_POPULATE_WRITE 23
@@ -47,7 +47,7 @@ GC__FN void gc__os_check(const void *address, size_t bytes) {
               "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
 }
 
-/* Whether the system has taken the advice. */
+/* Returns whether the system has taken the advice. */
 GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
     int error = errno;
     bool taken = madvise(address, bytes, advice) == 0;
@@ -55,7 +55,8 @@ GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
     return taken;
 }
 
-/* Memory is made readable after it was mapped: if memory is locked, the system provides all that is mapped readable. */
+/* Memory is made readable after it was mapped: if the process locks its memory, the system provides everything that is
+   mapped readable. */
 GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
     gc__os_check(NULL, bytes | alignment);
     char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
@@ -116,7 +117,7 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
     if (!gc__os_is_mapped(from, bytes))
-        return false; /* a sandbox forbids the call: what is mapped is mostly readable */
+        return false; /* a sandbox forbids process_vm_readv; mapped memory is mostly readable */
     memcpy(to, from, bytes);
     return true;
 }
@@ -144,8 +145,9 @@ GC__COLD size_t gc__os_l2_bytes(void) {
     return (size_t)1 << 20;
 }
 
-/* The processors of the calling thread and of the process's first one: either may have bound itself to one of them. False: the
-   system does not say. The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
+/* Gets the processors of the calling thread and of the process's first one, since either may be bound to some of them.
+   Returns false if the system does not say. The set has room for 1024 processors; on a machine with more the system
+   refuses to fill it. */
 GC__COLD bool gc__os_processor_set(cpu_set_t *set) {
     cpu_set_t first;
     if (sched_getaffinity(0, sizeof *set, set) != 0) return false;
@@ -201,8 +203,8 @@ GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid
 
 struct gc__lock {
     pthread_mutex_t mutex;
-    uint64_t owner; /* atomic; gc__os_self; 0: nobody */
-    bool forked;    /* by its owner, who held it before */
+    uint64_t owner; /* atomic; the owner's gc__os_self; 0: nobody */
+    bool forked;    /* the thread that forks owned the lock before */
 };
 #if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
 #define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
@@ -274,7 +276,7 @@ GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint6
 struct gc__os_thread {
     pthread_t id;
     uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
-    cpu_set_t all, others; /* processors before and after it last left one */
+    cpu_set_t all, others; /* the allowed processors, before and after the thread last left one */
     void (*f)(void *context);
     void *context;
 };
@@ -291,7 +293,7 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     thread->self = 0;
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
-/* Faults are the thread's own. */
+/* Signals of faults are not blocked, since they concern the thread itself. */
 GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t all, before;
@@ -307,7 +309,7 @@ GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void 
     return true;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
-/* Threads of a real-time priority stay what they are. */
+/* Threads with a real-time priority are left unchanged. */
 GC__FN void gc__os_thread_is_patient(void) {
     struct sched_param none = {0};
     if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
@@ -318,7 +320,7 @@ GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
     cpu_set_t now;
     if (processor < 0 || sched_getaffinity(0, sizeof now, &now) != 0) return;
-    if (!CPU_EQUAL(&now, &self->others)) self->all = now; /* or only this function has changed them */
+    if (!CPU_EQUAL(&now, &self->others)) self->all = now; /* otherwise only this function has changed them */
     now = self->all;
     CPU_CLR((unsigned)processor, &now);
     if (CPU_COUNT(&now) && sched_setaffinity(0, sizeof now, &now) == 0) self->others = now;
@@ -380,7 +382,7 @@ GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
         gc__os_fault_former.sa_handler(number);
-    else /* the instruction runs again on return, and the former action follows */
+    else /* after the return the instruction runs again, and the former action handles the fault */
         sigaction(number, &gc__os_fault_former, NULL);
 }
 
@@ -433,7 +435,7 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     return count - first;
 }
 #else
-/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
+/* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
 GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
     while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {

@@ -5,15 +5,15 @@
 
 #define GC__SEARCH_NUMBERS 12
 
-/* The index of the first number above x, from the third on; GC__SEARCH_NUMBERS: none of them is. The numbers, as many, are
-   ascending, and aligned to 16 bytes. Others may write them meanwhile: then the result is any, but not below 2. It is
-   without jumps, which would depend on the numbers. */
+/* Returns the index of the first number above x, from the third on; GC__SEARCH_NUMBERS if there is none. There are
+   GC__SEARCH_NUMBERS numbers, ascending, and aligned to 16 bytes. If others write them during the search, the result is
+   any index, but not below 2. The search has no branches that depend on the numbers. */
 GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x);
 
 #if defined(__x86_64__) && !GC__THREAD_SANITIZER
 typedef int32_t __attribute__((vector_size(16), may_alias)) gc__cpu_four;
 
-/* Whatever comes after it stays after it, as with atomic reads. */
+/* Later reads are not moved before the search, as with atomic reads. */
 GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x) {
     const gc__cpu_four *fours = (const gc__cpu_four *)(const void *)numbers;
     gc__cpu_four xs, a, b, c;
@@ -36,7 +36,7 @@ GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x) {
     return (size_t)__builtin_ctz((above & ~3u) | 1u << GC__SEARCH_NUMBERS);
 }
 #else
-/* i + step if that number is not above x. */
+/* Returns i + step if that number is not above x. */
 GC__INLINED unsigned gc__cpu_search_step(const int32_t *numbers, unsigned i, unsigned step, int32_t x) {
     return i + (step & (0 - (unsigned)(__atomic_load_n(&numbers[i + step], __ATOMIC_ACQUIRE) <= x)));
 }

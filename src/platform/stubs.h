@@ -1,5 +1,5 @@
-/* The platform contract for GC_STANDALONE: a symbol for each function of GC__INTERFACE, which jumps to where a slot says.
-   Whatever the caller passes goes through untouched. The slots are gc__stub_slots, in the order of the list. */
+/* The platform contract for GC_STANDALONE: a symbol for each function of GC__INTERFACE, which jumps to the address in a
+   slot, and preserves all that the caller passes. The slots are gc__stub_slots, in the order of the list. */
 #pragma once
 
 #include "../api/interface.h"
@@ -9,8 +9,8 @@
 #if GC__API_IS_STATIC
 #error "GC_STANDALONE makes symbols of the functions of gc.h: GC_API must not be static"
 #endif
-/* GC__DEFINE_STUBS(first) makes the symbols. At first each slot leads to a piece of code that calls first(void **slot), and
-   goes on at the address which that returns. */
+/* GC__DEFINE_STUBS(first) defines the symbols. At first each slot leads to code that calls first(void **slot), and
+   jumps to the address that this returns. */
 GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 
 #define GC__STUB_DATA(...) ".pushsection .data\n\t" __VA_ARGS__ ".popsection\n\t"
@@ -27,7 +27,8 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 
 /* clang-format off */
 #if defined(__x86_64__)
-/* r10 and r11 go through, for gc_code_call_native: no compiled code calls it before there is a thread. */
+/* The jump preserves r10 and r11, the operands of gc_code_call_native. The first call changes r11, but no compiled code
+   makes it, since there is no thread before. */
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
     GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", @function\n" #name ":\n\t" \
@@ -44,8 +45,8 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
     each("0", "0") each("16", "1") each("32", "2") each("48", "3") \
     each("64", "4") each("80", "5") each("96", "6") each("112", "7")
 
-/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. The
-   operand keeps link-time optimization from making `first` a symbol of another unit's own. */
+/* All stubs are in one function, so that the assembly may be in both dialects. It is not called by its own name. The
+   operand prevents link-time optimization from making `first` a private symbol of another unit. */
 #define GC__DEFINE_STUBS(first) \
     __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) { \
         __asm__( \

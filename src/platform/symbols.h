@@ -1,5 +1,5 @@
-/* The symbols of one file of native code, by address: for reports, and for profiles. All of it is safe in a fault handler: it
-   takes no lock, and memory from the system alone. */
+/* The symbols of one file of native code, by address: for reports, and for profiles. All functions are safe in a fault
+   handler: they take no lock, and get memory from the system only. */
 #pragma once
 
 #include "image.h"
@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 typedef struct gc__symbol {
-    uint64_t start, bytes; /* addresses of the file; 0 bytes: the file does not say how many */
+    uint64_t start, bytes; /* as addresses of the file; 0 bytes: the file does not say how many */
     const char *name;
-    uint32_t rank; /* of symbols with the same address, that of the lowest rank is taken */
+    uint32_t rank; /* of symbols with the same address, the one with the lowest rank is used */
 } gc__symbol;
 
 typedef struct gc__symbols {
@@ -18,7 +18,7 @@ typedef struct gc__symbols {
     size_t count, capacity_bytes;
 } gc__symbols;
 
-/* Where debugging symbols are installed. */
+/* The folder where debugging symbols are installed. */
 #ifndef GC__VAR
 #define GC__VAR static
 #endif
@@ -35,7 +35,7 @@ GC__IMAGE_FN bool gc__symbol_is_before(const gc__symbol *a, const gc__symbol *b)
     return a->start != b->start ? a->start < b->start : a->rank < b->rank;
 }
 
-/* Has the symbol at `i` sink in a heap of `count` symbols, none of which is before those at 2 i + 1 and 2 i + 2. */
+/* Lets the symbol at `i` sink in a heap of `count` symbols, none of which is before those at 2 i + 1 and 2 i + 2. */
 GC__IMAGE_FN void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
     gc__symbol sinks = list[i];
     for (size_t below; (below = 2 * i + 1) < count; i = below) {
@@ -46,7 +46,7 @@ GC__IMAGE_FN void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
     list[i] = sinks;
 }
 
-/* Sorts them by address and rank. In place, unlike qsort of some C libraries. */
+/* Sorts symbols by address and rank, in place, unlike qsort of some C libraries. */
 GC__IMAGE_FN void gc__symbols_sort(gc__symbols *symbols) {
     for (size_t i = symbols->count / 2; i-- > 0;) gc__symbols_sink(symbols->list, i, symbols->count);
     for (size_t last = symbols->count; last-- > 1;) {
@@ -57,7 +57,7 @@ GC__IMAGE_FN void gc__symbols_sort(gc__symbols *symbols) {
     }
 }
 
-/* The sum that a link to a file with debugging symbols has of it. */
+/* Returns the checksum by which a link to a file with debugging symbols identifies it. */
 GC__IMAGE_FN uint32_t gc__symbols_sum(const gc__image *image) {
     uint32_t table[256], sum = UINT32_MAX;
     for (uint32_t i = 0; i < 256; i++) {
@@ -74,7 +74,7 @@ GC__IMAGE_FN bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
     return id && id_of_other && length == other && memcmp(id, id_of_other, length) == 0;
 }
 
-/* Opens the file with debugging symbols if it is there, and the right one: by its build id, or by the sum. */
+/* Opens the file with debugging symbols if it exists and is the right one, by its build id or by the checksum. */
 GC__IMAGE_FN bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
     Elf64_Shdr table;
     if (gc__image_open(path, &symbols->debug)) return false;
@@ -97,7 +97,8 @@ GC__IMAGE_FN bool gc__symbols_try_id(gc__symbols *symbols) {
     return gc__symbols_try(symbols, path, NULL);
 }
 
-/* By the section that names the other file, which is beside the first one, in a folder there, or among installed ones. */
+/* Opens the file that a section names, which is next to the first one, in a folder there, or among the installed
+   ones. */
 GC__IMAGE_FN bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
     static const char *const forms[] = {"%s%.*s%s", "%s%.*s.debug/%s", "%s%.*s%s"};
     Elf64_Shdr section;
@@ -125,7 +126,7 @@ GC__IMAGE_FN void gc__symbols_close(gc__symbols *symbols) {
     memset(symbols, 0, sizeof *symbols);
 }
 
-/* Takes labels within functions out of the list. */
+/* Removes labels within functions from the list. */
 GC__IMAGE_FN void gc__symbols_drop_labels(gc__symbols *symbols) {
     size_t kept = 0;
     uint64_t start = 0, bytes = 0; /* of the last function */
@@ -138,7 +139,7 @@ GC__IMAGE_FN void gc__symbols_drop_labels(gc__symbols *symbols) {
     symbols->count = kept;
 }
 
-/* Lists the symbols, of a set of types, of the file that was mapped from the path. What is damaged in it is left out. */
+/* Lists the symbols of these types in the file that was mapped from the path. Damaged parts of the file are skipped. */
 GC__IMAGE_FN void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned types) {
     gc__image_symbols table;
     Elf64_Shdr own;
@@ -161,7 +162,8 @@ GC__IMAGE_FN void gc__symbols_list(gc__symbols *symbols, const char *path, unsig
     gc__symbols_drop_labels(symbols);
 }
 
-/* The address in the file's own numbering of what is at an offset in it; 0: nothing is loaded from there. */
+/* Returns the address, in the file's own numbering, of what is at an offset in it; 0 if nothing is loaded from
+   there. */
 GC__IMAGE_FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
     Elf64_Phdr part;
     for (unsigned i = 0; gc__image_part(&symbols->image, i, &part); i++)
@@ -172,8 +174,8 @@ GC__IMAGE_FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t o
 
 #define GC__SYMBOLS_BACK 256 /* symbols that begin between a function's start and a place in it */
 
-/* The symbol that the address belongs to; NULL: there is none. One without a size reaches to the next symbol, unless another
-   one covers the address. */
+/* Returns the symbol that contains the address; NULL if there is none. A symbol without a size reaches to the next
+   symbol, unless another one covers the address. */
 GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
     size_t low = 0, high = symbols->count;
     while (low < high) {

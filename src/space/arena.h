@@ -1,4 +1,4 @@
-/* The arena: reserving the address range, handing out and taking back runs of regions. */
+/* The arena: reserves the address range, and hands out and takes back runs of regions. */
 #pragma once
 
 #include "../base/words.h"
@@ -8,7 +8,7 @@
 GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
                   "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
-/* Reserves an arena of `bytes` and its tables, or nothing. */
+/* Reserves an arena of `bytes` with its tables, or reserves nothing. */
 GC__COLD bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     size_t alignment = gc__max(GC_REGION_BYTES, GC__HUGE_PAGE_BYTES);
@@ -42,7 +42,7 @@ GC__COLD gc_result gc__arena_check(void) {
         (void *)base, GC_ADDRESS_BITS);
 }
 
-/* Says where the tables are, in the form in which their readers need it. */
+/* Publishes the addresses of the tables, in the form in which their readers need them. */
 GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
     char *marks = gc__sides[GC__SIDE_MARKS].start;
@@ -66,7 +66,7 @@ GC__COLD void gc__arena_publish(uint8_t *ranks) {
 /* Reserves the largest arena that the system grants. */
 GC__COLD gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
-        /* If address space is short, as much again must be left for the host and the collector's own lists. */
+        /* If address space is short, as much again must remain for the host and the collector's own lists. */
         bool is_short = bytes < GC_ARENA_BYTES && !gc__supply_is_host();
         void *spare = is_short ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
         bool opened = (spare || !is_short) && gc__arena_try(bytes);
@@ -78,12 +78,12 @@ GC__COLD gc_result gc__arena_reserve(void) {
                     GC__ARENA_BYTES_MIN >> 20, gc__supply_refusal(2 * GC__ARENA_BYTES_MIN));
 }
 
-/* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
+/* The size of the youth, age and verdict tables. The last slice of them that is opened may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
 GC__FN void gc__arena_close(void);
 
-/* Has memory come from these functions; NULL: from the system. Lock held. */
+/* Makes memory come from these functions, or from the system if `memory` is NULL. Requires the arena lock. */
 GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
     const gc_memory *from = memory ? memory : &of_system;
@@ -101,7 +101,7 @@ GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     return GC_OK;
 }
 
-/* Reserves the rank and verdict tables and the arena. Lock held. */
+/* Reserves the rank and verdict tables and the arena. Requires the arena lock. */
 GC__COLD gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
     size_t ranks = GC__RANKS_BYTES;
@@ -120,7 +120,7 @@ GC__COLD gc_result gc__arena_open(void) {
     return result;
 }
 
-/* Gives the arena and its tables back to the system. Lock held; there is no heap. */
+/* Returns the arena and its tables to the system. Requires the arena lock; there must be no heap. */
 GC__COLD void gc__arena_close(void) {
     gc__arena *arena = &gc__the_arena;
     if (!arena->base) return;
@@ -141,13 +141,13 @@ GC__COLD void gc__arena_close(void) {
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
-/* Whether the region can become part of a run for `heap`. */
+/* Returns whether the region can become part of a run for `heap`. */
 GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
     return !region->heap || (region->heap == heap && region->kind == GC__FREE);
 }
 
-/* The index of the first region at or after `from` that may be free, `used` if there is none. Most of a large heap is taken,
-   so it goes through the table eight regions at a time. */
+/* Returns the index of the first region at or after `from` that may be free, or `used` if there is none. Most of a
+   large heap is taken, so this reads the table eight regions at a time. */
 GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
     const uint8_t *taken = gc__the_arena.taken;
     const uint64_t ones = UINT64_MAX / 255;
@@ -164,7 +164,8 @@ GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
     return used;
 }
 
-/* The index of the first of `span` regions in a row that are free for `heap`; arena->count if there are none. Lock held. */
+/* Returns the index of the first of `span` contiguous regions free for `heap`; arena->count if there are none. Requires
+   the arena lock. */
 GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;
@@ -176,7 +177,7 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     return first + span <= arena->count ? first : arena->count;
 }
 
-/* Provides memory for the region. False: the system refuses. Lock held. */
+/* Provides memory for the region. Returns false if the system refuses. Requires the arena lock. */
 GC__FN bool gc__arena_commit(gc__region *region) {
     if (!region->base) {
         region->base = gc__the_arena.base + ((uintptr_t)(region - gc__the_arena.regions) << GC_REGION_SHIFT);
@@ -189,9 +190,9 @@ GC__FN bool gc__arena_commit(gc__region *region) {
     return true;
 }
 
-GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
+GC__FN void gc__bounds_grow(uintptr_t highest); /* takes the end of the regions that have been in use */
 
-/* Gives regions to the heap. False: the system gives no memory for them. Lock held. */
+/* Gives regions to the heap. Returns false if the system has no memory for them. Requires the arena lock. */
 GC__FN bool gc__arena_grant(gc_heap *heap, size_t first, size_t span) {
     gc__arena *arena = &gc__the_arena;
     bool found = gc__sides_open(first + span);
@@ -207,9 +208,8 @@ GC__FN bool gc__arena_grant(gc_heap *heap, size_t first, size_t span) {
     return true;
 }
 
-/* Takes `span` contiguous regions for the heap, from the arena or, if it is more than one, from the heap's own free ones, too,
-   which are GC__FREE still.
-   Returns the first, or NULL with gc__fail. */
+/* Takes `span` contiguous regions for the heap from the arena and, if `span` is more than one, also from the heap's own
+   free regions, which are still GC__FREE. Returns the first region, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
     gc__lock_take(&arena->lock);
@@ -231,11 +231,11 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     return NULL;
 }
 
-/* Core dumps leave out memory that was given back, but not that of every region: if every second region were left out, each
-   would be a mapping of its own, and a process may have only some 65,000 mappings. */
+/* Core dumps leave out memory that was given back, but not that of every region: if every second region were left out,
+   each would be a separate mapping, and a process may have only some 65,000 mappings. */
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
-/* Gives a region back to the arena, its memory to the system. */
+/* Returns a region to the arena, and its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);

@@ -1,7 +1,8 @@
-/* What barriers read beside ranks and cards (bounds, write watch, log), and informing hosts of its changes.
+/* The state that barriers read besides ranks and cards (bounds, write watch, log), and notification of hosts when it
+   changes.
 
-   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use
-   lies in [lowest, highest). Both hold whichever barrier is in force, since a host's own code may use any. */
+   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in
+   use lies in [lowest, highest). Both hold whichever barrier is in force, since a host's own code may use any. */
 #pragma once
 
 #include "../base/outside.h"
@@ -10,15 +11,15 @@
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
 
-/* A heap, which is told of changes. */
+/* A heap, which is notified of changes. */
 typedef struct gc__barrier_observer {
     struct gc__barrier_observer *next;
-    void (*changed)(void *host, const gc_barrier_change *change); /* NULL: need not be told */
+    void (*changed)(void *host, const gc_barrier_change *change); /* NULL: the host needs no notification */
     void *host;
-    bool needs_barrier; /* its heap has generations */
+    bool needs_barrier; /* the heap has generations */
 } gc__barrier_observer;
 
-/* Guards all variables of this part. Only the arena's lock is taken under it; hosts are called under it, too. */
+/* Guards all variables of this file. Only the arena lock is taken under it; hosts, too, are called under it. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
@@ -29,11 +30,11 @@ GC__VAR gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
-/* Hosts are told on threads of theirs only. What a collector thread has changed they are told before mutators go on. */
+/* Hosts are notified on their own threads. Mutators go on only after the changes of collector threads are announced. */
 static __thread bool gc__tells_later;
-static unsigned gc__untold; /* a bit for each gc_stomp */
+static unsigned gc__untold; /* one bit for each gc_stomp */
 
-/* Lock held. */
+/* Requires the barrier lock. */
 GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
     if (gc__tells_later) {
         gc__untold |= 1u << operation;
@@ -45,7 +46,7 @@ GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
         if (each->changed) each->changed(each->host, &change);
 }
 
-/* Lock held. Mutators of other heaps may be reading the bounds. */
+/* Requires the barrier lock. Mutators of other heaps may be reading the bounds. */
 GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
     __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
     __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
@@ -58,7 +59,7 @@ GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
         gc_barrier_name(barrier), gc__supply_refusal(gc__the_arena.bytes >> GC_WATCH_SHIFT));
 }
 
-/* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */
+/* Reserves a side table for a barrier; returns its biased base, or NULL. */
 GC__FN uint8_t *gc__barrier_side(int which, int shift) {
     gc__lock_take(&gc__the_arena.lock);
     char *side = gc__side_reserve(which);
@@ -72,7 +73,7 @@ GC__FN void gc__barrier_side_zero(int which) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
+/* Reserves the tables that only this barrier needs. On failure nothing has changed. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     if (parts.watch && !gc__tables.watch) {
@@ -96,15 +97,15 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     return GC_OK;
 }
 
-/* The log goes with the arena. */
+/* Frees the log together with the arena. */
 GC__FN void gc__log_close(void) {
     if (gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
 }
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
 
-/* From now on gc_store calls this barrier. If it begins to watch, all pages are clean at first. Where the barrier was chosen at
-   compile time nothing calls it, and so the functions of all barriers are no part of the program. */
+/* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen
+   at compile time nothing calls gc__barrier_calls, and the functions of other barriers are not linked in. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
     if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT) gc__barrier_calls = *gc_barrier_functions_of(barrier);
@@ -118,7 +119,7 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
                     "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
 }
 
-/* From now on the observer is told of changes. */
+/* Starts to notify the observer of changes. */
 GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_refuses(observer);
@@ -144,7 +145,7 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Tells of what collector threads have changed. */
+/* Announces the changes that collector threads have made. */
 GC__FN void gc__barrier_tell_untold(void) {
     gc__lock_take(&gc__barrier_lock);
     unsigned untold = gc__untold;
@@ -154,7 +155,7 @@ GC__FN void gc__barrier_tell_untold(void) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* From now on young objects may lie in [from, end), too. */
+/* Widens the bounds, since young objects may now lie in [from, end), too. */
 GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
     gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
@@ -162,7 +163,7 @@ GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Regions below `highest` are or have been in use. */
+/* Records that regions up to `highest` are or have been in use. */
 GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_take(&gc__barrier_lock);
     if (highest > gc__tables.highest) {
@@ -172,8 +173,8 @@ GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* After a collection: young objects of the heap lie in [low, high) only. With several heaps the bounds can only widen,
-   since mutators of other heaps may be running. */
+/* After a collection, narrows the bounds to the heap's young objects, in [low, high). With several heaps the bounds can
+   only widen, since mutators of other heaps may be running. */
 GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t low, uintptr_t high) {
     gc__lock_take(&gc__barrier_lock);
     if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
@@ -185,7 +186,7 @@ GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t l
 
 #define GC__LOG_DONE 1 /* an entry whose card is dirty; 0: a mutator of another heap is about to write the entry */
 
-/* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
+/* Empties the log, unless a mutator of another heap is about to write an entry, or has just begun one. */
 GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
     memset((void *)gc__log_start, 0, end - gc__log_start);
     gc__log_flushed = end;
@@ -193,7 +194,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
         gc__log_flushed = gc__log_start;
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: they may belong to another heap, whose mutators run. */
+/* Turns the log into dirty cards, whatever the slots hold now: a slot may be of another heap, whose mutators run. */
 GC__HOT void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
@@ -208,7 +209,7 @@ GC__HOT void gc__log_flush(void) {
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
-    /* A slot that was stored to while the log was full has its bit set and its card dirty, but no entry. */
+    /* A slot to which a store was made while the log was full has its bit set and its card dirty, but has no entry. */
     if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
     if (gap)
         gc__log_flushed = gap;

@@ -1,6 +1,6 @@
-/* The card table: which parts of old regions may hold references to younger ones.
+/* The card table: it shows which parts of old regions may hold references to younger ones.
 
-   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, and with
+   Invariant, outside a collection: a slot whose age plus its referent's youth exceeds 2 lies in a dirty card, and with
    bundles that card lies in a dirty bundle; or the slot is remembered. */
 #pragma once
 
@@ -27,7 +27,7 @@ GC__FN void gc__card_clear(uintptr_t address) {
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
 }
 
-/* The start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 table bytes at a time. */
+/* Returns the start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 bytes at a time. */
 GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     while (from < end) {
         if (from % (8 * GC__CARD_BYTE_SPAN) == 0) {
@@ -44,7 +44,7 @@ GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     return end;
 }
 
-/* Cleans [from, end), bundle-aligned. */
+/* Cleans the cards of [from, end), which is bundle-aligned. */
 GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
 #if GC_BUNDLE_SHIFT
     for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {

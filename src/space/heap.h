@@ -1,4 +1,4 @@
-/* The heap: one instance of everything that heaps of a process do not share. */
+/* The heap: one instance of everything that the heaps of a process do not share. */
 #pragma once
 
 #include "../api/pause.h"
@@ -11,9 +11,9 @@
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__RESERVE 256     /* a region, and this part of the limit, is kept for evacuation at most */
-#define GC__RESERVE_MARKING 32 /* this part where pauses are short: the last one of a cycle evacuates while mutators wait */
-#define GC__RESERVE_MIN 8      /* under a limit of fewer regions a region would be too much */
+#define GC__RESERVE 256     /* the reserve for evacuation is at most a region plus this part of the limit */
+#define GC__RESERVE_MARKING 32 /* with short pauses, plus this part: mutators wait for the final mark's evacuation */
+#define GC__RESERVE_MIN 8      /* under a limit of fewer regions a reserved region would be too much */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LOG2_EXACT 8 /* smaller holes have a list for each size */
@@ -22,82 +22,82 @@
 
 typedef struct gc__profiler gc__profiler;
 
-/* Holes in lists by size, one for each size below 256 bytes, then four for each power of two, linked by their second words.
-   The first word is a filler's. */
+/* Free lists of holes by size: one for each size below 256 bytes, then four for each power of two. Holes are linked by
+   their second words; the first word is a filler's. */
 typedef struct gc__holes {
     gc_word first[GC__HOLE_LISTS];
-    uint64_t listed[2]; /* bits of the lists that are not empty */
-    size_t bytes;       /* atomic */
+    uint64_t listed[2]; /* a bit is set if its list is not empty */
+    size_t bytes;       /* the sum of the listed holes; atomic */
 } gc__holes;
 
-/* Holes that a thread has to itself, linked by their second words. They count as allocated. */
+/* Holes that one thread has to itself, linked by their second words. They count as allocated. */
 typedef struct gc__local_spans {
     gc_word first;
-    size_t bytes;      /* of these */
-    gc_word left;      /* holes, linked in the same way, that its windows have left */
-    size_t left_bytes; /* of these, and of those too small to be one */
-    size_t most;       /* bytes that were asked for */
+    size_t bytes;      /* of the holes from `first` on */
+    gc_word left;      /* leftover holes of the thread's windows, linked in the same way */
+    size_t left_bytes; /* of the leftovers, including those too small to be a hole */
+    size_t most;       /* bytes requested */
 } gc__local_spans;
 
-/* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
-   of a heap they define themselves. */
+/* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their
+   own per-heap state. */
 struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free, *free_last; /* last freed first, so that a small nursery stays in cache */
+    gc__region *free, *free_last; /* the region freed last comes first, so that a small nursery stays in cache */
     size_t free_count;
-    size_t free_for_copies; /* so many mutators leave to the next collection, if there are others */
+    size_t free_for_copies; /* mutators leave this many free regions to the next collection, if the arena has others */
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
-    gc_window fixed;               /* where objects that never move are allocated; each has a mark bit at once */
-    gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
-    size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
+    gc__region *recycled;          /* in the list regions[0]: the next region whose holes mutators get */
+    gc_window fixed;               /* where objects that never move are allocated; each gets its mark bit at once */
+    gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for such objects resumes */
+    size_t fixed_unmarked;         /* such objects that have neither header nor mark yet; atomic */
     gc__holes holes;               /* for mutators */
-    gc_word small_spans;                 /* the first of the other holes for mutators, small ones, linked by their second words */
-    gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
-    gc__region *old_unflipped;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; atomic */
-    gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
-    size_t unlisted_bytes;         /* about how much is free in that one and those after it; atomic */
-    size_t held_regions;           /* in the lists, the free list included; not the quarantine */
+    gc_word small_spans; /* the first of mutators' other free spans, small ones; linked by their second words */
+    gc__holes old_holes;           /* of generation 2, while promotion fills them; under the marker's lock */
+    gc__region *old_unflipped; /* in the list regions[2]: the next one to flip, perhaps; NULL: none is due; atomic */
+    gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in old_holes; atomic */
+    size_t unlisted_bytes;         /* approximate free bytes in that region and those after it; atomic */
+    size_t held_regions;           /* in the lists, including the free list; without the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
-    bool reserve_open;   /* compaction gained nothing, so mutators have the reserve, until a full collection frees more */
-    bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
-    bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
-    bool asked_concurrent; /* options.concurrent was on; it is off while it would have no effect */
-    size_t metadata_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
+    bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
+    bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
+    bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
+    bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
+    size_t metadata_bytes; /* of memory outside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
     size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
-    size_t owned_bytes;                   /* those of objects */
-    size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
-    size_t large_regions;                 /* that large objects own */
+    size_t owned_bytes;                   /* off-heap bytes that objects own */
+    size_t unowned_bytes;                 /* off-heap bytes added by gc_heap_external_add; atomic */
+    size_t large_regions;                 /* regions that large objects occupy */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
-    size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
-    size_t uncommit_bytes;                    /* of what is free, what is to be given back to the system */
-    bool uncommit_waits;                      /* only what is still free after a while */
-    uint64_t uncommitted_ns;                  /* when that was decided last */
-    size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
-    size_t slack_bytes;                   /* what could be spare if it were given back to the system */
+    size_t fresh_regions;                 /* never written to, taken since free regions were last prefaulted; atomic */
+    size_t uncommit_bytes;                    /* how much of the free memory is to be returned to the system */
+    bool uncommit_waits;                      /* return only memory that is still free after a while */
+    uint64_t uncommitted_ns;                  /* when `uncommit_bytes` was last decided */
+    size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use, and of free regions */
+    size_t slack_bytes;                   /* what could become spare if it were returned to the system */
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
-    size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
+    size_t goal_bytes;                    /* the size that the heap should not exceed, below its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
-    uintptr_t frame; /* below it are the frames of a collection's callbacks; 0: none runs */
-    bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
-    bool finalizer_marks; /* the collection that runs ends a marking, and objects that are reprieved count as reached by now */
-    bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
+    uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
+    bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
+    bool finalizer_marks; /* the running collection is a final mark, and finalizer marks already count as marks */
+    bool remembers_slots; /* stores into generation 2 are remembered by slots, not cards; written as `marking` */
     uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
-    uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
-    gc_phase phase_counted;   /* that phase */
-    uint64_t phase_ticks[GC_PHASE_COUNT]; /* that its phases have taken */
+    uint64_t phase_since;     /* when the running collection entered its current phase, by gc__cpu_ticks */
+    gc_phase phase_counted;   /* the current phase */
+    uint64_t phase_ticks[GC_PHASE_COUNT]; /* the ticks that each phase has taken */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
-    gc_pause pause;           /* the last one, or the one that runs; counted as it goes on */
+    gc_pause pause;           /* the last one, or the one that runs; updated while it runs */
 
     struct gc__threads *threads;
     struct gc__collector *collector;
@@ -110,24 +110,23 @@ struct gc_heap {
     struct gc__stress *stress;
     struct gc__pauses *pauses;
     const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
-    struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
+    struct gc__profiled_heap *profiled; /* what gc_profile.h stores for this heap; written under that header's lock */
 };
 
-/* What barriers read as the age of the heap's regions of that generation. */
+/* Returns what barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
     if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
     return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : 0) |
            (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
-/* The age of a region of generation 2. */
+/* Returns the age of a region of generation 2. */
 GC__FN int gc__region_age(const gc_heap *heap, const gc__region *region) {
     return gc__age_of(heap, 2) | (region->candidate ? GC__AGE_CANDIDATE : 0);
 }
 
-/* Regions of the heap. */
 
-/* What the heap takes of the system's memory. */
+/* Returns how much of the system's memory the heap takes. */
 GC__FN size_t gc__held_bytes(const gc_heap *heap) {
     return (heap->held_regions << GC_REGION_SHIFT) - heap->spare_bytes - heap->free_spare_bytes;
 }
@@ -154,7 +153,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->offset_table = NULL;
 }
 
-/* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
+/* Puts a region on the heap's free list, to be used first; `spare` bytes at its end take no memory. */
 GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) {
     region->kind = GC__FREE;
     region->spare = spare;
@@ -169,7 +168,7 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     heap->free_spare_bytes += spare;
 }
 
-/* The same, so that the others are used first. */
+/* Puts a region at the end of the free list, so that the others are used first. */
 GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
     if (!heap->free) {
         gc__heap_list_free(heap, region, 0);
@@ -184,7 +183,6 @@ GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
     heap->free_count++;
 }
 
-/* The memory that free regions take. */
 GC__FN size_t gc__free_bytes(const gc_heap *heap) {
     return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
 }
@@ -204,7 +202,7 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
     if (gc__free_bytes(heap) < heap->free_least_bytes) heap->free_least_bytes = gc__free_bytes(heap);
 }
 
-/* Gives one free region back to the arena and the system. */
+/* Returns one free region to the arena and the system. */
 GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__region *region = heap->free;
     gc__heap_unlist_free(heap, region);
@@ -218,14 +216,14 @@ GC__FN size_t gc__external_bytes(const gc_heap *heap) {
     return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
 }
 
-/* Of all regions that are not free, without what is spare, and off the heap. */
+/* Returns the bytes of all regions that are not free, without spare ends, plus off-heap bytes. */
 GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
     return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
 }
 
-#define GC__MARK_BYTES (GC_REGION_BYTES / 64) /* a region's mark bits */
+#define GC__MARK_BYTES (GC_REGION_BYTES / 64) /* bytes of a region's mark bits */
 
-/* What the tables take for so many regions. Of the mark bits of large objects only one each is ever touched. */
+/* Returns the bytes of the side tables for so many regions. Of a large object's mark bits only one is ever touched. */
 GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     size_t each = (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 4;
     if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
@@ -234,7 +232,7 @@ GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     return regions * each + (regions - large_regions) * GC__MARK_BYTES;
 }
 
-/* The bytes that count towards the limit: those in use, their tables, and what is beside. */
+/* Returns the bytes that count towards the limit: those in use, their side tables, and memory outside regions. */
 GC__FN size_t gc__bytes_charged(const gc_heap *heap) {
     return gc__bytes_in_use(heap) + gc__table_bytes(heap->held_regions - heap->free_count, heap->large_regions) +
            __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
@@ -252,9 +250,10 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
-/* The number of regions under the limit that only the collector takes, so that it can compact a full heap whose holes are too
-   small for what lives. They are few, since mutators have the better use for memory: with more, collections come sooner. At most
-   half of what is not live, and no more than there are regions whose objects can be copied. */
+/* Returns the number of regions under the limit that only the collector may take, so that it can compact a full heap
+   whose holes are too small for the live objects. The reserve is small, since mutators make better use of memory: a
+   larger one makes collections more frequent. It is at most half of what is not live, and at most the number of regions
+   whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
     size_t limit = gc__limit_regions(heap), live = live_bytes >> GC_REGION_SHIFT;
     size_t movable = heap->held_regions - heap->free_count - heap->large_regions;
@@ -264,16 +263,16 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
     return gc__min((limit - live) / 2, most);
 }
 
-/* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
-   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort nothing is kept: packing needs no
-   room. */
+/* Returns the part of the reserve that mutators may not use now. With concurrent marking that is half of it, so that
+   mutators need not wait for the end of a cycle, or for the holes that it leaves. In the last resort nothing is
+   reserved: sliding needs no room. */
 GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
 }
 
-/* The limit as programs are told it; 0: none. */
+/* Returns the limit as it is reported to programs; 0: none. */
 GC__FN size_t gc__limit_told(const gc_heap *heap) {
     return heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
 }
@@ -282,9 +281,9 @@ GC__FN const char *gc__limit_name(const gc_heap *heap) {
     return heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max";
 }
 
-#define GC__METADATA_MUCH 8 /* this part of the limit is worth a word */
+#define GC__METADATA_MUCH 8 /* this part of the limit is worth mentioning */
 
-/* Adds to a sentence about a full heap what besides objects fills it, as far as that is much. */
+/* Appends large shares of metadata and off-heap bytes to the message about a full heap. */
 GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
     size_t metadata = gc__counted(&heap->metadata_bytes), external = gc__external_bytes(heap);
     if (metadata > heap->limit_bytes / GC__METADATA_MUCH)
@@ -305,9 +304,9 @@ GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__heap_fail_with_others(heap);
 }
 
-/* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
+/* A large object's last region ends beyond the pages that the object needs. While nothing was written there, that end
    takes no memory; then it is *spare*, and does not count. An end that earlier objects have written to is *slack*: it
-   counts until its memory is given back to the system. That takes time, so it is done for objects that survive a
+   counts until its memory is returned to the system. That takes time, so it is done for objects that survive a
    collection, if room is short, and if there is much slack. */
 
 GC__FN uintptr_t gc__page_end(uintptr_t address) {
@@ -319,7 +318,7 @@ GC__FN size_t gc__large_slack(const gc__region *region) {
     return gc__region_end(region) - gc__page_end(region->top) - region->spare;
 }
 
-/* Makes the end spare, unless the system refuses. */
+/* Makes the end of a large object's region spare, unless the system refuses. */
 GC__FN void gc__large_uncommit(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
@@ -337,7 +336,7 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
             if (region->kind == GC__LARGE) gc__large_uncommit(heap, region);
 }
 
-/* Whether `bytes` more may be used. False with gc__fail. */
+/* Returns whether `bytes` more may be used; false with gc__fail. */
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
@@ -347,25 +346,26 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     return false;
 }
 
-/* Has the system provide memory for the region's part of tables now rather than in a pause. */
+/* Makes the system provide memory for the region's entries in the side tables now rather than in a pause. */
 GC__FN void gc__tables_touch(const gc__region *region) {
     size_t word = gc__mark_index(region->base) >> 6;
     __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
     __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
-    uint64_t *next = __atomic_load_n(&gc__next_marks, __ATOMIC_ACQUIRE); /* another heap may be opening it */
+    uint64_t *next = __atomic_load_n(&gc__next_marks, __ATOMIC_ACQUIRE); /* another heap may be opening the table */
     if (next) __atomic_fetch_or(&next[word], (uint64_t)0, __ATOMIC_RELAXED);
 }
 
-/* A region for a mutator whose memory may not be there yet, in a heap whose free regions are no more than the next collection's
-   copies may take: those were written to before, so to copy there needs no page. NULL: there are more, or the limit is near. */
+/* Returns a region for a mutator whose memory may not be present yet, in a heap with no more free regions than the next
+   collection's copies may take: those were written to before, so that copying into them causes no page fault. Returns
+   NULL if there are more, or the limit is near. */
 GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
     if (heap->collecting || heap->free_count >= heap->free_for_copies) return NULL;
     if (gc__free_bytes(heap) + 2 * GC_REGION_BYTES >= gc__bytes_left(heap)) return NULL;
     return gc__arena_acquire(heap, 1);
 }
 
-/* Whether the heap will soon take as much as a huge page, as far as its goal and its limit tell: so it holds no more because
-   of one. Where pauses are to be short none may take milliseconds. */
+/* Returns whether the heap will soon need as much as a huge page, judging by its goal and its limit, so that taking one
+   does not make the heap larger. Where pauses are to be short no fault may take milliseconds. */
 GC__FN bool gc__heap_wants_huge(const gc_heap *heap) {
     size_t kept = (gc__evacuation_reserve(heap) + 2) << GC_REGION_SHIFT;
     bool suits = GC__HUGE_REGIONS > 1 && !heap->options.stress && !gc__supply_is_host();
@@ -373,7 +373,7 @@ GC__FN bool gc__heap_wants_huge(const gc_heap *heap) {
     return gc__bytes_to_goal(heap) >= GC__HUGE_PAGE_BYTES / 4 * 5 && gc__bytes_left(heap) >= GC__HUGE_PAGE_BYTES + kept;
 }
 
-/* Puts the regions of a huge page on the free list, the first one to be taken first. */
+/* Puts the regions of a huge page on the free list so that the first one is taken first. */
 GC__FN void gc__heap_take_huge(gc_heap *heap) {
     gc__region *region = gc__huge_acquire(heap);
     if (!region) return;
@@ -381,8 +381,8 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
-   memory. NULL with gc__fail at a limit. */
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
     gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
     if (region) {
@@ -414,14 +414,14 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
-    if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
+    if (gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);
     if (heap->free_for_copies && !heap->collecting) gc__tables_touch(region);
     return region;
 }
 
-/* Something was taken: keeps what is free under the limit, too, with its tables. */
+/* After regions were taken, keeps free regions and their tables under the limit, too. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
     while (heap->free &&
            gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) > heap->limit_bytes)
@@ -429,12 +429,12 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }
 
-/* What was free all the time is not needed, so it goes back to the system: looked at after some time, as regions are taken, and
-   not all at once, since the thread that allocates waits for it. */
+/* Memory that was free all the time is not needed, so it is returned to the system. This is checked after some time, as
+   regions are taken, and in steps, since the allocating thread waits for it. */
 #define GC__UNCOMMIT_NS ((uint64_t)200000000)
-#define GC__UNCOMMIT_REGIONS_MIN 4   /* given back at a time */
+#define GC__UNCOMMIT_REGIONS_MIN 4   /* regions returned in one step */
 #define GC__UNCOMMIT_REGIONS_MAX 64
-#define GC__UNCOMMIT_PART 8          /* this part at a time */
+#define GC__UNCOMMIT_PART 8          /* one step returns this part */
 
 GC__FN void gc__heap_plan_uncommit(gc_heap *heap, uint64_t now) {
     size_t kept = gc__max(GC__UNCOMMIT_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
@@ -461,7 +461,7 @@ GC__COLD void gc__heap_uncommit(gc_heap *heap) {
     }
 }
 
-/* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
+/* Takes a region for objects of `generation`, and puts it in no list. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
     size_t clean;
     gc__region *region =
@@ -470,7 +470,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
     return region;
 }
 
-/* The same for one large object of `bytes`: as many regions as it needs. */
+/* Takes as many regions as one large object of `bytes` needs. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
     size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
     gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
@@ -500,14 +500,14 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet. */
+/* Makes the system provide the region's memory up to `to` before it is written; nothing beyond `written` was yet. */
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
     if (from < to && (from % GC_REGION_BYTES || !region->sparing))
         gc__supply_populate((void *)from, gc__populate_end(to) - from);
 }
 
-/* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
+/* Puts a region (or all regions of a large object) on the free list; its memory stays with the heap. */
 GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
     size_t spare = region->spare;
     gc__region_set_rank(region, 0, false);
@@ -520,6 +520,6 @@ GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
 
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
     region->next = heap->regions[region->generation];
-    /* A reader in another process may see this at any time: a region in a list is complete. */
+    /* A reader in another process may read the list at any time, so a region is complete before it is in a list. */
     __atomic_store_n(&heap->regions[region->generation], region, __ATOMIC_RELEASE);
 }

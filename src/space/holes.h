@@ -6,24 +6,24 @@
 #include "object.h"
 #include "heap.h"
 
-#define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
-#define GC__HOLE_BYTES_LISTED ((size_t)32) /* or until they are filled, if so many are left that they are listed */
-#define GC__LOCAL_SPAN_MOST ((size_t)256)    /* holes up to that are chained */
-#define GC__LOCAL_SPANS_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
-#define GC__LOCAL_SPANS_ROOM 3                   /* while there is this part of what lives beyond it */
+#define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller holes are left until the region is evacuated, */
+#define GC__HOLE_BYTES_LISTED ((size_t)32) /* or until they are filled, if many enough are left that they are listed */
+#define GC__LOCAL_SPAN_MOST ((size_t)256)    /* the largest hole that becomes a local span */
+#define GC__LOCAL_SPANS_BYTES ((size_t)8192)     /* a thread takes about this many bytes of spans at a time */
+#define GC__LOCAL_SPANS_ROOM 3                   /* while the room above the live bytes is at least this part of them */
 
-/* Changes the sum, which has one writer at a time. */
+/* Adds `bytes` to the sum, which has one writer at a time. */
 GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
     __atomic_store_n(&holes->bytes, holes->bytes + bytes, __ATOMIC_RELAXED);
 }
 
-/* Whether its mark bits are its objects, and those include all that live: the ones that have died since the last full collection,
-   too. */
+/* True if the mark bits are exactly the region's objects: all live ones, and those that died since the last full
+   collection. */
 GC__FN bool gc__is_by_marks(const gc__region *region) {
     return region->kind == GC__SMALL && !region->linear && !region->fixed;
 }
 
-/* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
+/* The smallest suitable hole is taken from the lists; a window's leftover is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
     unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
@@ -31,14 +31,14 @@ GC__FN unsigned gc__hole_class(size_t bytes) {
     return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
 
-/* Where nothing is listed the lists need not be cleared. */
+/* If no list has holes, the lists need not be cleared. */
 GC__FN void gc__holes_forget(gc__holes *holes) {
     if (holes->listed[0] | holes->listed[1]) memset(holes->first, 0, sizeof holes->first);
     holes->listed[0] = holes->listed[1] = 0;
     __atomic_store_n(&holes->bytes, 0, __ATOMIC_RELAXED);
 }
 
-/* Adds a filler to the lists, unless it is too small for that. */
+/* Adds a filler to the lists, unless it is too small for a hole. */
 GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
     unsigned list = gc__hole_class(bytes);
@@ -48,8 +48,8 @@ GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     gc__holes_count(holes, bytes);
 }
 
-/* Writes a filler into the hole between two objects. Small holes become part of the chain, whose end is *link; others are
-   listed. */
+/* Writes a filler into the hole between two objects. Appends a small hole to the list of spans that ends at *link, and
+   adds others to the free lists. Returns the new end. */
 GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t from, uintptr_t to) {
     size_t bytes = to - from;
     gc__filler_write(from, bytes);
@@ -62,7 +62,7 @@ GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t 
     return &GC__WORD(from + 8);
 }
 
-/* Makes a region linear by writing a filler into each of its holes, and chains or lists these. */
+/* Makes a region linear by writing a filler into each of its holes, and makes these small spans or listed holes. */
 GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
     uintptr_t end = gc__region_end(region), at = region->base;
     const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(at) >> 6];
@@ -81,10 +81,10 @@ GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
     region->indexed_end = region->base;
     region->taken_bytes = 0;
     region->formatted = true;
-    __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* until here its mark bits are its objects */
+    __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* before this its mark bits are exactly its objects */
 }
 
-/* The first list that is not empty, from `list` on; GC__HOLE_LISTS if there is none. */
+/* Returns the first list from `list` on that is not empty; GC__HOLE_LISTS if there is none. */
 GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
         uint64_t listed = holes->listed[word];
@@ -95,9 +95,10 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
 }
 
 #define GC__FLIPPED_AT_ONCE 32 /* regions */
-#define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
+#define GC__HOLE_TRIES 8 /* holes of a list that are tried */
 
-/* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
+/* Takes a hole of at least `bytes` from the lists; 0 if there is none. The list of that size may have smaller holes,
+   too. */
 GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) bytes = GC__HOLE_BYTES_MIN_MUTATOR;
     unsigned list = gc__hole_class(bytes);
@@ -111,13 +112,13 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     }
     uintptr_t hole = *link;
     *link = GC__WORD(hole + 8);
-    __builtin_prefetch((const void *)*link, 1); /* probably the next hole that is taken */
+    __builtin_prefetch((const void *)*link, 1); /* probably the next hole to be taken */
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
     gc__holes_count(holes, 0 - gc__filler_bytes(hole));
     return hole;
 }
 
-/* Appends a hole to a thread's chain, whose end is *link; returns the new end. */
+/* Appends a hole to a thread's spans, which end at *link; returns the new end. */
 GC__FN gc_word *gc__local_spans_add(gc__local_spans *spans, gc_word *link, uintptr_t hole, size_t room) {
     *link = hole;
     spans->bytes += room;
@@ -125,7 +126,7 @@ GC__FN gc_word *gc__local_spans_add(gc__local_spans *spans, gc_word *link, uintp
     return &GC__WORD(hole + 8);
 }
 
-/* Moves holes of at least `bytes` from *from to the end of a thread's chain, and lists smaller ones. */
+/* Moves holes of at least `bytes` from the list *from to the thread's spans, and smaller ones to the free lists. */
 GC__FN void gc__local_spans_fill(gc_heap *heap, gc__local_spans *spans, uintptr_t *from, size_t bytes) {
     gc_word *link = &spans->first;
     uintptr_t hole = *from;
@@ -142,7 +143,7 @@ GC__FN void gc__local_spans_fill(gc_heap *heap, gc__local_spans *spans, uintptr_
     *from = hole;
 }
 
-/* The same with those of the list of holes of this size. */
+/* Fills the thread's spans from the free list of holes of this size. */
 GC__FN void gc__local_spans_fill_listed(gc_heap *heap, gc__local_spans *spans, size_t bytes) {
     gc__holes *holes = &heap->holes;
     unsigned list = gc__hole_class(bytes);
@@ -165,8 +166,8 @@ GC__FN void gc__local_spans_list(gc_heap *heap) {
     heap->small_spans = 0;
 }
 
-/* Finds holes of at least `bytes` for mutators: a chain for the thread if one is given, which is empty, or one hole. False: there
-   are none. Regions are formatted when there are no others. */
+/* Finds holes of at least `bytes` for mutators: a list of spans if `spans` is given, which must be empty, or one hole.
+   Returns false if there are none. Regions are formatted when no other holes are left. */
 GC__FN bool gc__holes_find(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *found) {
     for (;;) {
         if (spans) {
@@ -184,7 +185,7 @@ GC__FN bool gc__holes_find(gc_heap *heap, gc__local_spans *spans, size_t bytes, 
     }
 }
 
-/* Mutators will allocate in the hole, which was taken from the lists. */
+/* Prepares a hole that was taken from the lists for allocation by mutators. */
 GC__FN gc__region *gc__hole_enter(uintptr_t hole, uintptr_t *end) {
     gc__region *region = gc__region_of(hole);
     size_t taken = gc__filler_bytes(hole);
@@ -193,14 +194,14 @@ GC__FN gc__region *gc__hole_enter(uintptr_t hole, uintptr_t *end) {
     return region;
 }
 
-/* Lists what a window has left of its hole, in which a filler was written. */
+/* Lists the leftover of a window's hole, in which a filler was written. */
 GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
     region->taken_bytes -= end - from;
     gc__hole_list(&heap->holes, from, end - from);
 }
 
-/* The next hole of at least so many bytes in a region whose mark bits are its objects, from region->hole on. Sizes are looked
-   up only where two marks are far enough apart. */
+/* Returns the next hole of at least `least` bytes from region->hole on, in a region whose mark bits are exactly its
+   objects. Object sizes are read only where two marks are far enough apart. */
 GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
     gc__region_flip(region);
@@ -219,7 +220,7 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *
     return 0;
 }
 
-/* Lists a hole of a region by marks, for promotion. */
+/* Lists a hole for promotion, in a region whose mark bits are its objects. */
 GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
     if (end - from < GC__HOLE_BYTES_LISTED) return;
     gc__filler_write(from, end - from);
@@ -227,13 +228,14 @@ GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from,
     if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
 }
 
-/* Lists the region's holes of at least so many bytes, from region->hole on. */
+/* Lists the region's holes of at least `least` bytes, from region->hole on. */
 GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t least) {
     uintptr_t from, end;
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Settles some of the regions that need it. Which finalizers are due has been found out. False: none does. */
+/* Flips the marks of some regions that are due, and returns false if none is left. Dead finalizable objects must have
+   been found before. */
 GC__FN bool gc__holes_flip_next(gc_heap *heap) {
     for (int i = 0; i < GC__FLIPPED_AT_ONCE && heap->old_unflipped; i++) {
         gc__region_flip_whole(heap->old_unflipped);
@@ -242,8 +244,8 @@ GC__FN bool gc__holes_flip_next(gc_heap *heap) {
     return heap->old_unflipped != NULL;
 }
 
-/* Lists the holes of the next region of generation 2, unless it is nearly full: each object there would be looked at. False:
-   there is none. */
+/* Lists the holes of the next region of generation 2, unless it is nearly full: the search reads every object there.
+   Returns false if there is no region left. */
 GC__FN bool gc__holes_list_next(gc_heap *heap) {
     gc__region *region = heap->old_unlisted;
     if (!region) return false;

@@ -1,4 +1,4 @@
-/* Finding objects by address: the starts of a region's objects. */
+/* Finding objects by address, by the starts of a region's objects. */
 #pragma once
 
 #include "mark_bits.h"
@@ -16,8 +16,8 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     return bytes;
 }
 
-/* Sets the mark bits of the objects in [at, end), which follow one another. Returns their bytes. Most are of the same type as the
-   one before: the processor goes on with its size while it waits for the header. */
+/* Sets the mark bits of the contiguous objects in [at, end), and returns their bytes. Most objects are of the same type
+   as the one before, so the processor can proceed with that type's size while it waits for the header. */
 GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
@@ -49,7 +49,7 @@ GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
     return sum;
 }
 
-/* Has objects of the region be found by address: sets the mark bits of a linear one's between indexed_end and top. */
+/* Makes the region's objects findable by address: sets the mark bits of a linear region between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
     gc__region_flip(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
@@ -58,7 +58,7 @@ GC__FN void gc__region_index(gc__region *region) {
     region->indexed_end = region->top;
 }
 
-/* Has all objects of a young region be found by address. Returns their bytes. */
+/* Makes all objects of a young region findable by address. Returns their bytes. */
 GC__FN size_t gc__region_index_all(gc__region *region) {
     if (!region->linear) return gc__marked_object_bytes(region);
     gc__marks_clear(region);
@@ -66,7 +66,7 @@ GC__FN size_t gc__region_index_all(gc__region *region) {
     return gc__index_range(region->base, region->top);
 }
 
-/* The object that covers the address, or 0. The region's allocation window must be flushed. */
+/* Returns the object that covers the address, or 0. The region's allocation window must be flushed. */
 GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
     region = gc__region_first(region);
     if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
@@ -96,7 +96,7 @@ GC__HOT bool gc__region_walk(gc__region *region, bool (*visit)(void *context, ui
     return true;
 }
 
-/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
+/* Returns the heap's object that covers the address, or 0. Windows must be flushed. */
 GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
     if (!gc__in_arena(address)) return 0;
     gc__region *region = gc__region_of(address);

@@ -5,7 +5,7 @@
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-/* The mark bits of regions that are beside mean nothing, nor do those of old regions in the last collection of a cycle. */
+/* True if the address's mark bits are invalid: their flip is due, or the region is old and a final mark runs. */
 GC__FN bool gc__mark_means_nothing(uintptr_t address) {
     bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED;
     return condemned || __atomic_load_n(&gc__region_of(address)->flip, __ATOMIC_RELAXED) == GC__FLIP_DUE;
@@ -17,7 +17,7 @@ GC__FN void gc__mark_check(uintptr_t address) {
     (void)address;
 }
 
-/* Other threads may be setting bits beside this one. */
+/* Other threads may be setting bits of the same word. */
 GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
     return __atomic_load_n(&marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
@@ -38,7 +38,7 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
-/* The same among `marks`, where several threads set bits of a word. */
+/* Sets the bit among `marks`, where several threads set bits of a word; returns whether it was clear. */
 GC__INLINED bool gc__bit_set_shared(uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &marks[index >> 6], bit = (uint64_t)1 << (index & 63);
@@ -46,27 +46,27 @@ GC__INLINED bool gc__bit_set_shared(uint64_t *marks, uintptr_t address) {
     return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
 
-/* Sets the bit of a word that no other thread writes. A thread that finds the bit finds the object whole. */
+/* Sets the bit in a word that no other thread writes. A thread that sees the bit also sees the complete object. */
 GC__FN void gc__mark_publish(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6];
     __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
 }
 
-/* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
-   hardly any memory. */
+/* Returns the number of words for the bits at which the region's objects may start. A large object has only one such
+   bit, so its mark bits take hardly any memory. */
 GC__FN size_t gc__mark_words(const gc__region *region) {
     return (gc__region_starts_end(region) - region->base + 511) / 512;
 }
 
 GC__FN bool gc__flip_is_due(const gc__region *region) { return __atomic_load_n(&region->flip, __ATOMIC_ACQUIRE); }
 
-/* Where the region's mark bits are, while nobody can settle it. */
+/* Returns the plane that holds the region's mark bits. No other thread may flip the region during its use. */
 GC__FN uint64_t *gc__region_marks(const gc__region *region) {
     return gc__flip_is_due(region) ? gc__next_marks : gc__the_arena.marks;
 }
 
-/* Moves what is marked and what is reprieved to where mark bits are. What was marked, too, is reprieved no more. */
+/* Moves the marker's bits and finalizer marks to gc__the_arena.marks. Objects with both lose their finalizer mark. */
 GC__FN void gc__marks_take_both(const gc__region *region) {
     size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
     for (size_t i = from; i < end; i++) {
@@ -76,7 +76,7 @@ GC__FN void gc__marks_take_both(const gc__region *region) {
     }
 }
 
-/* Moves the marker's bits to where mark bits are, or drops them. */
+/* Moves the marker's bits to gc__the_arena.marks, or drops them. */
 GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
     if (keep && region->finalizer_marks) {
@@ -87,14 +87,14 @@ GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     memset(&gc__next_marks[from], 0, bytes);
 }
 
-/* No object of the region is reprieved any more. */
+/* Clears the region's finalizer marks. */
 GC__OUT_OF_LINE void gc__finalizer_marks_clear(gc__region *region) {
     if (!region->finalizer_marks) return;
     memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
     region->finalizer_marks = false;
 }
 
-/* Whether the object has that bit, of a region that stays while it is looked at. */
+/* Returns whether the object has a finalizer mark. The caller ensures that its region stays in place. */
 GC__FN bool gc__is_finalizer_marked(uintptr_t object) {
     return gc__region_of(object)->finalizer_marks && gc__bit_get(gc__finalizer_marks, object);
 }
@@ -105,15 +105,15 @@ GC__OUT_OF_LINE void gc__region_flip_now(gc__region *region) {
         gc__marks_take(region, true);
         __atomic_store_n(&region->flip, 0, __ATOMIC_RELEASE);
     }
-    while (gc__flip_is_due(region)) gc__cpu_pause(); /* another thread moves them, in less than a microsecond */
+    while (gc__flip_is_due(region)) gc__cpu_pause(); /* another thread is flipping them, in less than a microsecond */
 }
 
-/* Before mark bits of a region of generation 2 are looked at, but in the last collection of a cycle. */
+/* Must be called before mark bits of a region of generation 2 are read, except in a final mark. */
 GC__FN void gc__region_flip(gc__region *region) {
     if (GC__UNLIKELY(gc__flip_is_due(region))) gc__region_flip_now(region);
 }
 
-/* The same when nobody needs to know any more what was reprieved. */
+/* Flips the region, and drops its finalizer marks, which nobody needs any more. */
 GC__FN void gc__region_flip_whole(gc__region *region) {
     gc__region_flip(region);
     gc__finalizer_marks_clear(region);
@@ -130,10 +130,10 @@ GC__HOT size_t gc__marks_count(const gc__region *region) {
     return count;
 }
 
-/* A word of bits, which another thread may be adding to. */
+/* Reads a word of bits, to which another thread may be adding. */
 GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
-/* The first address in [from, end) that has a bit among `marks`, or end. */
+/* Returns the first address in [from, end) that has a bit among `marks`, or end. */
 GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t end) {
     if (from >= end) return end;
     size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
@@ -146,13 +146,13 @@ GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t e
     return found < end ? found : end;
 }
 
-/* The first marked address in [from, end), or end. */
+/* Returns the first marked address in [from, end), or end. */
 GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     if (from < end) gc__mark_check(from);
     return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
-/* The last address in [start, at] that has a bit among `marks`, or 0. */
+/* Returns the last address in [start, at] that has a bit among `marks`, or 0. */
 GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintptr_t at) {
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
@@ -164,7 +164,7 @@ GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintpt
     return found >= start ? found : 0;
 }
 
-/* The last marked address in [start, at], or 0. */
+/* Returns the last marked address in [start, at], or 0. */
 GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     gc__mark_check(start);
     return gc__bit_previous(gc__the_arena.marks, start, at);

@@ -1,11 +1,11 @@
-/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is implemented
-   here; a host implements its own by the GC_MODEL_ macros. */
+/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is
+   implemented here; a host implements its own by the GC_MODEL_ macros. */
 #pragma once
 
 #include "../api/allocate.h"
 #include "../platform/platform.h"
 
-/* The first word of an object that was copied away is the copy's address + 1; that of a filler, its size * 4 + 3. */
+/* The first word of an object that was copied is the copy's address + 1; that of a filler is its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
 #define GC__FORWARD_TAG ((uintptr_t)1)
 #define GC__FILLER_TAG ((uintptr_t)3)
@@ -29,12 +29,12 @@ GC__FN size_t gc__object_length(uintptr_t object) {
     return __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_RELAXED);
 }
 
-/* An array has grown, in memory that is zeroed already: a marker may be looking at it. */
+/* Sets the length of an array that has grown, in memory that is zeroed already, since a marker may be reading it. */
 GC__FN void gc__object_set_length(uintptr_t object, size_t length) {
     __atomic_store_n(&GC__WORD(object + sizeof(gc_object)), length, __ATOMIC_RELEASE);
 }
 
-/* `header`: the object's first word. It is read once, where another thread may replace it by the address of a copy. */
+/* `header` is the object's first word, which is read once, since another thread may replace it by a copy's address. */
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
     const gc_type *type = (const gc_type *)header;
     size_t bytes = type->bytes;
@@ -49,7 +49,7 @@ GC__FN bool gc__type_is_leaf(const gc_type *type) {
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
 
-/* Whether all objects with that first word are of one size. */
+/* True if all objects with that first word have the same size. */
 GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }
 
 GC__FN const char *gc__object_name(uintptr_t object) {

@@ -3,19 +3,20 @@
 
 #include "barrier_state.h"
 
-/* Ages with GC_AGE_LOGGED have GC__AGE_LOGGED_TOO, too: so their sums with GC__YOUTH_STALE have the sign, as all others with that. */
+/* Every age with GC_AGE_LOGGED also has GC__AGE_LOGGED_TOO: so its sum with GC__YOUTH_STALE has the sign bit, as all
+   other sums with that youth have. */
 #define GC__AGE_LOGGED_TOO 0x40
-#define GC__AGE_MARKING 0x20   /* besides: the object is being marked beside mutators */
-#define GC__AGE_REMEMBERS 0x10 /* its slots are remembered */
-#define GC__AGE_CANDIDATE 0x08   /* slots that refer to it are noted, since it will be copied */
-#define GC__RANKS 0x07         /* of a sum: what generations alone would yield */
+#define GC__AGE_MARKING 0x20   /* added to an age: the object is being marked concurrently */
+#define GC__AGE_REMEMBERS 0x10 /* the object's slots are remembered */
+#define GC__AGE_CANDIDATE 0x08   /* slots that refer to the object are recorded, since it will be copied */
+#define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
-/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
+/* Invariant: age and youth belong to the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
-        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be looking */
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be reading it */
         *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
     uintptr_t end = gc__region_end(region);
@@ -24,35 +25,35 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
         gc__bounds_widen(region->base, end);
 }
 
-/* Stress: the youth of a region that a collection has emptied, and that is inaccessible. A store of a reference to it is noted by
-   the sign of its sum, and needs no card. */
+/* Stress: the youth of an inaccessible region that a collection has emptied. A store of a reference to it takes the
+   logging path, by the sign bit of its sum, and needs no card. */
 #define GC__YOUTH_STALE (GC_AGE_LOGGED | GC__AGE_LOGGED_TOO)
 
 GC__FN void gc__region_set_stale(const gc__region *region) {
     *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
 }
 
-/* Whether the object is of generation 2, and that is being marked beside mutators. */
+/* True if the object is of generation 2, and that generation is being marked concurrently. */
 GC__FN bool gc__is_marking(uintptr_t object) {
     return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
 }
 
-/* Whether a slot of this age needs a card for a referent of this youth: their sum. */
+/* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
     return (ranks & GC__RANKS) > 2;
 }
 
-/* Whether the slot needs a card for this referent. */
+/* Returns whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
     return gc__ranks_need_card(gc_barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
-/* 2 - the generation of an object; 0 for an address on no heap. */
+/* Returns 2 - the generation of an object; 0 for an address on no heap. */
 GC__FN uint8_t gc__youth(uintptr_t ref) {
     return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
 }
 
-/* Sets the entries of a region in the verdict table; most are of one, for which a call would take longer than the rest. */
+/* Sets the region's entries in the verdict table. Most regions have one, for which calling memset would take longer. */
 GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
     uint8_t *first = GC__VERDICTS + (region->base >> GC_REGION_SHIFT);
     if (GC__LIKELY(region->span == 1))
@@ -61,14 +62,14 @@ GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
         memset(first, entry, region->span);
 }
 
-/* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
+/* `copies` is the generation to which the region's objects are copied, if the verdict says so. */
 GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     gc__region_set_entries(region, entry);
 }
 
-/* The verdict is GC__MOVE, and the objects are elsewhere already. */
+/* Sets the entries of a region with the verdict GC__MOVE, whose objects have already been copied. */
 GC__FN void gc__region_set_slid(const gc__region *region) {
     gc__region_set_entries(region, GC__VERDICT_SLID);
 }

@@ -1,8 +1,8 @@
-/* The tables beside the arena, with an entry or more for each region.
+/* The side tables of the arena, with an entry or more for each region.
 
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the part for regions that have
-   been in use is writable and takes memory. The rest counts for no limit, is not locked with the program's memory, and is
-   not in core dumps. */
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
+   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
+   program's memory, and is not in core dumps. */
 #pragma once
 
 #include "region.h"
@@ -45,42 +45,42 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
 /* Written under the arena lock. */
 typedef struct gc__side {
     char *start;          /* page-aligned; NULL: the table is not in use */
-    size_t lead;          /* bytes from there to the first region's entries */
-    size_t bytes, opened; /* how many bytes from `start` on are reserved; how many are writable */
+    size_t lead;          /* bytes from `start` to the first region's entries */
+    size_t bytes, opened; /* bytes reserved from `start` on; bytes that are writable */
 } gc__side;
 static gc__side gc__sides[GC__SIDES];
 static size_t gc__sides_opened; /* number of regions for which all tables are writable */
 
 #define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
 
-/* What a table of `bytes` takes. Its start is all that a small heap needs; the rest is opened in parts that may be huge
+/* Rounds the size of a table. A small heap needs only its start; the rest is opened in slices that may be huge
    pages. */
 GC__COLD size_t gc__side_round(size_t bytes) {
     size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
     return (bytes + unit - 1) & ~(unit - 1);
 }
 
-/* What the table takes for the whole arena. */
+/* Returns the bytes of the table for the whole arena. */
 GC__FN size_t gc__side_bytes(int which, size_t lead) {
     return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
 }
 
-/* The table's entries for the first region are at `first`, in reserved readable memory. */
+/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. */
 GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
     gc__sides[which] = side;
 }
 
-/* Asks for huge pages, but for the start of the table. In a large heap most marks and cards lie in pages that are in no
-   TLB, and then finding the page takes longer than reading the entry. */
+/* Asks for huge pages, except for the start of the table. In a large heap most accesses to marks and cards miss the
+   TLB, and then the address translation takes longer than reading the entry. */
 GC__COLD void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
         gc__supply_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
 }
 
-/* Makes the table writable for the first `regions` regions. False: the system refuses. */
+/* Makes the table writable for the first `regions` regions. Returns false if the system refuses. */
 GC__COLD bool gc__side_open(int which, size_t regions) {
     gc__side *side = &gc__sides[which];
     size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
@@ -98,8 +98,8 @@ GC__COLD bool gc__sides_open_exactly(size_t regions) {
     return true;
 }
 
-/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this happens
-   seldom. False: the system refuses. */
+/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this
+   happens rarely. Returns false if the system refuses. */
 GC__COLD bool gc__sides_open(size_t regions) {
     if (regions <= gc__sides_opened) return true;
     size_t more = regions + regions / 2 + 8;
@@ -107,8 +107,8 @@ GC__COLD bool gc__sides_open(size_t regions) {
     return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
 }
 
-/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others. NULL: the system
-   refuses. */
+/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others; NULL if the
+   system refuses. */
 GC__COLD char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
     char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
@@ -120,20 +120,19 @@ GC__COLD char *gc__side_reserve(int which) {
     return NULL;
 }
 
-/* The same of a table of bits, one for each 8 bytes; biased like the mark bits. */
+/* Reserves a table with a bit for every 8 bytes, biased like the mark bits. Returns NULL if the system refuses. */
 GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
     return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
 }
 
-/* Gives back the tables that were reserved together with the arena. */
+/* Releases the tables that were reserved together with the arena. */
 GC__COLD void gc__sides_release(void) {
     size_t metadata = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__sides[i].bytes;
     gc__supply_release(gc__sides[0].start, metadata);
 }
 
-/* Zeroes the table. */
 GC__FN void gc__side_zero(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->opened && !gc__supply_discard(side->start, side->opened)) memset(side->start, 0, side->opened);

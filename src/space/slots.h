@@ -1,12 +1,12 @@
-/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions,
-   which inline the function that handles a slot. */
+/* The slots of an object: where they are, and what they hold. All code that visits slots uses these functions, which
+   inline the function that handles a slot. */
 #pragma once
 
 #include "../api/value_stack.h"
 #include "../api/weak.h"
 #include "object.h"
 
-/* The object's address in a slot's word, 0 if it holds none. */
+/* Returns the object's address in a slot's word, 0 if it holds none. */
 GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
 #if GC_HAS_VALUES
     if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
@@ -23,10 +23,10 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
     return ref;
 }
 
-/* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
+/* The object whose trace function the calling thread runs; 0: none. For reports of faults, and of slots outside it. */
 static __thread uintptr_t gc__traced;
 
-/* The fence keeps the store in its place: the fault handler must find the object exactly while its trace function runs. */
+/* The fence keeps the store in place: the fault handler must find the object exactly while its trace function runs. */
 GC__INLINED void gc__traced_set(uintptr_t object) {
     gc__traced = object;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -51,7 +51,6 @@ GC__FN size_t gc__entry_bytes(const gc_weak_entries *entries) {
     return entries->kind == GC_WEAK_REFS ? 8 : 16;
 }
 
-/* The slot of entry `i`. */
 GC__FN gc_word *gc__entry_key(const gc_weak_entries *entries, size_t i) {
     return (gc_word *)((uintptr_t)entries->keys + i * gc__entry_bytes(entries));
 }
@@ -59,7 +58,7 @@ GC__FN gc_word *gc__entry_value(const gc_weak_entries *entries, size_t i) {
     return (gc_word *)((uintptr_t)entries->values + i * gc__entry_bytes(entries));
 }
 
-/* Where the slots of the first entry begin and end. */
+/* Return where the slots of the first entry begin and end. */
 GC__FN uintptr_t gc__entry_low(const gc_weak_entries *entries) {
     bool pairs = entries->kind != GC_WEAK_REFS && entries->values < entries->keys;
     return (uintptr_t)(pairs ? entries->values : entries->keys);
@@ -69,7 +68,7 @@ GC__FN uintptr_t gc__entry_high(const gc_weak_entries *entries) {
     return (uintptr_t)(pairs ? entries->values : entries->keys) + 8;
 }
 
-/* Calls the visitor for each slot of the entries, as if they were no weak ones. */
+/* Calls the visitor for each slot of the entries, as if the slots were strong. */
 GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entries) {
     unsigned flags = (entries->flags & (unsigned)(GC_SLOT_VALUE | GC_SLOT_OWNED)) | (unsigned)GC_SLOT_WEAK;
     for (size_t i = 0; i < entries->count; i++) {
@@ -95,15 +94,15 @@ GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
     gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
 }
 
-/* Whether the function is one of these, which may run beside mutators. */
+/* Returns whether the function is one of the two above, which may run concurrently with mutators. */
 GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
     return trace == gc_trace_weak || trace == gc_trace_ephemerons;
 }
 
-/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
+/* For readers in other processes, which cannot call these. Not const, since core files leave constant data out. */
 GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
 #else
-GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
+GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* hosts with their own object model have none */
 #endif
 
 /* Stacks of values as walks see them. */
@@ -117,7 +116,8 @@ GC__FN void gc__stack_visit_slots(gc_visitor *visitor, const gc_value_stack *sta
         gc_visit(visitor, at, 1, flags);
 }
 
-/* Calls the visitor for each slot of what a visitor is handed by an address that is no slot's. False: it is a slot's. */
+/* Calls the visitor for each slot of the weak entries or value stack whose address was passed in place of a slot's.
+   Returns false if `slot` is a slot. */
 GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) {
     if (flags & GC__SLOT_ENTRIES)
         gc__entries_visit(visitor, (const gc_weak_entries *)slot);
@@ -128,11 +128,10 @@ GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) 
     return true;
 }
 
-/* Handles a slot. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
 #if !GC_HAS_MODEL
-/* The slot of the mask's lowest bit. */
+/* Returns the slot of the mask's lowest bit. */
 GC__FN gc_word *gc__mask_slot(uintptr_t words, uint64_t mask) {
     return (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask));
 }
@@ -141,7 +140,7 @@ GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, g
     for (; mask; mask &= mask - 1) f(context, gc__mask_slot(words, mask), value);
 }
 
-/* The slots of `count` elements. */
+/* Calls f for each slot of `count` elements. */
 GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function f, void *context) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
@@ -162,7 +161,7 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
     return mask;
 }
 
-/* The slots of the object that masks show. */
+/* Calls f for each slot of the object that masks declare. */
 GC__INLINED void gc__slots_of(uintptr_t object, gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->refs, false, f, context);
@@ -171,14 +170,15 @@ GC__INLINED void gc__slots_of(uintptr_t object, gc__slot_function f, void *conte
         gc__slots_of_elements(type, object + type->bytes, gc__object_length(object), f, context);
 }
 
-/* Those in [from, to), but for those of elements. */
+/* Calls f for each slot in [from, to) that masks declare, except those of elements. */
 GC__INLINED void gc__slots_of_head(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, gc__mask_clip(type->refs, object, from, to), false, f, context);
     gc__slots_of_mask(object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES, f, context);
 }
 
-/* How many elements with slots lie in [from, to) at least partly; the first of them is at *first. */
+/* Counts the elements with slots that lie at least partly in [from, to), and stores the first one's address in
+   *first. */
 GC__FN size_t gc__elements_in(uintptr_t object, uintptr_t from, uintptr_t to, uintptr_t *first) {
     const gc_type *type = gc__object_type(object);
     if (!gc__type_has_slots_in_elements(type)) return 0;
@@ -204,7 +204,7 @@ GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
     gc__object_trace(object, visitor);
 }
 
-/* Hands slots on to a visitor that does not know entries and stacks. */
+/* Passes slots to a visitor that does not know entries and stacks. */
 typedef struct gc__slot_visitor {
     gc_visitor visitor, *inner;
 } gc__slot_visitor;

@@ -1,8 +1,8 @@
-/* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
-   collector has one for each generation that it copies to.
+/* Windows: parts of a region in which objects are allocated by bumping a pointer. A thread has two of them; a worker of
+   the collector has one for each generation that it copies to.
 
-   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window
-   (unless it is the raw one) is zeroed a piece at a time just ahead of the pointer, which brings that memory into the
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's
+   window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that memory into the
    cache. A worker's limit stops where memory was never written, so that no memory is taken before it is needed.
 
    The objects between start and next are not accounted for in the region yet, so a region cannot be walked before its
@@ -28,14 +28,14 @@ GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
     return (gc_thread *)(void *)((char *)window - (zeroed ? offsetof(gc_thread, window) : offsetof(gc_thread, raw)));
 }
 
-/* What is left of the window will not be used. */
+/* Reports to the profiler that the rest of the window will not be used. */
 GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool zeroed) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     size_t rest = gc__window_room(window);
     if (GC__UNLIKELY(profiler != NULL) && rest) profiler->unused(gc__window_thread(window, zeroed), !zeroed, rest);
 }
 
-/* Gives the rest of a thread's window back to its span: the first word of the rest is a filler now, not zero. */
+/* Returns the rest of a thread's window to its span: from now on the first word of the rest is a filler, not zero. */
 GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
@@ -46,7 +46,7 @@ GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
-/* Objects were allocated in a hole, so the region's index starts anew: another thread may be doing the same. */
+/* Restarts the region's index, since objects were allocated in a hole. Another thread may be doing the same. */
 GC__FN void gc__index_anew(gc__region *region) {
     if (__atomic_load_n(&region->indexed_end, __ATOMIC_RELAXED) != region->base)
         __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
@@ -67,7 +67,7 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     }
 }
 
-/* Lock held. */
+/* Requires the heap's lock. */
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
     gc__region *region = window->region;
@@ -85,7 +85,7 @@ GC__FN void gc__thread_flush_windows(gc_thread *thread) {
     gc__allocation_flush(&thread->raw, false);
 }
 
-/* Has the thread's next allocation take the slow path. The windows stay open. */
+/* Makes the thread's next allocation take the slow path. The windows stay open. */
 GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
     if (thread->window.region) gc__allocation_shrink(&thread->window, true);
     if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
@@ -96,7 +96,7 @@ GC__FN void gc__thread_close_windows(gc_thread *thread) {
     gc__allocation_close(&thread->raw, false);
 }
 
-/* Takes one of the first holes with room for `bytes` out of a thread's chain; 0 if none of these has. */
+/* Takes one of the thread's first spans with room for `bytes`; returns 0 if none of the first few has. */
 GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
     gc_word *link = &spans->first;
     for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
@@ -110,8 +110,8 @@ GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
     return 0;
 }
 
-/* Opens the thread's window, in which there is no room, in a hole of its chain that has room for `bytes`. Without the lock: so
-   what is left of the old hole is kept for when there is one. False: there is none, or the window does not lie in a hole. */
+/* Opens the thread's window, which is full, in one of its local spans with room for `bytes`. The lock is not held, so
+   the old leftover is listed later. Returns false if there is no such span, or the window lies in no hole. */
 GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t rest = (uintptr_t)window->next;
     gc__region *region = window->region;
@@ -136,7 +136,7 @@ GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool
     return true;
 }
 
-/* Has the thread's next allocation take the lock. */
+/* Makes the thread's next allocation take the lock. */
 GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
     gc_word *link = &spans->left;
     while (*link) link = &GC__WORD(*link + 8);
@@ -154,7 +154,7 @@ GC__FN void gc__local_spans_return(gc_heap *heap, gc_word hole) {
     }
 }
 
-/* Lists what is left of the thread's chain and of the holes that its windows were in. */
+/* Lists the thread's unused spans and the leftovers of its windows. */
 GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
     size_t bytes = spans->bytes + spans->left_bytes;
     if (!bytes) return;
@@ -165,8 +165,8 @@ GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
     gc__count(&heap->stats.allocated_bytes, 0 - bytes);
 }
 
-/* Fills the thread's chain with holes for objects of `bytes`, with more of them if it has used all that it had. False: there
-   are none, or only *hole. */
+/* Fills the thread's local spans with holes for objects of `bytes`, with more of them if it used up the last ones.
+   Returns false if there are none, or only *hole. */
 GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *hole) {
     size_t most = spans->first ? GC__LOCAL_SPANS_BYTES / 16 : gc__min(2 * spans->most, GC__LOCAL_SPANS_BYTES);
     gc__local_spans_close(heap, spans);
@@ -177,15 +177,16 @@ GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t 
     return spans->first != 0;
 }
 
-/* Whether threads get chains of holes for objects of `bytes`. Where objects differ in size, some then lie in holes that were much
-   larger than needed, so a heap that has little more than what lives gives each the smallest that suffices. */
+/* Returns whether threads get local spans for objects of `bytes`. Where objects differ in size, some then lie in holes
+   that are much larger than needed, so a heap with little more room than its live bytes gives each object the smallest
+   hole that suffices. */
 GC__FN bool gc__is_in_local_span(const gc_heap *heap, size_t bytes) {
     size_t live = heap->full_bytes + gc__external_bytes(heap);
     bool tight = live / GC__LOCAL_SPANS_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
     return bytes <= GC__LOCAL_SPAN_MOST && !tight && !heap->options.stress && !gc__profiler_of(heap);
 }
 
-/* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
+/* Opens a thread's window in a span with room for `bytes`. Requires the heap's lock. */
 GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__allocation_close(window, zeroed);
@@ -207,7 +208,7 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window
     return true;
 }
 
-/* Extends a thread's window so that it holds `bytes`, which the span has room for. Spends budget. */
+/* Extends a thread's window so that it holds `bytes`, for which the span has room. Spends budget. */
 GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
     size_t extra = bytes - gc__window_room(window);
     if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
@@ -244,8 +245,8 @@ GC__FN size_t gc__copies_close(gc_window *window) {
     return bytes;
 }
 
-/* Moves a worker's limit so that `bytes` fit: up to where memory has been written, or a little further, but not to the end
-   of the span at once. */
+/* Moves a worker's limit so that `bytes` fit: to where memory has been written, or a little further, but not to the end
+   at once. */
 GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     if (bytes > gc__span_room(window)) return false;
     uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;

@@ -1,4 +1,4 @@
-/* Frames of GC_ROOTS: walking them, and noticing those that were left without their end. */
+/* Frames of GC_ROOTS: walks them, and detects those whose scope was left without its end. */
 #pragma once
 
 #include "mode.h"
@@ -6,15 +6,15 @@
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
 /* Frames form a list, innermost first. If a scope was left without its end, and then entered again, the list becomes a
-   cycle. Brent's method finds it, by one compare for each frame. Comparing addresses would not do: compilers place the
-   frames of one function as they like. */
+   cycle. Brent's algorithm finds it, with one comparison for each frame. Comparing addresses would not do: compilers
+   place the frames of one function as they like. */
 typedef struct gc__frame_search {
     const gc_heap *heap;
     const gc_frame *first, *kept;
-    size_t left, span; /* after so many another frame is kept, which stays for twice as many */
+    size_t left, span; /* after `left` more frames another one is remembered, for twice as many frames */
 } gc__frame_search;
 
-/* Reports the cycle that the frame is in. The innermost of its frames is the one that was entered again. */
+/* Reports the cycle that the frame is in. The innermost frame of the cycle is the one that was entered again. */
 GC__OUT_OF_LINE void gc__frames_report_cycle(const gc__frame_search *search, const gc_frame *within) {
     const gc_frame *again = search->first, *ahead = again, *each = within;
     do {
@@ -33,7 +33,7 @@ GC__FN gc__frame_search gc__frames_begin(const gc_heap *heap, const gc_frame *fr
     return search;
 }
 
-/* The next frame of the walk. */
+/* Processes the next frame of the walk. */
 GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     if (GC__UNLIKELY(frame == search->kept)) gc__frames_report_cycle(search, frame);
     if (GC__LIKELY(--search->left)) return;
@@ -46,24 +46,24 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "      \
     "the scope before the goto, or call gc_stack_switch"
 
-/* A frame that is not of the thread whose list it is in was left without its end, and other calls have overwritten it. */
+/* A frame of another thread than the list's was left without its end, and other calls have overwritten it. */
 GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, const gc_thread *thread) {
     if (GC__UNLIKELY(frame->thread != thread))
         gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, " GC__FRAME_LEFT, (const void *)frame);
 }
 
-/* Makes the frames of one thread belong to another one; NULL: to none, since their heap is destroyed. */
+/* Makes the frames of one thread belong to another thread; NULL: to none, since their heap is being destroyed. */
 GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
-        if (frame->thread != to) gc__frame_check_thread(heap, frame, from); /* a cycle comes here again */
+        if (frame->thread != to) gc__frame_check_thread(heap, frame, from); /* a cycle leads here again */
         frame->thread = to;
     }
 }
 
-/* A frame that other calls have overwritten, or that lies below the stack pointer, was left without its end. Stack pointers
-   are compared with GC_DEBUG only. */
+/* A frame that other calls have overwritten, or that lies below the stack pointer, was left without its end. Stack
+   pointers are compared with GC_DEBUG only. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
     gc__frame_check_thread(heap, frame, stack->last);
@@ -74,11 +74,11 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
                   frame->site->line);
 }
 
-/* Where the frames of a thread in native code, and what they point to, may lie: on its stack, and wherever the system says
-   that there is memory. The system is not asked again about a page that was found lately. */
+/* The memory in which the frames of a thread in native code, and what they point to, may lie: its stack, and wherever
+   the system says that there is memory. The system is not asked again about a page that was found recently. */
 typedef struct gc__frame_memory {
     const gc_thread *thread;
-    uintptr_t pages[8]; /* pages that are memory; the index is the lowest bits of the page number */
+    uintptr_t pages[8]; /* pages that are memory; the lowest bits of the page number are the index */
 } gc__frame_memory;
 
 GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
@@ -114,7 +114,7 @@ GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory
         (const void *)frame, gc__thread_name(memory->thread));
 }
 
-/* `native`: the thread that runs native code on that stack, if one does. */
+/* `native` is the thread that runs native code on that stack, if one does. */
 GC__HOT void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);

@@ -1,37 +1,39 @@
 /* The heap's lock.
 
-   Whatever the threads of a heap share is guarded by one lock, which the thread that collects holds from before it stops
-   the others until they may go on. So waiting for a collection and waiting for the lock are the same.
+   One lock guards everything that the threads of a heap share. The thread that collects holds it from before it stops
+   the others until they may go on, so waiting for a collection and waiting for the lock are the same.
 
-   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
-   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's
-   callers hold is in gc__my_registers, or on the stack above the stack pointer that is saved there. So taking and releasing
-   the lock are inlined into that function.
+   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and
+   returned. Until then other heaps may scan the thread conservatively: whatever the thread does before that, the
+   references of the function's callers are in gc__my_registers, or on the stack above the stack pointer that is saved
+   there. So taking and releasing the lock are inlined into that function.
 
    Taking the lock may wait for a collection, so the caller must have its references in roots. Handles, finalizers and
-   global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
+   global slots, which are made from references that are in no root yet, have locks of their own, and no thread waits
+   while it holds one of these.
 
-   Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
-   arena's lock; the lock of the profile; that of the registry of code. No thread waits for a heap's lock while it holds
-   another heap's, except a thread that forks: it is parked in all its heaps then, and no owner of such a lock waits for it.
+   Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
+   the arena lock; the lock of the profile; that of the code registry. No thread waits for a heap's lock while it holds
+   another heap's, except a thread that forks: it is then parked in all its heaps, and no owner of such a lock waits for
+   it.
 
-   In callbacks of the host the calling thread holds
-       finalizers, releases of safe handles, out_of_memory: none;
-       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_heap_walk: the heap's lock;
-       scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
-       is_suppressed, in a collection: the finalizers' lock, too; after one that lock, and perhaps the marker's;
-       barrier_changed: the barrier lock, and the heap's in most cases;
-       warning, fatal: what their callers hold of these. */
+   In callbacks of the host the calling thread holds: in finalizers, releases of safe handles, and out_of_memory, no
+   lock; in collection_start, collection_end, finalizers_ready, suspend, restart, and the visits of gc_heap_walk, the
+   heap's lock; in scan_roots, trace functions, handle_is_held, and the visits of gc_handle_walk, the handles' lock,
+   too; in is_suppressed during a collection, the finalizers' lock, too; in is_suppressed after a collection, that lock
+   and perhaps the marker's; in barrier_changed, the barrier lock, and the heap's in most cases; in warning and fatal,
+   whichever of these their callers hold. */
 #pragma once
 
 #include "../space/slots.h"
 #include "mode.h"
 
-#define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: what is further away is another stack */
-#define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
+/* of a stack above a collection's frame; addresses farther away are on another stack */
+#define GC__LEFT_BYTES ((uintptr_t)1 << 20)
+#define GC__LOCK_SPINS 400 /* polls before a thread that waits for the lock sleeps: the time of a short collection */
 
-/* Takes the lock. To sleep and be woken takes longer than many collections, so the thread polls first, unless another
-   thread, for which the lock's owner waits, may need the processor. */
+/* Takes the lock. Going to sleep and being woken takes longer than many collections, so the thread polls first, unless
+   another thread, for which the lock's owner waits, may need the processor. */
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
     unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
@@ -41,8 +43,8 @@ GC__FN void gc__lock_take_soon(gc_heap *heap) {
     gc__lock_take(&heap->threads->lock);
 }
 
-/* Whether the calling thread is one of the collector's, which runs a trace function: who collects waits for it, and keeps locks
-   meanwhile. */
+/* Returns whether the calling thread is a collector thread that runs a trace function: the collecting thread waits for
+   it, and holds locks until then. */
 GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
     uintptr_t traced = gc__traced;
     return traced && gc__in_arena(traced) && gc__region_is_of(gc__region_of(traced), heap) && !gc__heap_is_locked(heap);
@@ -52,14 +54,15 @@ GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
     "called by the trace function of a `%s`, on a thread of the collector's (parallel_trace_functions, " \
     "concurrent_trace_functions): it would wait for ever. Have the function set a flag and return, and make the call afterwards"
 
-/* Refuses such a call. */
+/* Refuses a call by such a thread. */
 GC__COLD bool gc__refuse_in_trace(const char *function) {
     gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced));
     GC_ASSERT(false, "%s", gc__last_message);
     return true;
 }
 
-/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
+/* Waits for the lock. While the thread holds it no collection runs, so its attachment here becomes cooperative
+   again. */
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     if (gc__is_tracing_elsewhere(heap))
         gc__fatal(&heap->options, "%s: " GC__TRACING_ELSEWHERE, gc__inside ? gc__inside : "a function of gc.h",
@@ -72,11 +75,11 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-/* Below this address are the frames of what the caller calls. */
+/* Returns an address above the frames of the functions that the caller calls. */
 GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
 
-/* Called by the thread in a function of gc.h with that frame: if the calls of out_of_memory that are noted are not on the stack
-   above it, they were left by longjmp or an exception, and end. */
+/* Called by a function of gc.h that has this frame: if the recorded calls of out_of_memory are not on the stack above
+   it, they were left by longjmp or an exception, and are forgotten. */
 GC__OUT_OF_LINE void gc__asking_look(gc_thread *thread, uintptr_t frame) {
     gc__thread_record *record = gc__record(thread);
     if (!record->asking || (record->asking_stack == thread->stack && frame < record->asking_frame)) return;
@@ -84,7 +87,8 @@ GC__OUT_OF_LINE void gc__asking_look(gc_thread *thread, uintptr_t frame) {
     __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Whether `function`, which ends the thread's attachment or its heap, is called by out_of_memory, whose caller needs both. */
+/* Refuses `function`, which ends the thread's attachment or its heap, if out_of_memory calls it, whose caller needs
+   both. Returns whether it did. */
 GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uintptr_t frame) {
     if (!thread || !gc__record(thread)->asking) return false;
     gc__asking_look(thread, frame);
@@ -96,7 +100,7 @@ GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uint
     return true;
 }
 
-/* A callback of the collection did not return, so its thread has the locks for ever. */
+/* Reports that a callback of the collection did not return, so that its thread would hold the locks for ever. */
 GC__FN void gc__collection_was_left(const gc_heap *heap) {
     gc__fatal(&heap->options,
               "collection %llu was left by an exception, by longjmp or by the end of the thread, out of scan_roots, a trace "
@@ -104,7 +108,7 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
               (unsigned long long)heap->collection.number);
 }
 
-/* Refuses what was called in that frame, while this thread has stopped the program. */
+/* Refuses a function that was called in that frame, while this thread has stopped the program. */
 GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
@@ -115,18 +119,19 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
     return true;
 }
 
-/* Whether `function`, which needs the program to run and inlines this, is called while this thread has stopped it. */
+/* Refuses `function`, which needs the program to run and inlines this, if this thread has stopped the program. Returns
+   whether it did. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
     return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
 }
 
-/* Takes the lock, once the caller has saved its registers. */
+/* Takes the lock, after the caller has saved its registers. */
 GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
 }
 
-/* Takes the lock; its owner may take it again. Not for signal handlers. */
+/* Takes the lock, which its owner may take again. Must not be called by signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
@@ -137,7 +142,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
-/* Returns to the parked attachments one after the other; to wait for one parks those again that are back. */
+/* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__FN void gc__unpark_all(void) {
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
@@ -147,7 +152,7 @@ GC__FN void gc__unpark_all(void) {
     }
 }
 
-/* Leaves the lock once. Returns whether it is free now. */
+/* Releases the lock once. Returns whether it is free now. */
 GC__FN bool gc__heap_let_go(gc_heap *heap) {
     if (--heap->threads->lock_depth) return false;
     gc__lock_release(&heap->threads->lock);
@@ -163,8 +168,8 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* gc__heap_lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
-   gc__heap_unlock need not return to one; that could wait, and let a collection pass. */
+/* Takes the lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
+   gc__heap_unlock need not return to one; that could wait, and let a collection run. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
         gc__heap_lock(heap);
@@ -173,14 +178,15 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     }
 }
 
-/* The same for callers that hold references in no root: no collection passes. False: another thread has the lock. */
+/* Tries to take the lock, for callers with references in no root, so that no collection runs. Returns false if another
+   thread has it. */
 GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
     if (!gc__heap_is_locked(heap) && !gc__lock_try(&heap->threads->lock)) return false;
     heap->threads->lock_depth++;
     return true;
 }
 
-/* Returns to cooperative mode, after waiting for a collection that runs. */
+/* Returns to cooperative mode, after waiting for a running collection. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
@@ -189,16 +195,16 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__set_parked(thread, true);
     gc__my_parked++;
     gc__heap_lock(heap);
-    gc__heap_unlock(heap); /* returns to the heap, unless waiting for the lock has done so */
+    gc__heap_unlock(heap); /* this returns to the heap, unless waiting for the lock has done so */
 }
 
-/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all
+/* Guards the list of all heaps that are not being created or destroyed. A thread that forks holds it while it stops all
    other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 GC__VAR gc_heap *gc__heaps;
 
-static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards the registry of code, of gc_stackmap.h */
-static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards the profile, of gc_profile.h */
+static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards gc_stackmap.h's registry of code */
+static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards gc_profile.h's profile */
 
 GC__INLINED void gc__heaps_lock_take(void) {
     if (gc__lock_try(&gc__heaps_lock)) return;

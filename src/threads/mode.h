@@ -1,36 +1,35 @@
 /* Attached threads, and their modes: how a thread becomes preemptive, and how a thread that stops the others sees that.
 
-   A thread that waits in gc.h is parked: meanwhile it is in preemptive mode in all heaps to which it is attached. So no
-   collection waits for a thread that waits itself. */
+   A thread that waits in gc.h is parked: until it returns it is in preemptive mode in all heaps to which it is
+   attached. So no collection waits for a thread that itself waits. */
 #pragma once
 
 #include "../api/thread.h"
 #include "../space/heap.h"
 
-/* What gc.h keeps of an attached thread. The rules for writing the fields of gc_thread hold here, too, unless a field says
-   otherwise. */
+/* The private part of an attached thread. The rules for writing gc_thread hold here, unless a field says otherwise. */
 typedef struct gc__thread_record {
-    gc_thread thread;           /* first: a thread's address is its record's */
-    gc_thread *next;            /* in the heap's list: its lock */
+    gc_thread thread;           /* comes first: a thread's address is its record's */
+    gc_thread *next;            /* in the heap's list; under the heap's lock */
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
-    unsigned asking;            /* calls of out_of_memory, each within the one before, as far as is known: see gc__asking_look */
-    uintptr_t asking_frame;     /* below it are the frames of the innermost one */
+    unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
+    uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
-    unsigned promised;          /* rooms for finalizers: of the object being allocated, and of one that a hook registers */
+    unsigned promised; /* finalizers that have room: of the object being allocated, and of one a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
-    char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
+    char *stack_pointer;        /* in preemptive mode: the heap does not read the stack below this address */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
-    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
-    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a waiting collection */
+    uint64_t stop_max_ns, stop_total_ns, stops; /* how long collections have waited for the thread, and how often */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    gc__local_spans local_spans;                            /* for both windows */
-    struct gc__profiled_thread *profiled;  /* what gc_profile.h keeps of it; NULL: nothing */
-    struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
+    gc__local_spans local_spans;                            /* serve both windows */
+    struct gc__profiled_thread *profiled;  /* what gc_profile.h stores for this thread; NULL: nothing */
+    struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: the thread is not interrupted */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -40,35 +39,36 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
     return name ? name : "(unnamed)";
 }
 
-/* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
-   gc_code_frame or is interruptible. */
+/* The functions that threads with compiled code need. gc_stackmap.h implements them, and sets gc__compiled before any
+   thread has a gc_code_frame or is interruptible. */
 typedef struct gc__compiled_code {
-    /* Calls the visitor for the roots in the compiled frames of the stack, from `innermost` on. It sets root_method. */
+    /* Visits the roots in the compiled frames of the stack, from `innermost` on, and sets root_method. */
     void (*visit)(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost, gc_visitor *visitor);
-    /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
+    /* Makes a thread in cooperative mode stop soon. May be called again until the thread has stopped. */
     void (*interrupt)(gc_thread *thread);
     /* Prints the innermost compiled frames of the calling thread to stderr, for a report. */
     void (*print)(gc_thread *thread);
     /* Prints which compiled method the pc is in, if any, for a report of the use of a stale reference there. */
     void (*print_use)(uintptr_t pc);
-    /* The record of an interruptible attachment of the calling thread ends. */
+    /* Ends the record of an interruptible attachment of the calling thread. */
     void (*forget)(gc_thread *thread);
-    /* The calling thread leaves the stack that it runs on. */
+    /* Called when the calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
-    /* For walks of the calling thread's native stack, also in signal handlers. Whether the pc (a return address if `is_call`) is
-       in compiled code; if so, sets the cfa of its frame and where registers are saved, as a gc_code_cursor has them, and
-       takes those whose caller's value is lost out of `known`. Nothing from `end` on is read. */
+    /* For walks of the calling thread's native stack, also in signal handlers. Returns whether the pc (a return address
+       if `is_call`) is in compiled code. If so, sets the cfa of its frame and where registers are saved, as a
+       gc_code_cursor has them, and removes registers whose value in the caller is lost from `known`. Reads nothing from
+       `end` on. */
     bool (*lay_out)(uintptr_t pc, bool is_call, uintptr_t *registers, uintptr_t end, uint32_t *known, uintptr_t *cfa,
                     int32_t *saved);
-    /* The return address, read from a compiled frame of the calling thread, as it was before it was replaced. */
+    /* Returns what a return address, read from a compiled frame of the calling thread, was before it was replaced. */
     uintptr_t (*original)(uintptr_t address);
-    /* Calls f for all registered code, which is neither added nor removed meanwhile. */
+    /* Calls f for all registered code; no code is added or removed during the call. */
     void (*each)(void (*f)(void *context, const void *start, size_t bytes, const char *name), void *context);
 } gc__compiled_code;
 static const gc__compiled_code *gc__compiled;
 
-/* Called after compiled code was registered, and before it is removed. Set by gc_profile.h while a profile is taken; atomic; 0:
-   nobody wants to know. */
+/* Called after compiled code was registered, and before it is removed. gc_profile.h sets it while a profile is taken.
+   Atomic; NULL: nobody needs the calls. */
 typedef void (*gc__code_watch_call)(const void *start, size_t bytes, const char *name, bool is_added);
 static gc__code_watch_call gc__code_watcher;
 
@@ -77,35 +77,34 @@ GC__FN void gc__code_tell(const void *start, size_t bytes, const char *name, boo
     if (watcher) watcher(start, bytes, name, is_added);
 }
 
-/* The threads of a heap. */
 typedef struct gc__threads {
-    gc__lock lock; /* the heap's */
+    gc__lock lock; /* the heap's lock */
     unsigned lock_depth;
-    gc__lock roots_lock;    /* global slots and stacks */
+    gc__lock roots_lock;    /* guards global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
-    bool asked;             /* atomic; the next one at a safe point is to end the marking beside mutators, which is done */
+    bool asked;             /* atomic; concurrent marking is done, and the next thread at a safe point is to end it */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
-    uint64_t stop_started_ns;  /* when they were asked to; 0: the last stop was of no other thread, or its time was counted */
-    uint64_t slowest_ns;       /* until the last one had stopped */
-    const gc_thread *slowest;  /* that one, while they are stopped; NULL: the host has stopped them */
-    unsigned processors; /* asked for once */
+    uint64_t stop_started_ns;  /* when threads were asked to stop; 0: there were none, or the time was counted */
+    uint64_t slowest_ns;       /* until the last thread had stopped */
+    const gc_thread *slowest;  /* the last thread to stop, while they are stopped; NULL: the host has stopped them */
+    unsigned processors; /* read once from the system */
     gc_thread *first;
     uint32_t
-        abandoned;   /* atomic, written under the lock: destroyed while a finalizer runs, so no callbacks from now on */
+        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so callbacks have ended */
     uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
-    gc_heap *next_heap;    /* in the list of all heaps: that list's lock */
-    gc_stack *stacks;      /* made by gc_stack_create: roots lock */
+    gc_heap *next_heap;    /* in the list of all heaps; under that list's lock */
+    gc_stack *stacks;      /* made by gc_stack_create; under the roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
-    const char *root_method; /* of a compiled frame; NULL: it is none; with the offset of its pc */
+    const char *root_method; /* the method of a compiled frame, with its pc's offset; NULL: not compiled */
     size_t root_offset;
 } gc__threads;
 
-static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* the number of attachments that are parked */
-/* Saved by the function that took a heap's lock, or waits, before it did so. */
+static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
+static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked */
+/* Saved by the function that takes a heap's lock, or waits, before it does so. */
 GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
@@ -128,8 +127,9 @@ GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
     __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }
 
-/* From here on a collection may run. The store and load here and those of gc__world_stop are in one order: either the
-   collector sees this thread preemptive, or this thread sees that the collector waits, and wakes it. */
+/* From the end of this function on a collection may run. The store and load here and those of gc__world_stop have one
+   total order: either the collector sees that this thread is preemptive, or this thread sees that the collector waits,
+   and wakes it. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
@@ -140,8 +140,9 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc__os_wake(&heap->threads->stopped_count);
 }
 
-/* Puts the calling thread's cooperative attachments, but for that to `heap`, into preemptive mode while the thread waits.
-   gc__my_registers must be those of a function that is on the stack until the attachments are cooperative again. */
+/* Puts the calling thread's cooperative attachments, except that to `heap`, into preemptive mode while the thread
+   waits. gc__my_registers must hold the registers of a function that is on the stack until the attachments are
+   cooperative again. */
 GC__FN void gc__park(const gc_heap *heap) {
     for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;

@@ -59,7 +59,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     thread->stack = stack;
     thread->frames = stack->frames;
     thread->code = stack->code;
-    stack->frames = NULL; /* while the thread runs there the frames are in its own list */
+    stack->frames = NULL; /* while the thread runs there the frames are in the thread's own list */
     stack->code = NULL;
     gc__record(thread)->stack_base = stack->base;
 }
@@ -67,7 +67,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
 GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     GC__API_SCOPE("gc_thread_set_mode");
     gc_mode former = gc_thread_mode(thread);
-    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
+    if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;

@@ -1,10 +1,10 @@
-/* Stopping the heap's threads.
+/* Stops the heap's threads.
 
-   Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
+   Invariant: while stop_depth > 0, no thread of the heap except the lock's owner is in cooperative mode.
 
-   Two threads allocate 1.75 times as fast as one because threads poll before they sleep, and because the nursery grows with
-   the number of threads that allocate (0.8 times without): a collection in which nothing survives takes microseconds
-   only. */
+   Two threads allocate 1.75 times as fast as one because threads poll before they sleep, and because the nursery grows
+   with the number of threads that allocate (0.8 times without): a collection in which nothing survives takes only
+   microseconds. */
 #pragma once
 
 #include "../space/profiler.h"
@@ -12,13 +12,13 @@
 #include "lock.h"
 
 #define GC__STOP_SPINS \
-    200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
+    200 /* polls before the collector sleeps: about the time in which a running thread reaches a poll */
 
-/* A thread that has not stopped is interrupted again after this time; after so many tries, less and less often. */
+/* A thread that has not stopped is interrupted again after this time; after this many tries, at growing intervals. */
 #define GC__INTERRUPT_NS ((uint64_t)200000)
 #define GC__INTERRUPT_TRIES 32
 
-/* Names a thread that does not stop; nothing else would show why the program stands still. */
+/* Warns about a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
     char message[320];
     snprintf(
@@ -29,7 +29,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
     gc__warn(&heap->options, message);
 }
 
-/* Compiled code need not poll: a signal stops it. */
+/* Interrupts a thread by a signal if it may run compiled code, which need not poll. Returns whether it did. */
 GC__FN bool gc__world_interrupt(gc_thread *thread) {
     if (!__atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_ACQUIRE) || !gc__is_cooperative(thread))
         return false;
@@ -138,13 +138,14 @@ GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* While the world is stopped: makes the regions of all windows walkable. */
+/* Makes the regions of all windows walkable. Requires that the world is stopped. */
 GC__FN void gc__heap_flush(gc_heap *heap) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_flush_windows(thread);
 }
 
-/* The same, and from here on each thread's next allocation takes the slow path, which finds callbacks that allocate. */
+/* Flushes all windows, and makes each thread's next allocation take the slow path, which detects callbacks that
+   allocate. */
 GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
     gc__heap_flush(heap);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {

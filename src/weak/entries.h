@@ -1,18 +1,19 @@
 /* Waits, and the entries of weak tables.
 
-   A wait is a slot that is to be traced when an object, its key, has been reached: the dependent of a dependent handle, or an
-   ephemeron's value. A wait whose key was not reached yet is in heap->handles->waiting, as a triple: the key, the slot (| 1 if
-   it holds a tagged value), and the number (from 1) of the next wait for the same key. heap->handles->keys maps each key to
-   the number of the first; when the trace reaches the key (gc__awaited_reached), it puts that number on
-   heap->handles->ready. So the time is linear in the number of waits. Without memory for that, each round looks again at
-   all of them. So do the first rounds: mostly nothing is left to trace soon, and no other key can be reached then. */
+   A wait is a slot that is to be traced when an object, its key, has been reached: the dependent of a dependent handle,
+   or an ephemeron's value. A wait whose key was not reached yet is in heap->handles->waiting, as a triple: the key, the
+   slot (| 1 if it holds a tagged value), and the number (from 1) of the next wait for the same key. heap->handles->keys
+   maps each key to the number of its first wait; when the trace reaches the key (gc__awaited_reached), it puts that
+   number on heap->handles->ready. So the time is linear in the number of waits. Without memory for this index, each
+   round checks all waits again. So do the first rounds, since mostly nothing is left to trace soon, and then no other
+   key can be reached. */
 #pragma once
 
 #include "handle_table.h"
 #include "../trace/scan.h"
 
-#define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits are for more */
-#define GC__NOTE_AHEAD 32  /* entries of a note at most for whose objects' marks memory is asked beforehand */
+#define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits need more */
+#define GC__NOTE_AHEAD 32  /* discovered entries with more pairs than this are not prefetched */
 
 GC__FN void gc__waits_begin(gc_heap *heap) {
     gc__handles *handles = heap->handles;
@@ -24,7 +25,7 @@ GC__FN void gc__wait_end(gc__worker *worker, uintptr_t slot) {
     gc__enqueue(worker, (gc_word *)(slot & ~(uintptr_t)1), slot & 1);
 }
 
-/* Has the slot wait for the key, if there is need and memory for that; otherwise it is traced. */
+/* Makes the slot wait for the key, if that is necessary and there is memory for it; otherwise traces the slot. */
 GC__FN void gc__wait(gc__worker *worker, uintptr_t key, uintptr_t slot) {
     gc__words *waiting = &worker->heap->handles->waiting;
     if (!key || gc__address_after_trace(key) || !gc__words_reserve(waiting, waiting->count + 3)) {
@@ -36,7 +37,7 @@ GC__FN void gc__wait(gc__worker *worker, uintptr_t key, uintptr_t slot) {
     gc__words_push(waiting, 0);
 }
 
-/* Looks at all waits without an index, and traces from those whose key was reached. Returns whether there were any. */
+/* Checks all waits without an index, and traces from those whose key was reached. Returns whether there were any. */
 GC__FN bool gc__waits_round(gc__worker *worker) {
     gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = worker->heap->handles->indexed, count = waiting->count;
@@ -54,7 +55,7 @@ GC__FN bool gc__waits_round(gc__worker *worker) {
     return kept < count;
 }
 
-/* From now on the trace notices when it reaches a key. False: no memory. */
+/* Makes the trace detect when it reaches a key. Returns false if there is no memory. */
 GC__FN bool gc__waits_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
@@ -63,7 +64,7 @@ GC__FN bool gc__waits_index(gc__worker *worker) {
         !gc__words_reserve(&handles->ready, waiting->count / 3))
         return false;
     worker->found = &handles->ready;
-    worker->awaited = &handles->keys; /* before the first entry is put: tracing may reach it at once */
+    worker->awaited = &handles->keys; /* before the first key is entered: tracing may reach it at once */
     for (size_t i = handles->indexed; i < waiting->count; i += 3) {
         if (gc__address_after_trace(waiting->words[i])) {
             gc__wait_end(worker, waiting->words[i + 1]);
@@ -90,7 +91,7 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     return true;
 }
 
-/* The weak parts of a note, as far as they are few, are about to be looked at. */
+/* Prefetches the marks of the weak references of discovered entries that come next, if these are few. */
 GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
     gc_weak_entries entries;
     if (at >= notes->words.count) return;
@@ -100,7 +101,8 @@ GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
         gc__reached_await(gc__slot_decode(*(keys ? gc__entry_key(&entries, i) : gc__entry_value(&entries, i)), value));
 }
 
-/* The ephemerons that the trace has seen since the last call become waits, or are traced. Returns whether there were any. */
+/* Turns ephemerons that the trace has discovered since the last call into waits, or traces them. Returns whether there
+   were any. */
 GC__FN bool gc__discovered_wait(gc__worker *worker) {
     gc__discovered *notes = &worker->cycle->entries;
     bool any = false;
@@ -120,7 +122,7 @@ GC__FN bool gc__discovered_wait(gc__worker *worker) {
     return any;
 }
 
-/* Keys have been reached that the trace has not come to: all waits are looked at again. */
+/* Drops the index, since keys have been reached in another way than by the trace: all waits are checked again. */
 GC__FN void gc__waits_unindex(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     if (handles->indexed) gc__map_reset(&handles->keys);
@@ -128,8 +130,8 @@ GC__FN void gc__waits_unindex(gc__worker *worker) {
     worker->awaited = NULL;
 }
 
-/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has.
-   `reached`: others may have been reached than by the trace. */
+/* Traces until no wait has a key that was reached. If nothing was left to trace after the waits were recorded, none
+   has. `reached`: objects may have been reached in another way than by the trace. */
 GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     unsigned rounds = 0;
     if (reached) gc__waits_unindex(worker);
@@ -145,14 +147,14 @@ GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     }
 }
 
-/* Has a weak slot refer to where its object is now. False: that is dead. */
+/* Updates a weak slot to its object's new address. Returns false if the object is dead. */
 GC__FN bool gc__weak_follow(gc_word *slot, bool value) {
     uintptr_t word = *slot, ref = gc__slot_decode(word, value), now = gc__address_after_trace(ref);
     if (now != ref && now) *slot = gc__slot_encode(now, word, value);
     return now || !ref;
 }
 
-/* The strong part of an entry that is cleared has been traced. */
+/* For checkmark: records the strong part of an entry that is cleared, which the trace has reached. */
 GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entries, size_t i) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
     if (entries->kind == GC_WEAK_KEYS)
@@ -161,8 +163,8 @@ GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entrie
         gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_key(entries, i), value));
 }
 
-/* The index of the first weak reference, from the i-th on, that has to change; `value` is constant where this is inlined.
-   Most entries of a table stay as they are, or are empty, and cost a few instructions each. */
+/* Returns the index of the first weak reference, from the i-th on, that has to change; `value` is constant where this
+   is inlined. Most entries of a table do not change, or are empty, and cost a few instructions each. */
 GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size_t bytes, bool value) {
     const uintptr_t base = gc__the_arena.base, size = gc__the_arena.bytes;
     for (const char *at = (const char *)keys + i * bytes; i < count; i++, at += bytes) {
@@ -174,8 +176,8 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
     return i;
 }
 
-/* Has the weak slots of the entries refer to where their objects are now; clears the entries that have ended, and counts
-   these. */
+/* Updates the weak slots of the entries to their objects' new addresses; clears and counts entries whose objects
+   died. */
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;
@@ -197,7 +199,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     if (entries->cleared_count) *entries->cleared_count += cleared;
 }
 
-/* Clears the short entries that the trace has seen, or all that are left: those are long, or were seen since. */
+/* Clears the short entries that the trace has discovered; if `all`, the long ones, and those discovered since. */
 GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     gc__discovered *notes = &heap->cycle->entries;
     for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
@@ -210,7 +212,7 @@ GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     notes->cleared = notes->words.count;
 }
 
-/* For checkmark: visits the values of ephemerons whose keys have been reached. Returns whether any was not reached yet. */
+/* For checkmark: visits the values of ephemerons with reached keys. Returns whether any value was not reached yet. */
 GC__FN bool gc__discovered_checkmark(gc_heap *heap, gc_visitor *visitor,
                                 bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     const gc__discovered *notes = &heap->cycle->entries;

@@ -1,24 +1,25 @@
-/* Which objects have finalizers, and which of these are due.
+/* The objects that have finalizers, and the queues of those that are due.
 
-   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object
-   is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. Pairs of
-   an object follow one another as they were registered. In the part of generation 2 a pair that has ended is empty, its
-   words are 0, until the list is packed. due: two queues of pairs, normal and critical; their objects are roots. Where nobody
-   runs finalizers these may be many, so collections visit only `young` ones, which may move, unless the whole heap is marked
-   with the program stopped. A marking beside it takes a queue for an array that it scans: who takes a pair out before the
-   marker has come there shades its object.
+   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No
+   object is younger than its section of the list says, so a collection of generation n only needs the list from
+   start[n] on. Pairs of one object are in the order of their registration. In the section of generation 2 a removed
+   pair is empty (its words are 0) until the list is compacted. due: two queues of pairs, normal and critical; their
+   objects are roots. If no thread runs finalizers these may be many, so collections visit only the `young` ones, which
+   may move, unless the whole heap is marked with the program stopped. Concurrent marking treats a queue like an array
+   that it scans: a thread that takes a pair out before the marker has come to it shades its object.
 
-   During a marking beside mutators the marker looks at the old pairs, once it has marked what it can. A pair whose object is
-   marked and will not move is what it is after the last collection, too, since marks are not taken back; so that one looks
-   only at the others, which are `unmarked`, and at pairs that have become old since. Last of all the marker reprieves the objects
-   of these, but for some, which are `kept` for that collection. Then nothing is left to trace from them, and whether they are due
-   need not be known before somebody asks: that collection looks at a few, and the marker's thread at the rest, or whoever wants
-   to know before it has. Until then (`deciding`) the others keep their places in the list.
+   During concurrent marking the marker precleans the old pairs, once it has marked what it can. A pair whose object is
+   marked and will not move needs nothing in the final mark either, since marks are not taken back; so the final mark
+   only processes the others, which are `unmarked`, and pairs that have become old since. Last of all the marker sets
+   finalizer marks for the objects of these, except for some, which are `kept` for the final mark. After that nothing is
+   left to trace from them, and whether they are due need not be known before somebody asks: the final mark decides
+   about a few, and the marker's thread about the rest, or an earlier asker does. Until then (`deciding`) the others
+   keep their places in the list.
 
-   Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
-   no collection needs memory for them, and none is ever dropped.
+   Invariant: each list has room for all existing pairs, and for those promised to objects that are being allocated. So
+   no collection needs memory for pairs, and none is ever dropped.
 
-   All under finalizers.lock, a leaf. */
+   The finalizers' lock guards all of this; no other lock is taken under it. */
 #pragma once
 
 #include "../threads/mode.h"
@@ -28,23 +29,24 @@
 #include "../api/finalizer.h"
 
 #ifndef GC__DECIDE_AT_ONCE
-#define GC__DECIDE_AT_ONCE 512 /* reprieved pairs that a collection looks at */
+#define GC__DECIDE_AT_ONCE 512 /* pairs with finalizer marks about which the final mark decides */
 #endif
 
 enum { GC__NORMAL, GC__CRITICAL };
 
 typedef struct gc__due {
     gc__words pairs;
-    size_t head;            /* words that were taken */
-    size_t looked;          /* what is before this word, and not in `young`, is of generation 2 and stays where it is */
-    size_t shaded, shading; /* [shaded, shading) was there when the cycle began: the marker has not come to it yet */
+    size_t head;            /* words that were taken out */
+    size_t looked;          /* objects before this word, and not in `young`, are of generation 2 and stay in place */
+    /* [shaded, shading) was queued when the cycle began, and the marker has not come to it yet */
+    size_t shaded, shading;
 } gc__due;
 
-/* A finalizer that runs. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
+/* A running finalizer. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
-    const gc_stack *stack; /* on which the thread ran */
+    const gc_stack *stack; /* the stack on which the thread ran */
     const char *frame;     /* frame of the function of gc.h that runs finalizers */
     const char *type;
     const gc_finalizer *finalizer;
@@ -56,26 +58,27 @@ typedef struct gc__finalizers {
     gc__lock lock;        /* guards the lists */
     gc__words registered; /* pairs, as above */
     size_t start[GC_GENERATIONS];
-    size_t empty;           /* words of the old part */
-    size_t packed, packing; /* [packed, packing) of the old part is empty: what is moved there comes from there */
-    size_t looked;          /* words of the old part that the marker has looked at in this cycle */
-    gc__words unmarked;     /* the numbers of pairs among these whose objects were white */
-    gc__words kept;         /* of those of them that the last collection looks at in any case */
-    gc__words finalizer_grey;    /* of those whose objects were reprieved */
-    bool deciding;          /* that collection is over, and these were not all looked at; atomic */
+    size_t empty;           /* words of removed pairs in the old section */
+    /* [packed, packing) of the old section is empty: pairs from `packing` on are moved to `packed` */
+    size_t packed, packing;
+    size_t looked;          /* words of the old section that the marker has precleaned in this cycle */
+    gc__words unmarked;     /* the numbers of precleaned pairs whose objects were white */
+    gc__words kept;         /* the numbers of those pairs that are left to the final mark */
+    gc__words finalizer_grey;    /* the numbers of those pairs whose objects got finalizer marks */
+    bool deciding;          /* the final mark is over, and `finalizer_grey` is not fully decided; atomic */
     size_t promised;
     gc__due due[2];
-    gc__words young; /* queued pairs that collections visit: their first words, | GC__CRITICAL */
-    bool young_unknown; /* there was no memory to note one of these, or old ones may have become young */
-    gc__words moving;        /* during a collection */
-    bool announce;           /* a collection has queued finalizers: written with the world stopped */
-    gc__finalizing *running; /* lock */
-    gc__finalizing *spare;   /* lock */
+    gc__words young; /* queued pairs that collections visit: the index of each pair's first word, | GC__CRITICAL */
+    bool young_unknown; /* there was no memory to record one of these, or old objects may have become young */
+    gc__words moving;        /* used during a collection */
+    bool announce;           /* a collection has queued finalizers; written with the world stopped */
+    gc__finalizing *running; /* under the lock */
+    gc__finalizing *spare;   /* under the lock */
     gc__finalizing first;    /* a record, so that one finalizer can run even without memory */
-    bool has_first;          /* lock; `first` is in one of these two lists */
-    bool ending;             /* lock; the heap is being destroyed, which waits for the end of each finalizer */
+    bool has_first;          /* under the lock; `first` is in one of these two lists */
+    bool ending;             /* under the lock; the heap is being destroyed, and waits for each finalizer's end */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
-    uint32_t state;          /* the finalizer thread's; atomic */
+    uint32_t state;          /* of the finalizer thread; atomic */
     gc__os_thread thread;    /* written by the threads that start and end it */
 } gc__finalizers;
 enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
@@ -90,13 +93,13 @@ GC__FN gc__due *gc__due_of(gc__finalizers *all, uintptr_t finalizer) {
     return &all->due[((const gc_finalizer *)finalizer)->critical ? GC__CRITICAL : GC__NORMAL];
 }
 
-/* Whether the object itself says that its finalizer is not needed. */
+/* Returns whether the object itself says that its finalizer is not needed. */
 GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
     return ask && ask((const void *)object);
 }
 
-/* So many words are about to be taken out of the queue, from that one on. */
+/* Adjusts all indices into a queue before `words` words are removed from it, from `from` on. */
 GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
     gc__due *due = &all->due[queue];
     size_t *places[] = {&due->looked, &due->shaded, &due->shading}, kept = 0;
@@ -109,7 +112,7 @@ GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, si
     all->young.count = kept;
 }
 
-/* Moves the queued pairs to the start of their list, if they are few beside those that were taken. */
+/* Moves the queued pairs to the start of their list, if they are few compared to those that were taken out. */
 GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     gc__due *due = &all->due[queue];
     if (!due->head || due->pairs.count - due->head > due->head / 4) return;
@@ -119,18 +122,18 @@ GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     due->head = 0;
 }
 
-/* The pair at that word leaves its queue. */
+/* Shades the object of a pair that leaves its queue, if the marker has not come to it. */
 GC__FN void gc__due_shade(const gc__due *due, size_t at) {
     if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
 }
 
-/* Appends a pair. There is room. */
+/* Appends a pair. There must be room. */
 GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
     list->words[list->count++] = object;
     list->words[list->count++] = finalizer;
 }
 
-/* All that take memory: first those that have room for all pairs. */
+/* All lists that take memory; the first four have room for all pairs. */
 enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
 GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
     gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
@@ -139,13 +142,13 @@ GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINAL
     memcpy(lists, each, sizeof each);
 }
 
-/* What the lists' memory is to be for all pairs that are promised, and one more: sums[0] what it is now, sums[1] what it is to
-   be, as they count. If `does`, makes it so. */
+/* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
+   (sums[1]). If `does`, makes the room. */
 GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
     gc__words *lists[GC__FINALIZER_LISTS];
     gc__finalizers_lists(all, lists);
-    /* Those of due ones include pairs that were taken from the front: to compact at each registration would be slow. */
+    /* The lists of due pairs include pairs taken from the front: compacting at each registration would be slow. */
     size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
     bool ok = true;
     sums[0] = sums[1] = 0;
@@ -162,7 +165,7 @@ static const char gc__room_for_finalizers[] =
     "more finalizers, 64 bytes each: raise the limit, or drop references to objects that have them, call gc_collect unless an "
     "allocation has failed, and have finalizers run";
 
-/* Has the lists grow for one more pair, by as much as they like or, near the limit, by little. With gc__fail. */
+/* Makes the lists grow for one more pair, by doubling or, near the limit, by little. Returns false with gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t sums[2];
@@ -177,7 +180,7 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     return false;
 }
 
-/* After a collection near the limit: gives back what the lists need no more. World stopped. */
+/* Shrinks the lists to what they need, after a collection near the limit. Requires that the world is stopped. */
 GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__due_compact(all, GC__NORMAL);
@@ -227,7 +230,8 @@ GC__FN bool gc__finalizer_promise(gc_thread *thread) {
     return ok;
 }
 
-/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise, if there still is one. */
+/* Registers the finalizer, for which room was promised. If object is NULL, only withdraws the promise, if there is
+   one. */
 GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = thread->heap->finalizers;
     if (!gc__record(thread)->promised) return;
@@ -240,7 +244,7 @@ GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalize
 
 GC__FN void gc__finalizer_withdraw(gc_thread *thread) { gc__finalizer_add(thread, NULL, NULL); }
 
-/* The index of the object's last pair in words[from, count), or SIZE_MAX. */
+/* Returns the index of the object's last pair in words[from, count), or SIZE_MAX. */
 GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
     size_t i = list->count;
     while (i > from && list->words[i - 2] != object) i -= 2;
@@ -252,19 +256,19 @@ GC__FN void gc__pair_remove(gc__words *list, size_t at) {
     memmove(&list->words[at], &list->words[at + 2], (list->count - at) * sizeof(uintptr_t));
 }
 
-/* A pair of the old part ends. */
+/* Removes a pair of the old section. */
 GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
     pair[0] = pair[1] = 0;
     all->empty += 2;
 }
 
-/* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
+/* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
     all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
-/* Moves some of the old pairs to where there are empty ones. Returns whether there are more. */
+/* Moves some of the old pairs into the gaps of removed ones. Returns whether more are left. */
 GC__FN bool gc__finalizers_compact_some(gc__finalizers *all, size_t pairs) {
     uintptr_t *words = all->registered.words;
     size_t end = all->start[1];
@@ -291,7 +295,7 @@ GC__FN void gc__finalizers_compact(gc__finalizers *all) {
     if (all->empty) gc__finalizers_compact_some(all, SIZE_MAX);
 }
 
-/* Does so if half of the old part is empty, unless numbers of pairs are needed. */
+/* Compacts the old section if half of it is empty, unless numbers of pairs are still needed. */
 GC__FN void gc__finalizers_compact_half(gc__finalizers *all) {
     if (all->empty > all->start[1] / 2 && !all->deciding) gc__finalizers_compact(all);
 }
@@ -301,7 +305,7 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     gc__os_wake(&all->event);
 }
 
-/* A record for one more running finalizer; NULL: no memory. Lock held. */
+/* Returns a record for one more running finalizer; NULL if there is no memory. Requires the lock. */
 GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     gc__finalizing *record = all->spare;
     if (record)
@@ -312,7 +316,7 @@ GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     return record;
 }
 
-/* Lock held. */
+/* Requires the lock. */
 GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
     gc__finalizing *record = *link;
     *link = record->next;
@@ -320,9 +324,9 @@ GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
     all->spare = record;
 }
 
-/* Called by the thread, in a function of gc.h with this frame. Finalizers that it runs from there, or from a frame farther
-   in, have been left by longjmp, or by an exception through C code: forgets them. NULL: all that the thread runs. Lock
-   held. */
+/* Called by the thread, in a function of gc.h with this frame. Finalizers that the thread ran from there, or from a
+   frame farther in, have been left by longjmp, or by an exception through C code: forgets them. If `frame` is NULL,
+   forgets all that the thread runs. Requires the lock. */
 GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     for (gc__finalizing **link = &all->running; *link;) {
         const gc__finalizing *record = *link;
@@ -334,7 +338,7 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* The thread ends its attachment: forgets the finalizers that it runs. */
+/* Forgets the finalizers that a thread runs, since its attachment ends. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -362,7 +366,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
         gc__due_shade(&all->due[i], at);
         gc__due_shift(all, (uintptr_t)i, at, 2);
         gc__pair_remove(&all->due[i].pairs, at);
-        gc__finalizers_notify(all); /* a thread may be waiting for this last one */
+        gc__finalizers_notify(all); /* a thread may be waiting for this last finalizer */
         return true;
     }
     return false;
@@ -395,7 +399,7 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
     return GC_OK;
 }
 
-/* Collecting. */
+/* Finalizers in a collection. */
 
 GC__HOT void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
     for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
@@ -410,11 +414,9 @@ GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_release(&all->lock);
 }
 
-/* Whether the object of a queued pair may be moved, or freed if it is not visited, by a collection beside whose mutators
-   generation 2 is marked. */
+/* Returns whether a collection during concurrent marking may move a queued object, or free it unless it is visited. */
 GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_candidate(object); }
 
-/* Notes the young ones of the queued pairs. */
 GC__HOT void gc__due_note_young(gc__finalizers *all) {
     size_t kept = 0;
     if (all->young_unknown) all->young.count = all->due[GC__NORMAL].looked = all->due[GC__CRITICAL].looked = 0;
@@ -433,7 +435,8 @@ GC__HOT void gc__due_note_young(gc__finalizers *all) {
     }
 }
 
-/* Roots of the collection that begins: what it may move, and in the last one of a cycle what the marker has not come to. */
+/* Visits the roots of the collection that begins: queued objects that it may move, and in a final mark those that the
+   marker has not come to. */
 GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
@@ -444,7 +447,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
         const gc__due *due = &all->due[i];
         if (whole || ends) gc__due_visit(due, whole ? 0 : due->shaded, whole ? due->pairs.count : due->shading, visitor);
     }
-    all->young_unknown |= full; /* holes of old regions may be given to mutators, where nothing is moved */
+    all->young_unknown |= full; /* in a non-moving heap, holes of old regions may be given to mutators */
     for (size_t i = 0; !whole && i < all->young.count; i++) {
         uintptr_t entry = all->young.words[i];
         gc_visit(visitor, &all->due[entry & 1].pairs.words[entry & ~(uintptr_t)1], 1, 0);
@@ -452,7 +455,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_release(&all->lock);
 }
 
-/* A cycle begins: the marker is to shade what is queued. */
+/* Lets the marker shade what is queued when a cycle begins. */
 GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
@@ -474,7 +477,7 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`. */
+/* Puts back the pairs whose objects survive in `generation`. */
 GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
@@ -483,7 +486,8 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     }
 }
 
-/* After the trace: has the pair refer to where its object is now; queues it if that was not reached. Returns whether it is. */
+/* After the trace, updates the pair to its object's address; queues it if that was not reached. Returns whether it
+   was. */
 GC__FN bool gc__finalizer_follow(gc__finalizers *all, uintptr_t *pair) {
     uintptr_t object = pair[0], finalizer = pair[1];
     pair[0] = gc__address_after_trace(object);
@@ -492,7 +496,7 @@ GC__FN bool gc__finalizer_follow(gc__finalizers *all, uintptr_t *pair) {
     return pair[0] != 0;
 }
 
-/* The old pair's object is about to be looked at. */
+/* Prefetches the object of the old pair, which is about to be read, and its mark. */
 GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     uintptr_t object = at < all->start[1] ? all->registered.words[at] : 0;
     if (!object) return;
@@ -508,7 +512,7 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
     }
 }
 
-/* In the last collection of a cycle: the old pairs that the marker has not seen to live on, nor reprieved. */
+/* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
 GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
     uintptr_t *words = all->registered.words;
     if (dropped) gc__finalizers_preclean_begin(all);
@@ -524,7 +528,7 @@ GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
     gc__finalizers_compact_half(all);
 }
 
-/* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
+/* Queues an old object that stays in place. Collections need not visit it unless they have to visit one before it. */
 GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
     gc__due *due = gc__due_of(all, finalizer);
     bool looked = due->looked == due->pairs.count;
@@ -532,8 +536,8 @@ GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t fi
     if (looked) due->looked = due->pairs.count;
 }
 
-/* Queues reprieved objects that have turned out to be dead: the last collection of the cycle has not marked them. Looks at so
-   many pairs, and at more until one is due. `stopped`: it still runs. Lock held. */
+/* Queues objects with finalizer marks that have turned out to be dead: the final mark has not marked them. Decides
+   about `pairs` pairs, and about more until one is due. `stopped`: the final mark still runs. Requires the lock. */
 GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
     if (!all->deciding) return;
     gc__words *numbers = &all->finalizer_grey;
@@ -549,14 +553,16 @@ GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopp
     if (!numbers->count) gc__finalizers_preclean_begin(all);
 }
 
-/* All that are left, before a collection that relies on what is due gathers roots. The world is stopped. */
+/* Decides about all pairs that are left, before a collection that relies on the queues gathers roots. Requires that the
+   world is stopped. */
 GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__finalizers_decide(all, SIZE_MAX, false);
     gc__lock_release(&all->lock);
 }
 
-/* The same for what is reprieved, which needs no trace but for what the marker has left of it. */
+/* In a final mark, decides about some objects with finalizer marks, from which nothing is left to trace except what the
+   marker has not finished. */
 GC__FN void gc__finalizers_marked(gc__worker *worker) {
     gc__finalizers *all = worker->heap->finalizers;
     gc_pause *pause = &worker->heap->pause;
@@ -570,8 +576,8 @@ GC__FN void gc__finalizers_marked(gc__worker *worker) {
     pause->finalizers_left = all->finalizer_grey.count;
 }
 
-/* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
-   because another one refers to it. */
+/* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as
+   reached because another one refers to it. */
 GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__finalizers *all = worker->heap->finalizers;
     size_t from[2];
@@ -588,7 +594,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) gc__finalizer_follow(all, &all->moving.words[i]);
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
+        gc__finalizers_put(all, g); /* into this section, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
@@ -600,7 +606,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__lock_release(&all->lock);
 }
 
-/* Reports, once each, the finalizers that have run for longer than the host's patience. */
+/* Warns once about each finalizer that has run for longer than the host's patience. */
 GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
@@ -619,14 +625,15 @@ GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is stopped. */
+/* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is
+   stopped. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;
     all->announce = false;
     gc__lock_take(&all->lock);
-    if (all->deciding) gc__due_note_young(all); /* what comes behind them is old */
+    if (all->deciding) gc__due_note_young(all); /* pairs queued later have old objects */
     gc__lock_release(&all->lock);
     gc__finalizers_notify(all);
     if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);

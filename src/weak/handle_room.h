@@ -1,14 +1,14 @@
-/* The room that handles and lists of finalizers have under the heap's limit. What makes them never collects, and never waits for
-   the heap's lock, since its callers hold references in no root. So they may pass the limit a little, as far as a collection may
-   free that much: the next allocation that needs memory collects. */
+/* The room that handles and lists of finalizers have under the heap's limit. Functions that make handles or pairs never
+   collect, and never wait for the heap's lock, since their callers hold references in no root. So they may exceed the
+   limit a little, as far as a collection may free that much: the next allocation that needs memory collects. */
 #pragma once
 
 #include "../threads/lock.h"
 
-#define GC__METADATA_PART 64                 /* of the limit, */
-#define GC__METADATA_MORE ((size_t)1 << 17)  /* and two segments of handles: so much they may pass it by */
+#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
+#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
 
-/* Bytes of objects that the last full collection did not leave, and the next one may free. */
+/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
 GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
@@ -21,8 +21,8 @@ GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
     gc__heap_fail_with_others(heap);
 }
 
-/* Whether so many bytes more leave one region to objects: a heap all of whose memory handles have taken could allocate nothing
-   after they have ended, since their places are for other handles. */
+/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
+   allocate nothing even after they were destroyed, since their places are reused for handles only. */
 GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
     return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
@@ -31,9 +31,9 @@ static const char gc__room_for_handles[] =
     "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
     "handles does not collect";
 
-/* Counts bytes that are about to be taken beside the regions, and gives back free regions for them. False with gc__fail: there is
-   no room; `remedy` says for what, and what helps. Never waits: if another thread has the lock, only the next ones are looked
-   at. */
+/* Counts bytes that are about to be taken outside regions, and releases free regions for them. Returns false with
+   gc__fail if there is no room; `remedy` names what the room is for, and what helps. Never waits: if another thread has
+   the lock, only the next bytes are checked. */
 GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {

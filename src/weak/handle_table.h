@@ -1,20 +1,22 @@
 /* The handle table: segments of blocks of 64 handles of one kind.
 
-   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per
-   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap is
-   destroyed, so the tag of a place shows that a handle was destroyed.
+   A place holds its object or, while it is free, the address of the next free place + 1. Each attached thread has a
+   cache of free places per kind, and so has the heap; a cache is a list linked by these addresses. No place ever moves
+   or is returned to the system before the heap is destroyed, so the tag of a place shows that a handle was destroyed.
 
    youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
-   Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
-   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. A segment is young
-   if any of its clumps has a youth. Each store also ends that the clump's handles are settled, after the place was written.
+   Invariant: it is never too low, so a collection of generation n only processes clumps with a youth of at least 2 - n.
+   Stores raise it to 2, always the same value, so that two threads cannot undo each other's store; collections lower
+   it. A segment is young if any of its clumps has a youth. Each store also clears the precleaned bits of the clump's
+   handles, after the place was written.
 
-   Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
+   Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted
+   one.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Stores to
-   places release and loads acquire, so a handle also publishes what was stored into a new object. Any other thread takes
-   heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until it is done with
-   handles. */
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Stores
+   to places release and loads acquire, so a handle also publishes what was stored into a new object. Any other thread
+   takes heap->handles->lock. No thread waits while it holds that lock, and the collector holds it from gathering roots
+   until it is done with handles. */
 #pragma once
 
 #include "../base/map.h"
@@ -30,47 +32,47 @@
 #define GC__HANDLE_CLUMP 16
 #define GC__BLOCK_CLUMPS (GC__HANDLE_BLOCK / GC__HANDLE_CLUMP)
 #define GC__HANDLE_CLUMPS (GC__HANDLE_BLOCKS * GC__BLOCK_CLUMPS)
-#define GC__HANDLE_CHUNK 64 /* clumps, the unit in which collections choose what they look at */
+#define GC__HANDLE_CHUNK 64 /* clumps in a chunk, the unit in which collections choose the handles to process */
 #define GC__HANDLE_CHUNKS (GC__HANDLE_CLUMPS / GC__HANDLE_CHUNK)
 #define GC__CHUNK_BLOCKS (GC__HANDLE_CHUNK / GC__BLOCK_CLUMPS)
-#define GC__CHOSEN_SHIFT 4 /* a chosen piece is the segment, the kinds in it, as bits, and its number */
+#define GC__CHOSEN_SHIFT 4 /* a chosen chunk is the segment, the kinds in it, as bits, and its number */
 #define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
-#define GC__HANDLE_CACHE_MAX 512 /* free places that a thread keeps of a kind */
+#define GC__HANDLE_CACHE_MAX 512 /* free places of one kind in a thread's cache */
 #define GC__HANDLE_TAG_SHIFT 48
 #define GC__HANDLE_FREE ((uintptr_t)1)
-#define GC__ALL_PRECLEANED 0xFFFFu /* the bits of a clump */
+#define GC__ALL_PRECLEANED 0xFFFFu /* all bits of a clump */
 
 typedef struct gc__handle_segment {
     struct gc__handle_segment *next;
     gc_heap *heap;
-    uint8_t young;                       /* atomic; 0: all of `youth` is */
+    uint8_t young;                       /* atomic; 0: all of `youth` is 0 */
     uint8_t kinds[GC__HANDLE_BLOCKS];    /* GC_HANDLE_KINDS: the block is free */
     uint8_t youth[GC__HANDLE_CLUMPS];    /* atomic */
-    uint16_t precleaned[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle: see gc__clump_preclean */
+    uint16_t precleaned[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle, see gc__clump_preclean */
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
 } gc__handle_segment;
 
-/* Free places of a kind. */
+/* A list of free places of one kind. */
 typedef struct gc__handle_cache {
     uintptr_t first;
     size_t count;
 } gc__handle_cache;
 
 typedef struct gc__handles {
-    gc__lock lock; /* guards all of this */
-    bool is_kept;  /* the lock: by a collection or a walk, whose callbacks may call */
+    gc__lock lock; /* guards all fields */
+    bool is_kept;  /* a collection or a walk holds the lock, and its callbacks may call functions on handles */
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
     gc__handle_cache free_blocks;           /* the first places of free blocks */
-    uintptr_t *chosen;                      /* has room for all pieces: see gc__clumps_choose */
+    uintptr_t *chosen;                      /* has room for all chunks, see gc__clumps_choose */
     size_t chosen_count, segment_count;
     size_t extra_count; /* blocks with extra words */
-    unsigned least; /* the least youth of clumps that are looked at */
-    bool skips;     /* settled handles are not */
-    gc__words waiting, ready;               /* during a collection: what waits for keys, and what need not any more */
-    size_t indexed;                         /* the waits before this word are in the next */
+    unsigned least; /* the least youth of clumps that are processed */
+    bool skips;     /* precleaned handles are skipped */
+    gc__words waiting, ready;               /* during a collection: waits for keys; waits whose keys were reached */
+    size_t indexed;                         /* the waits before this word are in `keys` */
     gc__map keys;
 } gc__handles;
 
@@ -82,7 +84,7 @@ GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
     return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
 }
 
-/* Whether the place holds no object: its handle has none, or it is free. */
+/* True if the place holds no object: its handle has none, or it is free. */
 GC__FN bool gc__place_is_empty(gc_word place) { return !place || (place & GC__HANDLE_FREE); }
 
 GC__FN gc__handle_segment *gc__handle_segment_of(uintptr_t place) {
@@ -106,15 +108,15 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
 }
 
-/* Whether an object of the heap begins at the address, as far as that is cheap to know: in a linear region another word may
-   look like a type. */
+/* Returns whether an object of the heap seems to begin at the address, as far as that is cheap to determine: in a
+   linear region another word may look like a type. */
 GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc__region *region = gc__in_arena(address) ? gc__region_of(address) : NULL;
     if (!region || !gc__region_is_of(region, heap)) return true;
     if (region->kind == GC__LARGE) return address == region->base;
     if (region->kind != GC__SMALL || address % sizeof(gc_word)) return false;
     gc_word word = GC__WORD(address);
-    bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be making it so */
+    bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
     if (linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
     gc__region_flip(region);
     return gc__mark_get(address);
@@ -133,8 +135,6 @@ GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintp
     __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
-/* Free places. */
-
 GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {
     __atomic_store_n(place, cache->first | GC__HANDLE_FREE, __ATOMIC_RELAXED);
     cache->first = (uintptr_t)place;
@@ -152,27 +152,27 @@ GC__FN void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, 
     for (; count && from->count; count--) gc__handle_cache_push(to, gc__handle_cache_pop(from));
 }
 
-/* Chains the block's places, the first one on top. */
+/* Adds the block's places to the cache, the first one on top. */
 GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc__handle_cache *cache) {
     for (size_t i = GC__HANDLE_BLOCK; i-- > 0;)
         gc__handle_cache_push(cache, &segment->places[block * GC__HANDLE_BLOCK + i]);
 }
 
-/* Memory for handles, that counts, was refused. */
+/* Reports that memory for handles was refused, which counts towards the limit. */
 GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
     gc__count(&heap->metadata_bytes, 0 - bytes);
     gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
     return false;
 }
 
-/* Free blocks are chained by their first places. Handles lock held. */
+/* Adds a segment; its free blocks are linked by their first places. Requires the handles' lock. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     size_t pieces = (handles->segment_count + 1) * GC__HANDLE_CHUNKS;
     if (!gc__metadata_reserve(heap, GC__HANDLE_SEGMENT_BYTES, gc__room_for_handles)) return false;
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
     if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
-    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow directly. */
+    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's word, the next segment could not follow directly. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0)
         return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     gc__handle_segment *segment = (gc__handle_segment *)memory;
@@ -187,7 +187,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     return true;
 }
 
-/* The extra words of a block. Handles lock held. */
+/* Allocates the extra words of a block. Requires the handles' lock. */
 GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
     if (!gc__metadata_reserve(heap, GC__HANDLE_EXTRA_BYTES, gc__room_for_handles)) return NULL;
     gc_word *extra = (gc_word *)calloc(1, GC__HANDLE_EXTRA_BYTES);
@@ -198,7 +198,7 @@ GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
     return extra;
 }
 
-/* With gc__fail, if there is no memory, or no room. */
+/* Takes a block. Returns false with gc__fail if there is no memory, or no room. */
 GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handles *handles = heap->handles;
     gc_word *extra = NULL;
@@ -213,20 +213,20 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
     return true;
 }
 
-/* Gives a cache some free places, or fails with gc__fail. Handles lock held. */
+/* Gives a cache some free places, or fails with gc__fail. Requires the handles' lock. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
     return cache->count || gc__handle_block_take(heap, kind, cache);
 }
 
-/* Whether this thread has kept the lock of the handles, so that a callback calls. */
+/* Returns whether this thread holds the handles' lock for a collection or a walk, so that a callback is the caller. */
 GC__FN bool gc__handles_are_mine(const gc_heap *heap) { return gc__heap_is_locked(heap) && heap->handles->is_kept; }
 
-/* Whether a collection keeps it that waits for the trace function which this thread runs. */
+/* Returns whether a collection holds the handles' lock that waits for the trace function which this thread runs. */
 GC__FN bool gc__handles_are_elsewhere(const gc_heap *heap) { return gc__is_tracing_elsewhere(heap) && heap->handles->is_kept; }
 
-/* Takes the lock of the handles, unless it is kept for this thread: a callback that only reads may call. */
+/* Takes the handles' lock, unless it is already held for this thread: a callback that only reads may be the caller. */
 GC__FN bool gc__handles_lock(gc_heap *heap) {
     if (gc__handles_are_mine(heap) || gc__handles_are_elsewhere(heap)) return false;
     gc__lock_take(&heap->handles->lock);
@@ -236,7 +236,7 @@ GC__FN void gc__handles_unlock(gc_heap *heap, bool taken) {
     if (taken) gc__lock_release(&heap->handles->lock);
 }
 
-/* Callbacks run under the lock until it is released. World stopped. */
+/* Marks the handles' lock as held while callbacks run, until it is released. Requires that the world is stopped. */
 GC__FN void gc__handles_keep(gc_heap *heap) {
     gc__lock_take(&heap->handles->lock);
     heap->handles->is_kept = true;
@@ -249,19 +249,19 @@ GC__FN void gc__handles_release(gc_heap *heap) {
 /* Not inlined, so that functions that make handles need no frame pointer. */
 GC__COLD bool gc__handles_refuse(const gc_heap *heap, const char *function) { return gc__is_called_by_hook(heap, function); }
 
-/* Whether `function`, which makes or ends a handle, is called by a callback of a collection or of gc_handle_walk. */
+/* Refuses `function`, which makes or destroys a handle, if a callback of a collection or gc_handle_walk calls it. */
 GC__FN bool gc__handles_are_kept(const gc_heap *heap, const char *function) {
     return gc__heap_is_locked(heap) && (heap->collecting || heap->handles->is_kept) && gc__handles_refuse(heap, function);
 }
 
-/* The calling thread's caches, if it may use them. */
+/* Returns the calling thread's caches; NULL if it may not use them. */
 GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
     return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
-/* Takes a free place; NULL with gc__fail. `mine`: the calling thread's caches, if it may use them; otherwise the place is
-   cleared here, under the lock. */
+/* Takes a free place; returns NULL with gc__fail. `mine` is the calling thread's caches, if it may use them; otherwise
+   the place is cleared here, under the lock. */
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
     gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
@@ -278,7 +278,7 @@ GC__FN void gc__handle_note(gc_heap *heap, gc_handle handle, gc_handle_kind kind
     if (GC__UNLIKELY(profiler != NULL)) profiler->handle(heap, handle, (unsigned)kind, created);
 }
 
-/* object and extra are 0 unless the calling thread is cooperative. */
+/* object and extra must be 0 unless the calling thread is cooperative. */
 GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
     if (gc__handles_are_kept(heap, "gc_handle_create")) return NULL;
     gc__handle_cache *mine = gc__handle_caches(heap);
@@ -313,7 +313,7 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Finds the place of a handle. False if the handle is NULL or was destroyed. */
+/* Finds the place of a handle. Returns false if the handle is NULL or was destroyed. */
 GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
     if (GC__UNLIKELY(!place)) return false;
@@ -329,14 +329,14 @@ GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
     GC_ASSERT(false, "%s", gc__last_message);
 }
 
-/* The same, with gc__fail if there is none. */
+/* Finds the place of a handle, or fails with gc__fail. */
 GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
     if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
     gc__handle_lost(handle, caller);
     return false;
 }
 
-/* The same for a handle that must be of the heap. */
+/* Finds the place of a handle that must belong to the heap, or fails with gc__fail. */
 GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
                                size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return false;
@@ -346,7 +346,7 @@ GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *call
     return false;
 }
 
-/* The same for a handle that must be of the kind. */
+/* Finds the extra word of a handle that must be of the kind, or fails with gc__fail. */
 GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return NULL;
@@ -398,7 +398,7 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     return GC_OK;
 }
 
-/* A thread detaches: its free places go to the heap's cache. */
+/* Moves the free places of a thread that detaches to the heap's cache. */
 GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
@@ -414,7 +414,7 @@ GC_API void *gc_handle_get(gc_handle handle) {
     return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
-/* Whether the place is one of the segment's, in use, and has the handle's tag. Never asserts: the caller asks. */
+/* Returns whether the place is one of the segment's, in use, and has the handle's tag. Asserts nothing. */
 GC__FN bool gc__handle_is_current(gc__handle_segment *segment, uintptr_t place, uintptr_t tag) {
     uintptr_t first = (uintptr_t)segment->places;
     if (place < first || place >= first + sizeof segment->places || (place - first) % sizeof(gc_word)) return false;
@@ -529,7 +529,7 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-/* Cooperative threads may use their places meanwhile. */
+/* Cooperative threads may use their places during the count. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     if (gc__is_null(heap, "gc_handle_count", "heap")) return 0;
     size_t count = 0;

@@ -1,9 +1,10 @@
-/* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
+/* Precleaning of handles and finalizers: the marker determines concurrently with mutators which of them the final mark
+   need not process.
 
-   A handle is settled if it is free, or empty, or refers to an object of generation 2 that is marked and will not move, and so
-   does its dependent. An empty one must have no dependent, since that is dropped, and may be dead. Between the marker's look and
-   the end of the cycle a place can come to refer to another object by a store only, and each store ends that the handles of its
-   clump are settled, after the place was written. */
+   A handle is clean if it is free, or empty, or refers to an object of generation 2 that is marked and will not move,
+   and its dependent is, too. An empty handle must have no dependent, since the dependent is dropped, and may be dead.
+   Between the marker's check and the end of the cycle a place can come to refer to another object by a store only, and
+   each store clears the precleaned bits of its clump, after the place was written. */
 #pragma once
 
 #include "../cycle/marker.h"
@@ -11,9 +12,9 @@
 #include "safe.h"
 #include "handle_table.h"
 
-#define GC__PRECLEAN_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
-#define GC__PRECLEAN_CLUMPS 32 /* looked at while the lock of the handles is held */
-#define GC__PRECLEAN_FEW 256   /* clumps that were stored to during a pass: no more than the last collection looks at soon */
+#define GC__PRECLEAN_PAIRS 512 /* pairs processed, or moved, under one hold of the finalizers' lock */
+#define GC__PRECLEAN_CLUMPS 32 /* clumps processed under one hold of the handles' lock */
+#define GC__PRECLEAN_FEW 256   /* clumps stored to during a pass: so few that the final mark processes them quickly */
 #define GC__PRECLEAN_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
 
 GC__FN bool gc__is_precleaned(uintptr_t object) {
@@ -22,7 +23,8 @@ GC__FN bool gc__is_precleaned(uintptr_t object) {
     return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__next_marks, object);
 }
 
-/* Whether the handle is settled. If `shaded` is not NULL, a marked object's dependent is shaded; it tells whether any was. */
+/* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets
+   *shaded. */
 GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
     uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
     uintptr_t other = dependent ? __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED) : 0;
@@ -35,23 +37,23 @@ GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, bool 
     return gc__is_precleaned(other);
 }
 
-/* Finds out which of the clump's other handles are settled, too, from now on. `shaded` as above. */
+/* Determines which of the clump's other handles are clean, too, and sets their precleaned bits. `shaded` as above. */
 GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *shaded) {
     size_t first = clump * GC__HANDLE_CLUMP;
     gc_handle_kind kind = gc__handle_kind(segment, first);
     uint16_t all = GC__ALL_PRECLEANED;
-    /* Before its places are read. */
+    /* read before the clump's places */
     uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL);
     for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
         if (precleaned >> i & 1) continue;
         bool clean = kind == GC_HANDLE_KINDS || gc__handle_is_clean(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
         precleaned |= (uint16_t)((unsigned)clean << i);
     }
-    /* Unless a store has come since, and none of them is. */
+    /* If a store has come in between, the exchange fails, and no handle of the clump is precleaned. */
     __atomic_compare_exchange_n(&segment->precleaned[clump], &all, precleaned, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* A cycle begins. */
+/* Begins a cycle: no handle is precleaned. */
 GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
@@ -61,10 +63,10 @@ GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
     marker->stored = SIZE_MAX;
 }
 
-/* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
+/* Precleans some clumps. Requires the marker's lock. Returns false if all clumps are done. */
 GC__HOT bool gc__handles_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
+    if (!gc__lock_try(&heap->handles->lock)) return true; /* the owner may be forking, and taking the marker's lock */
     if (!marker->precleaning && marker->preclean_passes) {
         marker->precleaning = heap->handles->segments;
         marker->preclean_from = 0;
@@ -86,7 +88,7 @@ GC__HOT bool gc__handles_preclean(gc_heap *heap) {
         marker->precleaning = segment = segment->next;
         marker->preclean_from = 0;
     }
-    /* Another pass is worth while as long as each leaves less to do for the next; or after the next collection. */
+    /* Another pass pays off as long as each leaves less work for the next, or after the next collection. */
     bool fewer = marker->stored > GC__PRECLEAN_FEW && marker->stored < marker->stored_before / 2;
     if (!segment && !marker->preclean_again) marker->preclean_passes = fewer;
     bool more = segment || marker->preclean_passes;
@@ -101,8 +103,8 @@ GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
     }
 }
 
-/* The last collection has begun: looks again at clumps that were stored to; of most of their handles nothing has changed. The
-   world is stopped. */
+/* At the start of the final mark, precleans clumps that were stored to; most of their handles have not changed.
+   Requires that the world is stopped. */
 GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t clump = 0; clump < GC__HANDLE_CLUMPS; clump++) {
@@ -115,8 +117,8 @@ GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
         }
 }
 
-/* Shades some objects whose finalizers are due. The marker's lock is held. False: that was done for all that were queued when the
-   cycle began. */
+/* Shades some objects whose finalizers are due. Requires the marker's lock. Returns false when all that were queued
+   when the cycle began are shaded. */
 GC__HOT bool gc__due_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t left = GC__PRECLEAN_PAIRS;
@@ -138,8 +140,8 @@ GC__HOT bool gc__due_preclean(gc_heap *heap) {
     return more || heap->marker->grey.count;
 }
 
-/* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
-   is memory to note some. */
+/* Precleans some of the old pairs that have finalizers. Requires the marker's lock. Returns false if all are done, or
+   there is no memory to record more. */
 GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     bool room = true;
@@ -157,13 +159,13 @@ GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
 }
 
 #if !GC_HAS_MODEL
-/* Whether others than the last collection may ask about the object of the pair: the host says so, or the function is gc.h's. */
+/* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
     return !ask || ask == gc__safe_is_suppressed || heap->options.concurrent_trace_functions;
 }
 
-/* Reprieves the object of the pair of that number, or leaves it to the last collection; unless it was marked since. */
+/* Sets the finalizer mark of the pair's object, or leaves the pair to the final mark, unless it was marked since. */
 GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     gc__finalizers *all = heap->finalizers;
     uintptr_t object = all->registered.words[number];
@@ -174,8 +176,8 @@ GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     if (!gc__shade_push(heap, keeps ? &all->kept : &all->finalizer_grey, number)) heap->marker->no_finalizer_marks = true;
 }
 
-/* The marker has reached all that it can: marks on from some of the objects that have finalizers and are white. The marker's
-   lock is held. False: all has been done. */
+/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. Requires
+   the marker's lock. Returns false if all is done. */
 GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__marker *marker = heap->marker;
@@ -198,8 +200,8 @@ GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
 }
 #endif
 
-/* Nothing is being marked: finds out of some reprieved pairs whether they are due. The marker's lock is held. False: that is
-   known of all. */
+/* While no marking runs, decides which of some pairs with finalizer marks are due. Requires the marker's lock. Returns
+   false if all are decided. */
 GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (!__atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE)) return false;
@@ -210,7 +212,8 @@ GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
     return more;
 }
 
-/* Nothing is being marked: packs some of the list, if much of it is empty. The marker's lock is held. False: there is no need. */
+/* While no marking runs, compacts part of the list, if much of it is empty. Requires the marker's lock. Returns false
+   if there is no need. */
 GC__FN bool gc__finalizers_compact_next(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (!gc__lock_try(&all->lock)) return true;

@@ -1,5 +1,6 @@
-/* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of
-   the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
+/* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange
+   of the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not
+   closed. */
 #pragma once
 
 #include "../api/allocate.h"
@@ -104,8 +105,8 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* Whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was disposed, and
-   its last user will close it. */
+/* Returns whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was
+   disposed, and its last user will close it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
     return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);

@@ -1,8 +1,8 @@
-/* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
-   Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached
-   objects are traced, to a fixpoint; short weak handles are cleared; objects with finalizers that were not reached are queued,
-   and traced; dependents again; long weak handles and dead dependent ones are cleared. Source: the order of the CLR's mark
-   phase. */
+/* The processing of handles in a collection, and of the entries of weak tables, each kind of which is processed with a
+   kind of handles. Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this
+   order: dependents of reached objects are traced, to a fixpoint; short weak handles are cleared; objects with
+   finalizers that were not reached are queued, and traced; dependents are traced again; long weak handles and dead
+   dependent ones are cleared. Source: the order of the CLR's mark phase. */
 #pragma once
 
 #include "../space/profiler.h"
@@ -11,8 +11,8 @@
 #include "finalizers.h"
 #include "preclean.h"
 
-/* Of clumps of the kinds (a mask) f is called for handles whose objects may be of the condemned generations: some that follow one
-   another, or, if `whole`, all of the clump. */
+/* Called for handles of the given kinds (a mask) whose objects may be of the condemned generations: for `count`
+   contiguous handles of a clump or, if `whole`, for all handles of the clump. */
 typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first, size_t count);
 
 typedef struct gc__clumps {
@@ -23,7 +23,7 @@ typedef struct gc__clumps {
     void *context;
 } gc__clumps;
 
-/* Whether there is nothing to look at in the piece. */
+/* Returns whether no handle of the chunk needs processing. */
 GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
     uint64_t words[GC__HANDLE_CHUNK / 4], some = 0, all = ~(uint64_t)0;
     size_t from = piece * GC__HANDLE_CHUNK;
@@ -37,9 +37,9 @@ GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handl
     return handles->skips && all == ~(uint64_t)0;
 }
 
-/* Chooses the pieces of segments that are looked at from now on: those with objects that may be of generations up to the given
-   one, if `skips` without those whose handles are all settled. So the others are passed over once, not for each kind again. The
-   world is stopped, and the lock of the handles is held. */
+/* Chooses the chunks of segments that are processed from now on: those with objects that may be of generations up to
+   the given one, if `skips` without those whose handles are all precleaned. So the others are skipped once, not for
+   each kind again. Requires that the world is stopped, and the handles' lock. */
 GC__HOT void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
     gc__handles *handles = heap->handles;
     handles->least = generation < 2 ? 2u - (unsigned)generation : 0;
@@ -68,8 +68,8 @@ GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, 
     }
 }
 
-/* Those of a block, which has four. Objects only get older in a collection that passes over settled handles, so of clumps without
-   young ones the age stays. */
+/* Visits the four clumps of a block. In a collection that skips precleaned handles objects only get older, so the youth
+   of clumps without young objects does not change. */
 GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segment, size_t block) {
     size_t first = block * GC__BLOCK_CLUMPS;
     uint64_t precleaned;
@@ -91,19 +91,19 @@ GC__HOT void gc__clumps_unit(void *context, size_t unit) {
     for (size_t block = from; block < from + GC__CHUNK_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
-/* In the chosen pieces. */
+/* Calls f for handles in the chosen chunks. */
 GC__HOT void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
     gc__clumps all = {heap->handles, kinds, false, f, context};
     for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
 }
 
-/* The same, where f changes nothing but the clump: by any thread. */
+/* Calls f for handles in the chosen chunks on any worker, where f changes nothing except the clump. */
 GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
     gc__clumps all = {worker->heap->handles, kinds, whole, f, NULL};
     gc__workers_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
 
-/* Whether the collection that runs has nothing to do for settled handles. */
+/* Returns whether the running collection has nothing to do for precleaned handles. */
 GC__FN bool gc__precleaned_are_skipped(const gc_heap *heap) { return gc__is_mark_end(heap); }
 
 /* Roots. Free places look like slots that refer to no heap. */
@@ -141,14 +141,12 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
     gc__handle_visitor all = {heap, visitor};
     bool skips = gc__precleaned_are_skipped(heap);
     if (skips) gc__handles_preclean_last(heap);
-    gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* which begins with all roots */
+    gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* checkmark begins with all roots */
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
     gc__finalizers_visit_due(heap, visitor);
 }
-
-/* Clearing. */
 
 GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     (void)context;
@@ -164,7 +162,7 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Dependent handles: the dependent waits for the object. */
+/* Makes the dependents of dependent handles wait for their objects. */
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++) {
@@ -205,7 +203,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
         if (places[i] & GC__HANDLE_FREE) gc__handle_cache_push(&handles->free[kind], &places[i]);
 }
 
-/* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
+/* Rebuilds the lists of free places, in the order of addresses, and frees blocks without handles for any kind. */
 GC__HOT void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
@@ -216,7 +214,7 @@ GC__HOT void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-/* The clumps that were looked at have their youth. */
+/* Updates the youth of segments after that of their clumps was computed. */
 GC__HOT void gc__handles_age_segments(gc__handles *handles) {
     static const uint8_t none[GC__HANDLE_CLUMPS] = {0};
     for (size_t i = 0; i < handles->chosen_count; i++) {

@@ -1,9 +1,10 @@
-/* What the last collection of a cycle need not look at in weak tables: the marker finds that out beside mutators.
+/* Precleaning of weak tables: the marker determines concurrently with mutators what the final mark need not process.
 
-   A piece of a table is settled if all that its entries refer to, weakly or not, is of generation 2, marked, and will not move:
-   none of them is cleared then, and none changes. The strong parts of entries are shaded on the way, as far as the keys of
-   ephemerons are marked. Only tables whose entries lie in an object are looked at so, since then a store to an entry comes to a
-   barrier: what it stores is marked by the end of the cycle, or has its card or slot looked at by collections. */
+   A slice of a table is clean if everything that its entries refer to, weakly or not, is of generation 2, marked, and
+   will not move: then no entry is cleared, and none changes. The marker shades the strong parts of entries on the way,
+   for ephemerons only if their keys are marked. Only tables whose entries lie in an object are precleaned, since then
+   every store to an entry passes a barrier: the stored object is marked by the end of the cycle, or collections process
+   its card or slot. */
 #pragma once
 
 #include "../cycle/marker.h"
@@ -11,16 +12,16 @@
 #include "preclean.h"
 
 #if !GC_HAS_MODEL
-#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* for which the trace function is called once */
-#define GC__TABLE_AGAIN 32                       /* pieces that are looked at again while the marker's lock is held */
+#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
+#define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
 
 typedef struct gc__precleaner {
-    gc__part_visitor part; /* its worker is NULL */
+    gc__part_visitor part; /* the part's worker is NULL */
     gc_heap *heap;
-    uint32_t left; /* bit n: the n-th piece of the part is not settled */
+    uint32_t left; /* bit n: the n-th slice of the stretch is not clean */
 } gc__precleaner;
 
-/* Whether what the slot holds is settled. `strong`: it is shaded. */
+/* Returns whether the slot's referent is clean. If `strong`, shades it. */
 GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     if (gc__is_precleaned(object)) return true;
@@ -33,10 +34,10 @@ GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, b
 GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__precleaner *precleaner = (gc__precleaner *)visitor;
     const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-    if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
+    if (!(flags & GC__SLOT_ENTRIES)) return; /* the slot was read when its object was scanned */
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
     size_t first;
-    if (entries->count && !gc__entries_are_own(entries)) { /* any more */
+    if (entries->count && !gc__entries_are_own(entries)) { /* the entries have moved out of the object */
         gc__shade_wait(precleaner->heap, gc__traced);
         return;
     }
@@ -53,14 +54,14 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
     }
 }
 
-/* Which pieces of that part of the table are not settled. */
+/* Returns which slices of that stretch of the table are not clean, as bits. */
 GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
     gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes}, heap, 0};
     gc__object_trace(table, &precleaner.part.visitor);
     return precleaner.left;
 }
 
-/* Looks at the next part of the tables that the marker has found. */
+/* Precleans the next stretch of the tables that the marker has found. */
 GC__FN void gc__tables_preclean_found(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     uintptr_t table = marker->tables.words[marker->table_next], from = table + marker->table_from;
@@ -73,7 +74,7 @@ GC__FN void gc__tables_preclean_found(gc_heap *heap) {
     marker->table_from = 0;
 }
 
-/* Looks again at some of the pieces that were not settled. Collections may have met pieces of dead tables. */
+/* Precleans some of the slices again that were not clean. Collections may have recorded slices of dead tables. */
 GC__FN void gc__tables_preclean_again(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__words *pieces = &marker->pieces;
@@ -88,7 +89,7 @@ GC__FN void gc__tables_preclean_again(gc_heap *heap) {
     marker->slice_next = marker->slice_kept = 0;
 }
 
-/* Looks at a part of the weak tables. The marker's lock is held. False: all were looked at. */
+/* Precleans a part of the weak tables. Requires the marker's lock. Returns false if all are done. */
 GC__FN bool gc__tables_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (marker->slice_next) {
@@ -105,7 +106,8 @@ GC__FN bool gc__tables_preclean(gc_heap *heap) {
     return true;
 }
 
-/* Whether the last collection looks at the whole table anyway; of many such objects only the first ones are known. */
+/* Returns whether the final mark processes the whole table anyway. Of many such tables only the first few are
+   checked. */
 GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
     size_t count = gc__min(marker->waiting.count, GC__FIFO);
     for (size_t i = 0; i < count; i++)
@@ -113,7 +115,7 @@ GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
     return false;
 }
 
-/* The last collection looks at the tables and pieces that are left. */
+/* In a final mark, processes the tables and slices that are left. */
 GC__FN void gc__tables_hand_over(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     for (size_t i = marker->table_next; i < marker->tables.count; i++)
