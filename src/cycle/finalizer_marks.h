@@ -13,7 +13,7 @@
 
 #include "marker.h"
 
-#if !GC_HAS_MODEL
+#if GC__HAS_MARKER
 /* Has the bits. False: nothing can be reprieved in this cycle. The marker's lock is held. */
 GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
     if (marker->no_finalizer_marks) return false;

@@ -9,7 +9,7 @@
 /* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
 GC__HOT const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
-    while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
+    while (!gc__due_count(due) && gc__is_deciding(all)) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
         due = &all->due[GC__CRITICAL];
         for (const gc__finalizing *record = all->running; record; record = record->next)

@@ -5,9 +5,9 @@
 
 /* Ages with GC_AGE_LOGGED have GC__AGE_LOGGED_TOO, too: so their sums with GC__YOUTH_STALE have the sign, as all others with that. */
 #define GC__AGE_LOGGED_TOO 0x40
-#define GC__AGE_MARKING 0x20   /* besides: the object is being marked beside mutators */
-#define GC__AGE_REMEMBERS 0x10 /* its slots are remembered */
-#define GC__AGE_CANDIDATE 0x08   /* slots that refer to it are noted, since it will be copied */
+#define GC__AGE_MARKING (GC__HAS_MARKER ? 0x20 : 0)   /* besides: the object is being marked beside mutators */
+#define GC__AGE_REMEMBERS (GC__HAS_MARKER ? 0x10 : 0) /* its slots are remembered */
+#define GC__AGE_CANDIDATE (GC__HAS_MARKER ? 0x08 : 0) /* slots that refer to it are noted, since it will be copied */
 #define GC__RANKS 0x07         /* of a sum: what generations alone would yield */
 
 /* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
@@ -32,9 +32,12 @@ GC__FN void gc__region_set_stale(const gc__region *region) {
     *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
 }
 
+/* Whether what lives of it is copied when the marking beside mutators ends. */
+GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
+
 /* Whether the object is of generation 2, and that is being marked beside mutators. */
 GC__FN bool gc__is_marking(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
+    return GC__AGE_MARKING && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
 }
 
 /* Whether a slot of this age needs a card for a referent of this youth: their sum. */

@@ -21,7 +21,7 @@
 #define GC__CANDIDATES_NOTES 64 /* the part of the limit that the noted slots take at most */
 
 GC__FN bool gc__is_candidate(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
+    return GC__AGE_CANDIDATE && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
 }
 
 /* The leaving region to an object of which the slot refers now, if that may leave; NULL otherwise. */
@@ -74,12 +74,12 @@ GC__FN void gc__candidates_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
 GC__OUT_OF_LINE void gc__candidates_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
     uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the owner's trace function is called in the last pause */
     if (!gc__is_candidate(ref) || !gc__is_marking(place)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (place == slot)
         gc__candidates_note(worker->heap, slot, ref);
     else
         gc__shade_wait(worker->heap, place);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
 /* How much of a small region lives, in percent, if it may leave; otherwise 100. */

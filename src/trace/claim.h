@@ -134,7 +134,7 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
 
 /* The same of a region that has no mark bits of its own, or was packed. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (entry != GC__VERDICT_SLID) {
+    if (GC__HAS_MARKER && entry != GC__VERDICT_SLID) {
         if (gc__bit_get(gc__next_marks, object)) return object;
         return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
     }

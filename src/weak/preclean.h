@@ -155,7 +155,7 @@ GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
     return more;
 }
 
-#if !GC_HAS_MODEL
+#if GC__HAS_MARKER
 /* Whether others than the last collection may ask about the object of the pair: the host says so, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;

@@ -10,7 +10,7 @@
 #include "../trace/scan.h"
 #include "preclean.h"
 
-#if !GC_HAS_MODEL
+#if GC__HAS_MARKER
 #define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* for which the trace function is called once */
 #define GC__TABLE_AGAIN 32                       /* pieces that are looked at again while the marker's lock is held */
 
