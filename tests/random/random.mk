@@ -21,6 +21,7 @@ $(eval $(call random_variant,tagged,-Isrc -DGC_REGION_SHIFT=16 -DRANDOM_TAGGED))
 $(eval $(call random_variant,nanbox,-Isrc -DGC_REGION_SHIFT=18 -DRANDOM_NANBOX))
 $(eval $(call random_variant,shadow,-Isrc -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3 '-DGC_ARENA_BYTES=((size_t)1<<36)'))
 $(eval $(call random_variant,sanitize,-Isrc -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
+$(eval $(call random_variant,least,-Isrc -DGC_REGION_SHIFT=16 $(least)))
 of_configurations := $(random_programs)
 tests/random/random.t: $(of_configurations)
 
