@@ -46,7 +46,9 @@ $(examples):
 # Unit tests: one program per tests/unit/test_*.c and variant, which reports in TAP. A test that defines GC_IMPLEMENTATION
 # has its own configuration of gc.h; those that include inside.h share the variant's inside.o; the others share its gc.o.
 
-test_sources := $(wildcard tests/unit/test_*.c)
+# Of what a collector does without is a test of its own, for the variant `least` only.
+all_test_sources := $(wildcard tests/unit/test_*.c)
+test_sources := $(filter-out tests/unit/test_left_out.c,$(all_test_sources))
 inside := $(if $(test_sources),$(shell grep -l 'include "../inside.h"' $(test_sources)))
 own_gc := $(if $(test_sources),$(inside) $(shell grep -l 'define GC_IMPLEMENTATION' $(test_sources)))
 test_programs :=
@@ -96,6 +98,11 @@ $(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter inside.o,$$(@F
 $(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),-O1,clang -O0,$(test_sources)))
+# The collector that has neither concurrent marking nor threads nor diagnostics: tests of what it has.
+least := -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0
+least_tests := $(patsubst %,tests/unit/test_%.c,left_out alloc collect external finalizers heaps large roots \
+    safe_handle sizes thread_ends trace weak)
+$(eval $(call variant,least,$(CC),-Isrc -DGC_REGION_SHIFT=18 $(least),-O1,,$(least_tests)))
 
 # Tests of threads with ThreadSanitizer, which scripts run.
 tested_programs := $(test_programs)

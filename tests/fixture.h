@@ -37,10 +37,10 @@ static inline void begin(const gc_options *options) {
     }
 }
 
-/* The same with each collection checked. */
+/* The same with each collection checked, if the collector can. */
 static inline void begin_verified(gc_options options) {
-    options.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
-    options.checkmark = true;
+    options.verify = GC_DIAGNOSTICS ? GC_VERIFY_BEFORE | GC_VERIFY_AFTER : 0;
+    options.checkmark = GC_DIAGNOSTICS;
     begin(&options);
 }
 
@@ -49,8 +49,16 @@ static inline void end(void) {
     heap = NULL, gc = NULL;
 }
 
-/* Runs a test, whose frames are left before its heap goes. */
+/* Whether the collector was compiled with what the options ask for. */
+static inline bool collector_has(const gc_options *options) {
+    bool concurrent = options->concurrent == GC_CONCURRENT_ON || options->test_marker_steps;
+    bool many = options->collector_threads > 1 || options->test_collectors;
+    return (GC_DIAGNOSTICS || !options->stress) && (GC_CONCURRENT || !concurrent) && (GC_COLLECTOR_THREADS_MAX > 1 || !many);
+}
+
+/* Runs a test, whose frames are left before its heap goes, unless the collector was compiled without what it is about. */
 static inline void run(void (*test)(void), gc_options options) {
+    if (!collector_has(&options)) return;
     begin_verified(options);
     test();
     end();

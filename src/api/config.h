@@ -49,6 +49,23 @@
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT !GC_EMBEDDED /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
+#ifndef GC_CONCURRENT
+#define GC_CONCURRENT 1 /* 0: objects are never marked beside the program; a fifth of the collector's code is left out */
+#endif
+#ifndef GC_COLLECTOR_THREADS_MAX
+#define GC_COLLECTOR_THREADS_MAX 32 /* 1: no collection is shared by threads; an eighth of the collector's code is left out */
+#endif
+#if GC_COLLECTOR_THREADS_MAX < 1 || GC_COLLECTOR_THREADS_MAX > 32
+#error "GC_COLLECTOR_THREADS_MAX must be 1 to 32"
+#endif
+#ifndef GC_DIAGNOSTICS
+/* 0: nothing is verified, stressed, explained or printed, and gc_dac.h cannot read the heap: what remains is the numbers of
+   statistics, and error messages; a seventh of the collector's code is left out */
+#define GC_DIAGNOSTICS 1
+#endif
+#if GC_SHADOW_HEAP && !GC_DIAGNOSTICS
+#error "GC_SHADOW_HEAP needs GC_DIAGNOSTICS"
+#endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
    GC_VALUE_IS_REF(word): whether the word refers to an object. Any word must be accepted; either answer is right for 0.
@@ -100,6 +117,10 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #else
 #define GC_HAS_MODEL 0
 #endif
+
+/* What the implementation has. A host that traces objects itself has one collector thread, which stops the program. */
+#define GC__HAS_MARKER (GC_CONCURRENT && !GC_HAS_MODEL)
+#define GC__HAS_WORKERS (GC_COLLECTOR_THREADS_MAX > 1 && !GC_HAS_MODEL)
 
 #if GC_DEBUG >= 1
 #define GC_ASSERT(condition, ...) ((condition) ? (void)0 : gc__misuse(__FILE__, __LINE__, __VA_ARGS__))

@@ -75,10 +75,17 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fputs("\ngc.h: the call is here (addr2line -e PROGRAM shows the line):\n", stderr);
-    gc__os_print_stack();
+    fputs("\n", stderr);
+    if (GC_DIAGNOSTICS) {
+        fputs("gc.h: the call is here (addr2line -e PROGRAM shows the line):\n", stderr);
+        gc__os_print_stack();
+    }
     abort();
 }
+
+#define GC__NO_DIAGNOSTICS "gc.h was compiled with GC_DIAGNOSTICS=0"
+
+GC__COLD void gc__print_nothing(FILE *file) { fputs("nothing is printed: " GC__NO_DIAGNOSTICS "\n", file); }
 
 /* Returns whether an argument is NULL that must not be, and if so records the failure of the call. */
 GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {

@@ -95,7 +95,7 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
 GC__FN void gc__cycle_run(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     int generation = heap->collection.generation;
-    gc__worker alone, *worker = heap->collector->workers ? &heap->collector->workers->threads[0].worker : &alone;
+    gc__worker alone, *worker = gc__heap_workers(heap) ? &gc__heap_workers(heap)->threads[0].worker : &alone;
     gc__cycle_close_windows(heap);
     gc__phase_begin(heap, GC_PHASE_PLAN);
     memset(worker, 0, sizeof *worker);
@@ -157,7 +157,7 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
 GC__FN void gc__cycle_done(gc_heap *heap) {
     int generation = heap->collection.generation;
     gc__collector *collector = heap->collector;
-    if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+    if (gc__verify_of(heap) & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     gc__limit_look(heap);
     if (generation == 2) gc__marking_resolve(heap, true);
@@ -194,8 +194,8 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
-    if (heap->options.stress) gc__stress_index(heap);
-    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    if (gc__stress_of(heap)) gc__stress_index(heap);
+    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
@@ -203,7 +203,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     if (gathered) gc__cycle_run(heap);
     /* Checkmark reads the places of handles that were roots, which must not be destroyed yet. */
     bool exact = generation == 2 && !gc__is_mark_end(heap);
-    if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
+    if (gathered && gc__is_checkmarked(heap)) gc__checkmark(heap, exact);
     if (gathered) gc__metadata_count(heap);
     gc__handles_release(heap);
     if (gathered)
@@ -236,7 +236,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     gc__marker_rest(heap);
     bool ran = gc__collect_at_rest(heap, request);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
-    gc__store_logging_publish(heap, heap->marking || heap->remembers_slots);
+    gc__store_logging_publish(heap, gc__heap_is_marking(heap) || heap->remembers_slots);
     gc__marker_go_on(heap);
     if (ran) gc__pause_end(heap, before);
     return ran;
@@ -254,7 +254,7 @@ GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
 /* Ends a cycle whose marking is done. The heap's lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
     gc__request request;
-    if (!heap->marking || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
+    if (!gc__heap_is_marking(heap) || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
     if (gc__policy_next(heap, GC__MARKER_DONE, &request)) gc__collect(heap, &request);
 }
 
@@ -279,7 +279,7 @@ GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
 GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
-    if (!heap->marking) {
+    if (!gc__heap_is_marking(heap)) {
         gc__heap_uncommit(heap);
         bool gives = heap->uncommit_waits || heap->uncommit_bytes >= GC_REGION_BYTES;
         __atomic_store_n(&marker->gives_back, gives, __ATOMIC_RELAXED);
@@ -311,7 +311,7 @@ GC__COLD void gc__marking_close(gc_heap *heap) {
 /* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
    lock is held. */
 GC__FN void gc__collect_nursery(gc_heap *heap, gc__event event) {
-    if (heap->marking && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
+    if (gc__heap_is_marking(heap) && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
     gc__collect_for(heap, event);
 }
 
@@ -345,9 +345,9 @@ GC__FN bool gc__collect_for_region(gc_heap *heap) {
 GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__heap_lock(heap);
-    bool waits = heap->marking && marker->has_thread && !gc__marker_is_spoilt(heap);
+    bool waits = gc__heap_is_marking(heap) && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_for(heap, GC__MARKER_DONE) && !heap->marking;
+        waits = gc__collect_for(heap, GC__MARKER_DONE) && !gc__heap_is_marking(heap);
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
@@ -386,9 +386,9 @@ GC__FN bool gc__collect_concurrently(gc_heap *heap, unsigned mode) {
     const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
     if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
     gc__heap_lock(heap);
-    bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
+    bool wanted = !gc__heap_is_marking(heap) && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
     const gc__request begin = gc__request_mark_begin(GC_REASON_INDUCED);
-    bool done = !wanted || (gc__collect_requested(heap, &begin) && heap->marking);
+    bool done = !wanted || (gc__collect_requested(heap, &begin) && gc__heap_is_marking(heap));
     gc__heap_unlock(heap);
     return done;
 }
@@ -436,7 +436,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
         gc__marking_end_done(heap);
         gc__heap_unlock(heap);
     }
-    if (heap->options.stress == GC_STRESS_SAFEPOINT)
+    if (gc__stress_of(heap) == GC_STRESS_SAFEPOINT)
         gc__collect_under_stress(heap);
 }
 

@@ -38,7 +38,7 @@ GC__COLD void gc__marking_tables(void) {
 GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
     bool of_cards = !gc__stores_are_logged(heap);
     uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;
-    if (!heap->marking) return 0;
+    if (!gc__heap_is_marking(heap)) return 0;
     if (heap->collection.generation == 0 && !of_cards) return candidate;
     return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
 }
@@ -57,18 +57,18 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
 GC__FN void gc__marking_decide(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
-    if (!heap->marking && full) gc__finalizers_decide_all(heap->finalizers);
+    if (!gc__heap_is_marking(heap) && full) gc__finalizers_decide_all(heap->finalizers);
 }
 
-#if GC_HAS_MODEL
+#if !GC__HAS_MARKER
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
 GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_await_before(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
-GC__FN void gc__marking_await_before(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
@@ -76,7 +76,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
 /* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, flips regions, and
    lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
-    if (!heap->marking)
+    if (!gc__heap_is_marking(heap))
         return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
                gc__finalizers_compact_next(heap);
     gc__marker *marker = heap->marker;
@@ -96,7 +96,7 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
    it while a collection waits for the marker. The marker's lock is held. */
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
-    if (!heap->marking || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
+    if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
     heap->marker->provided += GC__PREFAULT_AHEAD;
     return number;
 }
@@ -114,7 +114,7 @@ GC__COLD void gc__marker_thread(void *context) {
             gc__lock_take(&marker->lock);
             size_t number = gc__marker_unprovided(heap);
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
-            marks = more && heap->marking;
+            marks = more && gc__heap_is_marking(heap);
             gc__lock_release(&marker->lock);
             if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_NEXT_MARKS, number);
         } else {
@@ -149,13 +149,13 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
         spins--;
     }
     if (!spins) gc__lock_take(&marker->lock);
-    if (heap->marking) gc__marker_empty_buffer(heap);
+    if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = heap->marking || heap->old_unflipped || heap->old_unlisted || prefaults;
-    if (heap->marking) {
+    bool is_needed = gc__heap_is_marking(heap) || heap->old_unflipped || heap->old_unlisted || prefaults;
+    if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         marker->preclean_passes = gc__max(marker->preclean_passes, 1);
     }
@@ -231,12 +231,12 @@ GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
-        if (heap->marking) gc__marking_count_room(heap);
-        if (heap->marking) gc__handles_preclean_begin(heap);
-        if (heap->marking) gc__due_preclean_begin(heap->finalizers);
+        if (gc__heap_is_marking(heap)) gc__marking_count_room(heap);
+        if (gc__heap_is_marking(heap)) gc__handles_preclean_begin(heap);
+        if (gc__heap_is_marking(heap)) gc__due_preclean_begin(heap->finalizers);
         gc__finalizers_preclean_begin(heap->finalizers);
         size_t budget = gc__candidates_budget(heap);
-        if (heap->marking && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
+        if (gc__heap_is_marking(heap) && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
     } else if (plan->condemned == 2) {
         gc__marker_abort(heap);
         gc__finalizer_marks_end(heap);
@@ -329,7 +329,7 @@ GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
 GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t part = gc__min(marker->quantum_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
-    if (!part || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    if (!part || !gc__heap_is_marking(heap) || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
     marker->undivided_bytes -= part;
     gc__count(&heap->budget_bytes, part);
     if (!late) return true;
@@ -343,7 +343,7 @@ GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
 GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->undivided_bytes = 0;
-    if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
+    if (!gc__heap_is_marking(heap) || !marker->has_thread || !gc__marking_lateness(heap)) return;
     size_t most = gc__max(heap->budget_bytes / GC__MARKING_QUANTA, GC__WINDOW_BYTES);
     marker->quantum_bytes = marker->quantum_bytes ? gc__min(marker->quantum_bytes, most) : most;
     marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->quantum_bytes);

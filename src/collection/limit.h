@@ -35,7 +35,7 @@ GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
                         &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
                         &cycle->entries.ended,   &cycle->offsets,          &cycle->reported,
                         &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
-    size_t bytes = gc__workers_lists_bytes(heap->collector->workers, release);
+    size_t bytes = gc__workers_lists_bytes(gc__heap_workers(heap), release);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
     return bytes;
 }

@@ -59,7 +59,7 @@ GC__FN void gc__prefault_region(const gc__region *region) {
 /* Replaces some of the free regions that were taken, on the marker's thread. Returns false if none was taken. */
 GC__FN bool gc__prefault_next(gc_heap *heap) {
     if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
-    bool may = !heap->options.stress && !gc__supply_is_host();
+    bool may = !gc__stress_of(heap) && !gc__supply_is_host();
     gc__region *region = may ? gc__prefault_take(heap) : NULL;
     gc__heap_unlock(heap);
     if (region) gc__prefault_region(region);

@@ -27,6 +27,7 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
 /* Chooses between slots and cards after a collection. The world is stopped. */
 GC__FN void gc__remembering_choose(gc_heap *heap) {
     gc__remembered *remembered = heap->remembered;
+    if (!GC__HAS_MARKER) return;
     bool possible = gc__marking_is_on(heap) && gc__stores_are_logged(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     bool fixed = heap->options.nursery_bytes != 0; /* by the host; no time is measured */
@@ -43,6 +44,7 @@ GC__FN void gc__remembering_choose(gc_heap *heap) {
 /* Frees the memory that barriers write to. No thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
     gc__marker *marker = heap->marker;
+    if (!GC__HAS_MARKER) return;
     gc__store_logging_publish(heap, false);
     if (marker->log) gc__os_unmap(marker->log, GC__MARK_BUFFER_BYTES);
     marker->log = NULL;

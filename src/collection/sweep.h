@@ -34,7 +34,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 
 /* Keeps the region, in its target generation. */
 GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
-    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
+    if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
     }
@@ -56,7 +56,7 @@ GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
 }
 
 GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
-    if (region->verdict == GC__MOVE && heap->options.stress) {
+    if (region->verdict == GC__MOVE && gc__stress_of(heap)) {
         gc__quarantine_push(heap, region);
     } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
         GC_ASSERT(GC_DEBUG < 3 || !region->flip ||

@@ -29,7 +29,7 @@ GC__COLD unsigned gc__workers_processors(gc_heap *heap) {
    With more threads than processors each would wait for another.) */
 GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
     unsigned wanted = heap->options.collector_threads;
-    return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), GC__WORKERS_DEFAULT);
+    return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), gc__min(GC__WORKERS_DEFAULT, GC__WORKERS_MAX));
 }
 GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
     return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
@@ -43,7 +43,7 @@ GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
 }
 
 GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
-    return generation < 2 && heap->pace->fills_holes;
+    return generation < 2 && gc__fills_holes(heap);
 }
 
 /* Returns whether a collection is expected to have enough work that can be shared: copies of young objects that go
@@ -60,7 +60,7 @@ GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int
     return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__WORKERS_WORTH_NS;
 }
 
-#if GC_HAS_MODEL
+#if !GC__HAS_WORKERS
 GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
 GC__COLD void gc__workers_enter(gc__worker *worker) { (void)worker; }
 GC__COLD void gc__workers_leave(gc__worker *worker) { (void)worker; }

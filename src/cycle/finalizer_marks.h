@@ -15,7 +15,7 @@
 
 #include "marker.h"
 
-#if !GC_HAS_MODEL
+#if GC__HAS_MARKER
 /* Makes sure that the bits exist. Returns false if no object can get a finalizer mark in this cycle. The marker's
    lock is held. */
 GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {

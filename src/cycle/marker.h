@@ -43,7 +43,7 @@ GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
     if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
 }
 
-#if !GC_HAS_MODEL
+#if GC__HAS_MARKER
 /* Counts the object's bytes as alive. The marker's lock is held. */
 GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;

@@ -7,6 +7,10 @@
 #include "../trace/collector.h"
 #include "../api/dac_vars.h"
 
+#if !GC_DIAGNOSTICS
+GC__COLD void gc__dac_describe(GcDacVars *to) { (void)to; }
+GC__COLD GcDacVars *gc__dac_own(void) { return NULL; }
+#else
 /* The layout of gc_code_frame, which is not known without gc_stackmap.h; that header asserts that it is the same. */
 #define GC__DAC_CODE_REGISTERS 16
 typedef struct gc__dac_code_frame {
@@ -82,3 +86,4 @@ __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
                                                             ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
 }
+#endif

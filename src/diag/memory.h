@@ -72,6 +72,10 @@ GC__COLD void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t
 GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file) {
     GC__API_SCOPE("gc_heap_print_memory");
     if (gc__is_null(heap, "gc_heap_print_memory", "heap") || gc__is_null(file, "gc_heap_print_memory", "file")) return;
+    if (!GC_DIAGNOSTICS) {
+        gc__print_nothing(file);
+        return;
+    }
     char map[GC__MAP_CELLS];
     gc__memory m;
     gc__world_stop(heap);

@@ -179,7 +179,7 @@ GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
 GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes) {
     gc__text reasons = {"", 0};
     if (gc__is_null(pause, "gc_pause_explain", "pause") || (bytes && gc__is_null(text, "gc_pause_explain", "text"))) return 0;
-    return (size_t)snprintf(text, bytes, "%s", gc__pause_reasons(&reasons, pause));
+    return (size_t)snprintf(text, bytes, "%s", GC_DIAGNOSTICS ? gc__pause_reasons(&reasons, pause) : "not explained: " GC__NO_DIAGNOSTICS);
 }
 
 /* Prints how many pauses there were, by length: each line is for pauses twice as long as the one before. */
@@ -215,6 +215,10 @@ GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
 
 GC_API __attribute__((cold)) void gc_heap_print_pauses(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_pauses", "heap") || gc__is_null(file, "gc_heap_print_pauses", "file")) return;
+    if (!GC_DIAGNOSTICS) {
+        gc__print_nothing(file);
+        return;
+    }
     gc_stats stats;
     gc_pause longest[GC_PAUSES_KEPT];
     gc_heap_stats(heap, &stats);

@@ -100,7 +100,7 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
 /* Prints a line for each collector thread with what it has done. */
 GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
-    gc__workers *workers = heap->collector->workers;
+    gc__workers *workers = gc__heap_workers(heap);
     if (workers) gc__lock_take(&workers->lock);
     if (workers)
         fprintf(file, "collectors   %u threads, in %llu of the traces\n", workers->count,
@@ -125,6 +125,10 @@ GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
 
 GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
+    if (!GC_DIAGNOSTICS) {
+        gc__print_nothing(file);
+        return;
+    }
     gc_stats s;
     gc_heap_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;

@@ -258,7 +258,7 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
 /* Installs gc__fault as the fault handler. */
 GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
-    if (GC_EMBEDDED) return;
+    if (GC_EMBEDDED || !GC_DIAGNOSTICS) return;
     gc__os_stack_frames(frames); /* the first call may load a library */
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);

@@ -337,7 +337,7 @@ GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
     gc__verify_job job;
     memset(&job, 0, sizeof job);
     job.verifier = verifier;
-    bool sound = heap->collector->workers != NULL;
+    bool sound = gc__heap_workers(heap) != NULL;
     for (int g = 0; sound && g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; sound && region; region = region->next)
             sound = gc__words_push(&job.regions, (uintptr_t)region);

@@ -89,6 +89,10 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 GC_API size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
     if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
+    if (!GC_DIAGNOSTICS) {
+        gc__fail(GC_ERROR_OPTION, "gc_heap_verify: nothing is verified: " GC__NO_DIAGNOSTICS ": compile it with 1");
+        return 0;
+    }
     if (gc__handles_are_mine(heap) && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;
     gc__faults_watch();
     gc__world_stop(heap);

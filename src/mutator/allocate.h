@@ -130,10 +130,10 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
 
 GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
-    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
-    if (heap->options.stress == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
-    if (heap->options.stress == GC_STRESS_NTH) {
+    bool now = gc__stress_of(heap) == GC_STRESS_ALLOCATION;
+    if (gc__stress_of(heap) == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (gc__stress_of(heap) == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
+    if (gc__stress_of(heap) == GC_STRESS_NTH) {
         now = gc__record(thread)->stress_countdown <= 1;
         gc__record(thread)->stress_countdown =
             now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
@@ -229,7 +229,7 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if ((heap->marking && heap->marker->has_thread) || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
+    if ((gc__heap_is_marking(heap) && heap->marker->has_thread) || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
     bool gives_up = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
     if (gives_up) return NULL;
@@ -316,7 +316,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */
     gc__marking_take_turn(heap);
-    if (heap->options.stress)
+    if (gc__stress_of(heap))
         gc__stress_at_allocation(thread);
     else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
         return gc__allocate_try(thread, size, kind);
@@ -440,7 +440,7 @@ GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, con
 /* Counts the bytes by which an object has grown. The heap's lock is held. */
 GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
     region->live_bytes += bytes;
-    if (heap->marking && region->generation == 2)
+    if (gc__heap_is_marking(heap) && region->generation == 2)
         __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__count(&heap->generation_bytes[region->generation], bytes);
     gc__count(&heap->stats.allocated_bytes, bytes);
@@ -479,7 +479,7 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
    that never moves there may be another thread's object that has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
-    if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
+    if (gc__fills_holes(heap) && region->generation == 2) return false; /* the hole may be in a list */
     gc__region_flip(region);
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;

@@ -163,7 +163,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     }
     gc__record(thread)->tid = gc__os_thread_number();
     thread->safepoint = gc__safepoint_slow;
-    thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
+    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
     gc__record(thread)->stress_countdown = heap->options.stress_interval;
     gc__heap_lock(heap);
     gc__record(thread)->next = heap->threads->first;

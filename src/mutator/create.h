@@ -32,15 +32,16 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
-    if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (GC_DIAGNOSTICS && verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     const char *checkmark = gc__setting("GC_CHECKMARK");
-    if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
-    if (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
-        !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors))
+    if (GC_DIAGNOSTICS && checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors)))
         return GC_ERROR_OPTION;
     const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (concurrent && *concurrent)
+    if (GC_CONCURRENT && concurrent && *concurrent)
         options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
+    if (!GC_DIAGNOSTICS) return GC_OK;
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
@@ -66,8 +67,23 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     return GC_OK;
 }
 
+/* Returns whether gc.h was compiled with all that the options ask for. */
+GC__COLD bool gc__options_are_present(const gc_options *options) {
+    const char *diagnosis = options->stress ? "stress" : options->verify ? "verify" : options->checkmark ? "checkmark" : NULL;
+    const char *concurrent = options->concurrent == GC_CONCURRENT_ON ? "concurrent" : NULL;
+    const char *option = !GC_DIAGNOSTICS && diagnosis ? diagnosis : !GC_CONCURRENT ? concurrent : NULL;
+    const char *macro = !GC_DIAGNOSTICS && diagnosis ? "GC_DIAGNOSTICS" : "GC_CONCURRENT";
+    if (!option) return true;
+    gc__fail(GC_ERROR_OPTION,
+             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file that "
+             "defines GC_IMPLEMENTATION with %s=1, or leave the option off",
+             option, macro, macro);
+    return false;
+}
+
 GC__FN gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
+    if (!gc__options_are_present(options)) return GC_ERROR_OPTION;
     if ((unsigned)options->stress > GC_STRESS_LOCATION)
         return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
     if (options->stress == GC_STRESS_LOCATION && !options->location)
@@ -77,7 +93,9 @@ GC__FN gc_result gc__options_check(gc_options *options) {
                         "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
                         options->verify);
     if (options->collector_threads > GC__WORKERS_MAX)
-        return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
+        return gc__fail(GC_ERROR_OPTION,
+                        "options.collector_threads is %u: at most %u threads trace together (GC_COLLECTOR_THREADS_MAX, which "
+                        "is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
@@ -207,7 +225,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (opened == GC_OK) gc__marking_tables();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
-    if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
+    if (GC_DIAGNOSTICS && opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
     if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
         gc__heap_end_locks(heap);

@@ -10,7 +10,7 @@
    held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
-    while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
+    while (!gc__due_count(due) && gc__is_deciding(all)) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
         due = &all->due[GC__CRITICAL];
         for (const gc__finalizing *record = all->running; record; record = record->next)

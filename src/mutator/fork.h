@@ -18,9 +18,9 @@ GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
-        if (!heap->collector->workers) continue;
-        f(&heap->collector->workers->space);
-        f(&heap->collector->workers->lock);
+        if (!gc__heap_workers(heap)) continue;
+        f(&gc__heap_workers(heap)->space);
+        f(&gc__heap_workers(heap)->lock);
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
@@ -35,7 +35,7 @@ GC__COLD void gc__fork_begin(void) {
     gc__heaps_lock_take();
     GC__EACH_HEAP(heap) {
         gc__world_stop(heap);
-        if (heap->collecting && heap->collector->workers) gc__workers_stop(heap->collector->workers);
+        if (heap->collecting && gc__heap_workers(heap)) gc__workers_stop(gc__heap_workers(heap));
     }
     gc__fork_each_leaf(gc__lock_fork_take);
 }

@@ -20,6 +20,7 @@ GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
 
 /* Returns why generation 2 of such a heap cannot be marked concurrently, or NULL if it can. */
 GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
+    if (!GC_CONCURRENT) return "gc.h was compiled with GC_CONCURRENT=0";
     if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
@@ -44,7 +45,7 @@ GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
 GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
     bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
     if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
-    if (stands && may_end && !heap->marking) heap->options.concurrent = GC_CONCURRENT_OFF;
+    if (stands && may_end && !gc__heap_is_marking(heap)) heap->options.concurrent = GC_CONCURRENT_OFF;
 }
 
 /* Returns whether the heap can be marked concurrently now. The barrier may have been switched since the heap was
@@ -64,7 +65,7 @@ GC__FN bool gc__stores_are_logged(const gc_heap *heap) {
 GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
     size_t goal = gc__pace_goal_ns(heap) / GC__CANDIDATES_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
     if (heap->options.test_candidates) return SIZE_MAX;
-    if (!heap->pace->fills_holes) return 0;
+    if (!gc__fills_holes(heap)) return 0;
     return gc__regions_left(heap) < scarce ? GC__CANDIDATES_HURRY * goal : goal;
 }
 
@@ -127,5 +128,5 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
 /* Returns whether the heap exceeds its goal so much, because of holes that are too small, that it had better be
    compacted with the world stopped. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
-    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+    return gc__fills_holes(heap) && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
 }

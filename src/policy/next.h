@@ -57,12 +57,12 @@ GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
 /* Decides what follows a spent nursery. Returns false if the nursery grows instead. */
 GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     int generation = gc__pace_generation(heap);
-    gc_degenerated point = heap->marking ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
-    if (heap->marking && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
+    gc_degenerated point = gc__heap_is_marking(heap) ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
+    if (gc__heap_is_marking(heap) && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
         *request = gc__request_mark_end(heap, GC_REASON_GROWTH, point);
         return true;
     }
-    if (heap->marking) {
+    if (gc__heap_is_marking(heap)) {
         if (generation == 2) generation = gc__pace_young(heap);
     } else if (gc__cycle_is_due(heap, generation == 2)) {
         bool no_use = gc__marking_is_no_use(heap);
@@ -81,15 +81,15 @@ GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
 /* Returns whether a mutator that finds no region ends its nursery early, if pauses have a goal: the survivors may
    find room in holes, which frees their regions. A nursery that has hardly begun would gain too little. */
 GC__COLD bool gc__next_ends_nursery(const gc_heap *heap) {
-    return gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
+    return gc__marking_is_on(heap) && !gc__stress_of(heap) && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
 }
 
 /* Returns whether a mutator that finds no region begins a cycle rather than a stop-the-world collection: nothing is
    being marked, and enough has become old for a cycle to free some of it. */
 GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
-    bool worth = old >= enough && old >= GC__MARKING_WORTH && !heap->options.stress && !heap->options.test_marker_steps;
-    return worth && !heap->marking && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
+    bool worth = old >= enough && old >= GC__MARKING_WORTH && !gc__stress_of(heap) && !heap->options.test_marker_steps;
+    return worth && !gc__heap_is_marking(heap) && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
 }
 
 /* Requests each generation in turn. If the old one can be marked concurrently, every other full collection is
@@ -97,7 +97,7 @@ GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
 GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     uint64_t number = heap->collection.number;
     bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
-    if (full && heap->marking && !gc__marker_is_spoilt(heap))
+    if (full && gc__heap_is_marking(heap) && !gc__marker_is_spoilt(heap))
         return gc__request_mark_end(heap, GC_REASON_STRESS, GC_DEGENERATED_REQUEST);
     if (full && concurrent) return gc__request_mark_begin(GC_REASON_STRESS);
     return gc__request_stopped((int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
@@ -112,7 +112,7 @@ GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *reque
     case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
     case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
     case GC__LIMIT_MET:
-        *request = heap->marking ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)
+        *request = gc__heap_is_marking(heap) ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)
                                  : gc__request_stopped(2, GC_REASON_LIMIT, false);
         break;
     }

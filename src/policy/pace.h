@@ -252,7 +252,7 @@ GC__COLD void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     survived -= gc__min(survived, cycle->large_kept_bytes);
     gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
     gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
-    if (heap->pace->fills_holes && !heap->marking && slots >= GC__SLOTS_MEASURED)
+    if (gc__fills_holes(heap) && !gc__heap_is_marking(heap) && slots >= GC__SLOTS_MEASURED)
         heap->pace->filling_slot_ns = gc__max(heap->pace->filling_slot_ns, pause_ns / slots);
 }
 
@@ -268,7 +268,7 @@ GC__COLD size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     if (condemned >= GC__NURSERY_LEAST && !gc__is_of_cycle(heap->cycle->plan)) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
-        if (pace->fills_holes && !heap->marking) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
+        if (gc__fills_holes(heap) && !gc__heap_is_marking(heap)) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
     }
     return gc__nursery_in_time(heap);
 }
@@ -344,7 +344,7 @@ GC__COLD void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
    of the first. If another thread ran the last collection, or its time was ignored, the share is unknown. */
 GC__COLD void gc__pace_nursery(gc_heap *heap) {
     uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = gc__ns_since(now, stopped);
-    uint64_t workers_ns = gc__workers_cpu_ns(heap->collector->workers),
+    uint64_t workers_ns = gc__workers_cpu_ns(gc__heap_workers(heap)),
              helped_ns = gc__ns_since(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->workers_cpu_ns = workers_ns;
@@ -465,7 +465,7 @@ GC__COLD void gc__pace_return(gc_heap *heap) {
 GC__COLD void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     bool cramped = gc__pace_is_cramped(heap), ends = gc__is_mark_end(heap);
-    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
+    if (!GC__HAS_MARKER || heap->options.concurrent != GC_CONCURRENT_ON) return;
     if (pace->degenerated) {
         pace->degenerated--;
         if (!pace->degenerated) gc__pace_return(heap);

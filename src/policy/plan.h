@@ -112,7 +112,7 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 /* Returns whether sliding makes room for `bytes`, and for enough to be worth its time. */
 GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
-    bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    bool moves = !heap->options.non_moving && !gc__stress_of(heap), gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;
@@ -275,7 +275,7 @@ GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space)
 /* Returns whether this full collection is the last one of a series of stop-the-world collections, after which
    concurrent marking is tried again. */
 GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
-    return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->degenerated == 1;
+    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->degenerated == 1;
 }
 
 /* Gives all holes to mutators if that pays: allocating in holes costs a multiple of marking as many bytes, while
@@ -336,7 +336,7 @@ GC__FN bool gc__is_limited(const gc_heap *heap) {
    not be there. */
 GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    return plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
+    return GC__HAS_MARKER && plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
            !plan->request.compacting;
 }
 
@@ -352,8 +352,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
     bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
     if (!may || heap->options.test_wholesale) return may && heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
@@ -401,7 +401,7 @@ GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
 
 /* Returns up to which predicted percentage of survival young regions are evacuated. */
 GC__COLD int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
-    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
+    bool fills = GC__HAS_MARKER && (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
     if (plan->promotes_in_place) return GC__DENSITY_TIGHT;
     return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
 }
@@ -425,7 +425,7 @@ GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
 GC__COLD void gc__policy_plan(gc_heap *heap) {
     gc__plan *plan = &heap->cycle->planned;
     plan->moves = !heap->options.non_moving;
-    plan->moves_all = heap->options.stress != GC_STRESS_OFF;
+    plan->moves_all = gc__stress_of(heap) != GC_STRESS_OFF;
     plan->ages_all = gc__plan_ages_all(heap, plan);
     if (gc__plan_wholesale(heap, plan)) plan->purpose = GC__YOUNG_WHOLESALE;
     gc__predict_survival(heap, plan);
@@ -452,7 +452,7 @@ GC__COLD void gc__policy_plan(gc_heap *heap) {
    place. */
 GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__SLIDE_WORTH;
-    if (region->pinned || region->candidate || full || !gc__is_by_marks(region)) return GC__MARK;
+    if (region->pinned || gc__region_is_candidate(region) || full || !gc__is_by_marks(region)) return GC__MARK;
     gc__region_flip(region);
     return GC__MOVE;
 }

@@ -113,16 +113,24 @@ struct gc_heap {
     struct gc__profiled_heap *profiled; /* what gc_profile.h stores for this heap; written under that header's lock */
 };
 
+/* What of the options needs diagnostics. */
+GC__FN gc_stress gc__stress_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.stress : GC_STRESS_OFF; }
+GC__FN unsigned gc__verify_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.verify : 0; }
+GC__FN bool gc__is_checkmarked(const gc_heap *heap) { return GC_DIAGNOSTICS && heap->options.checkmark; }
+
+/* Whether generation 2 is being marked beside mutators. */
+GC__FN bool gc__heap_is_marking(const gc_heap *heap) { return GC__HAS_MARKER && heap->marking; }
+
 /* Returns what barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
-    if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
+    if (!GC__HAS_MARKER || generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
     return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : 0) |
            (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
 /* Returns the age of a region of generation 2. */
 GC__FN int gc__region_age(const gc_heap *heap, const gc__region *region) {
-    return gc__age_of(heap, 2) | (region->candidate ? GC__AGE_CANDIDATE : 0);
+    return gc__age_of(heap, 2) | (gc__region_is_candidate(region) ? GC__AGE_CANDIDATE : 0);
 }
 
 
@@ -368,7 +376,7 @@ GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
    does not make the heap larger. Where pauses are to be short no fault may take milliseconds. */
 GC__FN bool gc__heap_wants_huge(const gc_heap *heap) {
     size_t kept = (gc__evacuation_reserve(heap) + 2) << GC_REGION_SHIFT;
-    bool suits = GC__HUGE_REGIONS > 1 && !heap->options.stress && !gc__supply_is_host();
+    bool suits = GC__HUGE_REGIONS > 1 && !gc__stress_of(heap) && !gc__supply_is_host();
     if (!suits || heap->options.pause_goal_us || heap->options.concurrent == GC_CONCURRENT_ON) return false;
     return gc__bytes_to_goal(heap) >= GC__HUGE_PAGE_BYTES / 4 * 5 && gc__bytes_left(heap) >= GC__HUGE_PAGE_BYTES + kept;
 }
@@ -413,7 +421,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
-    region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
+    region->sparing = gc__stress_of(heap) || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);

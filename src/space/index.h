@@ -9,7 +9,7 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     size_t bytes = 0;
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
     for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    if (!region->finalizer_marks || !gc__flip_is_due(region)) return bytes;
+    if (!gc__region_has_finalizer_marks(region) || !gc__flip_is_due(region)) return bytes;
     for (at = gc__bit_next(gc__finalizer_marks, region->base, end); at < end;
          at = gc__bit_next(gc__finalizer_marks, at + GC_OBJECT_BYTES_MIN, end))
         bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);

@@ -59,7 +59,9 @@ GC__FN size_t gc__mark_words(const gc__region *region) {
     return (gc__region_starts_end(region) - region->base + 511) / 512;
 }
 
-GC__FN bool gc__flip_is_due(const gc__region *region) { return __atomic_load_n(&region->flip, __ATOMIC_ACQUIRE); }
+GC__FN bool gc__flip_is_due(const gc__region *region) {
+    return GC__HAS_MARKER && __atomic_load_n(&region->flip, __ATOMIC_ACQUIRE);
+}
 
 /* Returns the plane that holds the region's mark bits. No other thread may flip the region during its use. */
 GC__FN uint64_t *gc__region_marks(const gc__region *region) {
@@ -87,16 +89,18 @@ GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     memset(&gc__next_marks[from], 0, bytes);
 }
 
+GC__FN bool gc__region_has_finalizer_marks(const gc__region *region) { return GC__HAS_MARKER && region->finalizer_marks; }
+
 /* Clears the region's finalizer marks. */
 GC__OUT_OF_LINE void gc__finalizer_marks_clear(gc__region *region) {
-    if (!region->finalizer_marks) return;
+    if (!gc__region_has_finalizer_marks(region)) return;
     memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
     region->finalizer_marks = false;
 }
 
 /* Returns whether the object has a finalizer mark. The caller ensures that its region stays in place. */
 GC__FN bool gc__is_finalizer_marked(uintptr_t object) {
-    return gc__region_of(object)->finalizer_marks && gc__bit_get(gc__finalizer_marks, object);
+    return gc__region_has_finalizer_marks(gc__region_of(object)) && gc__bit_get(gc__finalizer_marks, object);
 }
 
 GC__OUT_OF_LINE void gc__region_flip_now(gc__region *region) {

@@ -6,9 +6,9 @@
 /* Every age with GC_AGE_LOGGED also has GC__AGE_LOGGED_TOO: so its sum with GC__YOUTH_STALE has the sign bit, as all
    other sums with that youth have. */
 #define GC__AGE_LOGGED_TOO 0x40
-#define GC__AGE_MARKING 0x20   /* added to an age: the object is being marked concurrently */
-#define GC__AGE_REMEMBERS 0x10 /* the object's slots are remembered */
-#define GC__AGE_CANDIDATE 0x08   /* slots that refer to the object are recorded, since it will be copied */
+#define GC__AGE_MARKING (GC__HAS_MARKER ? 0x20 : 0)   /* added to an age: the object is being marked concurrently */
+#define GC__AGE_REMEMBERS (GC__HAS_MARKER ? 0x10 : 0) /* the object's slots are remembered */
+#define GC__AGE_CANDIDATE (GC__HAS_MARKER ? 0x08 : 0) /* slots that refer to the object are recorded, since it will be copied */
 #define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
 /* Invariant: age and youth belong to the generation that the region's survivors are or will be in. */
@@ -33,9 +33,12 @@ GC__FN void gc__region_set_stale(const gc__region *region) {
     *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
 }
 
+/* Whether what lives of it is copied when the marking beside mutators ends. */
+GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
+
 /* True if the object is of generation 2, and that generation is being marked concurrently. */
 GC__FN bool gc__is_marking(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
+    return GC__AGE_MARKING && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
 }
 
 /* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */

@@ -100,7 +100,8 @@ GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
 }
 
 /* For readers in other processes, which cannot call these. Not const, since core files leave constant data out. */
-GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak,
+                                                                                                gc_trace_ephemerons};
 #else
 GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* hosts with their own object model have none */
 #endif

@@ -128,7 +128,7 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
-    bool polls = heap->options.stress == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
+    bool polls = gc__stress_of(heap) == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         __atomic_store_n(&thread->poll, (uint32_t)polls, __ATOMIC_RELAXED);
 }

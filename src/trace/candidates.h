@@ -22,7 +22,7 @@
 #define GC__CANDIDATES_NOTES 64 /* the recorded slots take at most 1/n of the limit */
 
 GC__FN bool gc__is_candidate(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
+    return GC__AGE_CANDIDATE && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
 }
 
 /* Returns the candidate region to which the slot refers now, or NULL if it refers to none or to a retained one. */
@@ -77,12 +77,12 @@ GC__FN void gc__candidates_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
 GC__OUT_OF_LINE void gc__candidates_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
     uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the final mark calls the owner's trace function */
     if (!gc__is_candidate(ref) || !gc__is_marking(place)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (place == slot)
         gc__candidates_note(worker->heap, slot, ref);
     else
         gc__shade_wait(worker->heap, place);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
 /* Returns how much of a small region lives, in percent, if it may become a candidate; otherwise 100. */

@@ -11,13 +11,13 @@
    region in which another one looks for objects. A region in which some objects have finalizer marks is flipped,
    too. */
 GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
-    if (many || GC__UNLIKELY(region->finalizer_marks)) gc__region_flip(region);
+    if (many || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
     return gc__region_marks(region);
 }
 
 /* Prefetches the bits that mark where the object at this address starts. */
 GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
-    const uint64_t *marks = worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
+    const uint64_t *marks = GC__HAS_MARKER && worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
     __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
 }
 
@@ -146,7 +146,7 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
-    if (region->candidate && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
+    if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
     uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
     if (!gc__object_type(object)->trace) {

@@ -139,7 +139,7 @@ GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
 /* Returns where an object is now, or 0 if it has not been reached, for a region whose mark bits are the marker's, or
    whose objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (entry != GC__VERDICT_SLID) {
+    if (GC__HAS_MARKER && entry != GC__VERDICT_SLID) {
         if (gc__bit_get(gc__next_marks, object)) return object;
         return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
     }

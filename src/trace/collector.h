@@ -138,7 +138,13 @@ typedef struct gc__collector {
 /* Returns whether the heap keeps to a goal for pauses, as heaps with concurrent marking do unless they have no room
    for that. */
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
-    return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
+    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
+}
+
+GC__FN bool gc__fills_holes(const gc_heap *heap) { return GC__HAS_MARKER && heap->pace->fills_holes; }
+
+GC__FN struct gc__workers *gc__heap_workers(const gc_heap *heap) {
+    return GC__HAS_WORKERS ? heap->collector->workers : NULL;
 }
 
 /* Returns the generation to which compaction copies. */
@@ -157,4 +163,4 @@ GC__FN int gc__roots_generation(const gc_heap *heap) {
 }
 
 /* Returns whether the collection that runs is the final mark of a concurrent cycle. */
-GC__FN bool gc__is_mark_end(const gc_heap *heap) { return heap->cycle->plan->purpose == GC__MARK_END; }
+GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }

@@ -15,8 +15,8 @@
 GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
     if (worker->cycle->plan->into_holes) return generation == gc__oldest(heap);
-    bool young = heap->collection.generation < 2 || heap->marking;
-    return generation == 2 && heap->pace->fills_holes && young && !worker->workers;
+    bool young = heap->collection.generation < 2 || gc__heap_is_marking(heap);
+    return generation == 2 && gc__fills_holes(heap) && young && !gc__workers_of(worker);
 }
 
 /* Closes the window. The sweep adds copies to the marked bytes of a condemned region, so copies in its holes must
@@ -26,7 +26,7 @@ GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
     uintptr_t end = (uintptr_t)worker->windows[generation].end;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
-    if (GC__UNLIKELY(worker->heap->marking) && generation == 2 && bytes)
+    if (GC__UNLIKELY(gc__heap_is_marking(worker->heap)) && generation == 2 && bytes)
         gc__shade_born(gc__region_of(from), from, to, bytes);
     worker->copied_bytes[generation] += bytes;
     if (region && gc__worker_lists_holes(worker, generation)) {
@@ -44,8 +44,8 @@ GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__regi
 
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
-    if (region->kind != GC__SMALL || region->linear || region->candidate) return false;
-    if (region->fixed && worker->heap->options.stress)
+    if (region->kind != GC__SMALL || region->linear || gc__region_is_candidate(region)) return false;
+    if (region->fixed && gc__stress_of(worker->heap))
         return false; /* the copy could not move any more, as stress demands */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
     uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);
@@ -71,7 +71,7 @@ GC__FN bool gc__worker_list_more(gc__worker *worker) {
 /* Opens the window in the smallest sufficient listed hole. */
 GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size_t bytes) {
     uintptr_t hole;
-    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->candidate)
+    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_is_candidate(gc__region_of(hole)))
         if (!hole && !gc__worker_list_more(worker)) return false;
     gc__worker_open_in(worker, generation, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     return true;
@@ -81,7 +81,7 @@ GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size
    old objects have died one by one, each hole has room for one copy, and finding it takes longer than copying. */
 GC__FN bool gc__worker_leaves_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
-    bool old = generation == 2 && heap->collection.generation < 2 && !heap->pace->fills_holes;
+    bool old = generation == 2 && heap->collection.generation < 2 && !gc__fills_holes(heap);
     return old && gc__has_pause_goal(heap) && gc__regions_left(heap) > gc__limit_regions(heap) / GC__REGIONS_MANY;
 }
 

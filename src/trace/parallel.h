@@ -18,7 +18,7 @@
 #define GC__UNIT_SLOTS 256
 #define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles between polls */
 
-#if !GC_HAS_MODEL
+#if GC__HAS_WORKERS
 /* Works on a unit. The units of roots come first, then those of cards, then those of remembered slots. Returns false
    if the worker must stop. */
 GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
@@ -310,7 +310,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
 /* Calls the job for each unit below `units`, on any thread. Several units should take longer than waking a thread
    does. */
 GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
-#if !GC_HAS_MODEL
+#if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
     if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
         workers->job = job;
@@ -328,7 +328,7 @@ GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*j
 
 /* Calls the job for each unit outside of a collection's trace. The heap's lock is held. */
 GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
-    gc__workers *workers = heap->collector->workers;
+    gc__workers *workers = gc__heap_workers(heap);
     gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
     memset(&alone, 0, sizeof alone);
     struct gc__workers *before = worker->workers;
@@ -355,7 +355,7 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
 
 /* Calls f for each condemned region; in a full collection on any thread, since units are ranges of the arena. */
 GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
-    if (worker->workers && worker->heap->cycle->plan->condemned == 2) {
+    if (gc__workers_of(worker) && worker->heap->cycle->plan->condemned == 2) {
         gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__workers_each(worker, units, gc__condemned_unit, &job);
@@ -380,8 +380,8 @@ GC__FN void gc__region_promote_whole(gc__region *region) {
 
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
-#if !GC_HAS_MODEL
-    if (worker->workers) {
+#if GC__HAS_WORKERS
+    if (gc__workers_of(worker)) {
         gc__workers_run(worker, 0, condemned);
         return;
     }
@@ -393,11 +393,10 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    /* Then no slot refers to a young object, or to a candidate region. */
-    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking;
+    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap); /* Then no slot refers to a young object, or to a candidate region. */
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
-#if !GC_HAS_MODEL
+#if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
     if (workers) {
         gc__trace_pins(worker);

@@ -140,13 +140,14 @@ GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
 /* Publishes how the next stores are logged, at the end of a collection or of the heap. The world is stopped. */
 GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
     gc__store_logging *logging = &gc__the_store_logging;
+    if (!GC__HAS_MARKER) return;
     gc__lock_take(&gc__the_arena.lock);
     logging->heaps += (unsigned)notes - (unsigned)heap->remembered->notes;
     heap->remembered->notes = notes;
     if (logging->heaps != 1) __atomic_store_n(&logging->epoch, 0, __ATOMIC_RELAXED);
 #if GC__CHUNKS_OWN
     if (logging->heaps == 1 && notes) {
-        logging->marks = heap->marking ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
+        logging->marks = gc__heap_is_marking(heap) ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
         logging->remembers = heap->remembers_slots;
         logging->offset = (uintptr_t)&gc__my_chunks - GC__THREAD_POINTER();
         __atomic_store_n(&logging->epoch, heap->remembered->epoch, __ATOMIC_RELAXED);
@@ -156,11 +157,13 @@ GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
 }
 
 /* Returns the number of reserved entries. The world is stopped. */
-GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
+GC__FN size_t gc__remembered_count(const gc_heap *heap) {
+    return GC__HAS_MARKER ? gc__min(heap->remembered->count, GC__REMEMBERED_MOST) : 0;
+}
 
 /* Returns whether so many slots are remembered that a collection is due. */
 GC__FN bool gc__remembered_enough(const gc_heap *heap) {
-    return __atomic_load_n(&heap->remembered->count, __ATOMIC_RELAXED) > heap->remembered->enough;
+    return GC__HAS_MARKER && __atomic_load_n(&heap->remembered->count, __ATOMIC_RELAXED) > heap->remembered->enough;
 }
 
 /* Returns how many of the reserved entries are slots. */
@@ -172,7 +175,7 @@ GC__HOT size_t gc__remembered_slots(const gc_heap *heap) {
 
 /* Empties the list, after the collection that runs has traced from all slots, or from the objects that they are in. */
 GC__FN void gc__remembered_forget(gc_heap *heap) {
-    if (!heap->remembered->slots) return;
+    if (!GC__HAS_MARKER || !heap->remembered->slots) return;
     heap->remembered->found = gc__remembered_slots(heap);
     heap->remembered->most = gc__max(heap->remembered->most, gc__remembered_count(heap));
     heap->remembered->count = 0;

@@ -134,9 +134,9 @@ __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker
     uintptr_t owner = gc__traced;
     if (!worker->heap->options.concurrent_trace_functions) return; /* otherwise it has waited since it was marked */
     if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
 /* Dirties the card of a slot of the traced object if the card will be needed, before the place of the referent is
@@ -162,12 +162,12 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
         !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
         return;
     if (!gc__is_marking(table)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
         gc__shade_slice(worker->heap, table, table + (low - table) / GC__TABLE_SLICE * GC__TABLE_SLICE);
     else
         gc__shade_wait(worker->heap, table);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
 /* Records the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
@@ -389,7 +389,7 @@ GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) 
     size_t index = gc__max((from - first) / type->element_bytes, written->next);
     written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
     if (written->next == index) return;
-    if (written->many)
+    if (GC__HAS_WORKERS && written->many)
         gc__scan_chunk_many(written->worker, written->array, index, written->next);
     else
         gc__scan_chunk(written->worker, written->array, index, written->next);
@@ -411,7 +411,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool man
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */
 GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return worker->number && !worker->heap->options.parallel_trace_functions;
+    return GC__HAS_WORKERS && worker->number && !worker->heap->options.parallel_trace_functions;
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
@@ -419,12 +419,12 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
    it, the marker finds out whether there are any. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (gc__shade_may_trace(worker->heap, object))
         gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
     else
         gc__shade_wait(worker->heap, object);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
 /* Enqueues the slots that are not in the mask of references. */
@@ -555,7 +555,7 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         region->overflowed = false;
         if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
         gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
-        if (worker->heap->finalizer_marks && region->finalizer_marks) gc__rescan_marked(worker, region, gc__finalizer_marks);
+        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region)) gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
 }
 

@@ -201,14 +201,14 @@ GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
     gc__shade_word((uintptr_t)ref);
 }
 
-static uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
+static __attribute__((unused)) uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
 
 /* The barrier of a slot whose age has GC_AGE_LOGGED. Returns false if `ref` is stale, so that reading it faults. */
 GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
     const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
     unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED), youth = *(stored - GC_RANK_ENTRIES);
-    if (youth == GC__YOUTH_STALE) {
+    if (GC_DIAGNOSTICS && youth == GC__YOUTH_STALE) {
         __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
         return false;
     }
@@ -233,7 +233,12 @@ GC__IN_BARRIER GC__FN void gc__store_logged(const void *slot, const void *ref) {
     if (!gc__store_look(slot, ref)) (void)*(volatile const gc_word *)ref;
 }
 
+/* Without either, no region is marked or stale, and no store is logged. */
+#if GC__HAS_MARKER || GC_DIAGNOSTICS
 GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__the_store_logging)
+#else
+#define gc__store_logged_call NULL
+#endif
 
 /* Makes room for this many more words on one of the marker's lists. Returns false if there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
@@ -249,7 +254,7 @@ GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word)
    an entry, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    gc__words *seen = worker->number ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
+    gc__words *seen = GC__HAS_WORKERS && worker->number ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
     if (gc__shade_push(worker->heap, seen, object)) return;
     __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__shade_word(object);

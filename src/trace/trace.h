@@ -71,15 +71,15 @@ GC__FN size_t gc__worker_copied(const gc__worker *worker) {
 
 /* Returns the bytes that all workers have copied to the generation; their windows are closed. */
 GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
-    size_t bytes = worker->workers ? 0 : worker->copied_bytes[generation];
-    for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
+    size_t bytes = gc__workers_of(worker) ? 0 : worker->copied_bytes[generation];
+    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
         bytes += worker->workers->threads[i].worker.copied_bytes[generation];
     return bytes;
 }
 
 GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
-    size_t bytes = worker->workers ? 0 : gc__worker_copied(worker);
-    for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
+    size_t bytes = gc__workers_of(worker) ? 0 : gc__worker_copied(worker);
+    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
         bytes += gc__worker_copied(&worker->workers->threads[i].worker);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += worker->cycle->marked_bytes[g];
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;

@@ -26,10 +26,10 @@
 #define GC__EDGES_REMEMBER 1
 /* Generation 2 is being marked concurrently: GC__EDGES_SHADE shades referents for the marker, GC__EDGES_SHADE_CARDS
    also the referents of slots of older objects. */
-#define GC__EDGES_SHADE 2
-#define GC__EDGES_SHADE_CARDS 4
+#define GC__EDGES_SHADE (GC__HAS_MARKER ? 2 : 0)
+#define GC__EDGES_SHADE_CARDS (GC__HAS_MARKER ? 4 : 0)
 /* Records slots of old objects that refer to candidate regions. */
-#define GC__EDGES_CANDIDATE 8
+#define GC__EDGES_CANDIDATE (GC__HAS_MARKER ? 8 : 0)
 
 /* Returns the edges for scanning an object that may be dead. */
 GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (edges & GC__EDGES_CANDIDATE); }
@@ -75,6 +75,9 @@ typedef struct gc__worker {
     uint64_t *own_marks; /* its own marks, laid out as the arena's; NULL: it marks by locked instructions */
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
+
+/* The crew that the worker is of; NULL: it works alone. */
+GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {

@@ -13,7 +13,7 @@
 #include "../threads/mode.h"
 #include "worker.h"
 
-#define GC__WORKERS_MAX 32      /* workers */
+#define GC__WORKERS_MAX GC_COLLECTOR_THREADS_MAX
 #define GC__SHARED_WORDS 128 /* words of a mark stack in a shared packet */
 #define GC__SHARED_PACKETS 16
 #define GC__POLL 64 /* objects between two polls at first */

@@ -191,7 +191,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
         bool lives = entries->kind == GC_WEAK_VALUES || gc__weak_follow(key, value);
         if (entries->kind == GC_WEAK_VALUES || entries->kind == GC_WEAK_PAIRS) lives &= gc__weak_follow(partner, value);
         if (lives) continue;
-        if (heap->options.checkmark) gc__entry_ended(&heap->cycle->entries, entries, i);
+        if (gc__is_checkmarked(heap)) gc__entry_ended(&heap->cycle->entries, entries, i);
         *key = entries->cleared_key;
         if (pairs) *partner = entries->cleared_value;
         cleared++;

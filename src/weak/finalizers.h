@@ -256,6 +256,8 @@ GC__FN void gc__pair_remove(gc__words *list, size_t at) {
     memmove(&list->words[at], &list->words[at + 2], (list->count - at) * sizeof(uintptr_t));
 }
 
+GC__FN bool gc__is_deciding(const gc__finalizers *all) { return GC__HAS_MARKER && all->deciding; }
+
 /* Removes a pair of the old section. */
 GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
     pair[0] = pair[1] = 0;
@@ -297,7 +299,7 @@ GC__FN void gc__finalizers_compact(gc__finalizers *all) {
 
 /* Compacts the old section if half of it is empty, unless numbers of pairs are still needed. */
 GC__FN void gc__finalizers_compact_half(gc__finalizers *all) {
-    if (all->empty > all->start[1] / 2 && !all->deciding) gc__finalizers_compact(all);
+    if (all->empty > all->start[1] / 2 && !gc__is_deciding(all)) gc__finalizers_compact(all);
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -409,7 +411,7 @@ GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
-    for (size_t i = 0; all->deciding && i < all->finalizer_grey.count; i++)
+    for (size_t i = 0; gc__is_deciding(all) && i < all->finalizer_grey.count; i++)
         gc_visit(visitor, &all->registered.words[all->finalizer_grey.words[i]], 1, 0);
     gc__lock_release(&all->lock);
 }
@@ -524,7 +526,7 @@ GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
     }
     all->looked = all->unmarked.count = all->kept.count = 0;
     all->deciding = all->finalizer_grey.count != 0;
-    if (!all->deciding) gc__finalizers_preclean_begin(all);
+    if (!gc__is_deciding(all)) gc__finalizers_preclean_begin(all);
     gc__finalizers_compact_half(all);
 }
 
@@ -539,7 +541,7 @@ GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t fi
 /* Queues objects with finalizer marks that have turned out to be dead: the final mark has not marked them. Decides
    about `pairs` pairs, and about more until one is due. `stopped`: the final mark still runs. Requires the lock. */
 GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
-    if (!all->deciding) return;
+    if (!gc__is_deciding(all)) return;
     gc__words *numbers = &all->finalizer_grey;
     for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
         if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
@@ -633,7 +635,7 @@ GC__FN void gc__finalizers_announce(gc_heap *heap) {
     if (!all->announce) return;
     all->announce = false;
     gc__lock_take(&all->lock);
-    if (all->deciding) gc__due_note_young(all); /* pairs queued later have old objects */
+    if (gc__is_deciding(all)) gc__due_note_young(all); /* pairs queued later have old objects */
     gc__lock_release(&all->lock);
     gc__finalizers_notify(all);
     if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);

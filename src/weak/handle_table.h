@@ -132,7 +132,7 @@ GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintp
         __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
         __atomic_store_n(&segment->young, (uint8_t)1, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
+    if (GC__HAS_MARKER) __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
 }
 
 GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {

@@ -158,7 +158,7 @@ GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
     return more;
 }
 
-#if !GC_HAS_MODEL
+#if GC__HAS_MARKER
 /* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;

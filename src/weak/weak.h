@@ -23,6 +23,9 @@ typedef struct gc__clumps {
     void *context;
 } gc__clumps;
 
+/* Whether settled handles are passed over. */
+GC__FN bool gc__handles_skip(const gc__handles *handles) { return GC__HAS_MARKER && handles->skips; }
+
 /* Returns whether no handle of the chunk needs processing. */
 GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
     uint64_t words[GC__HANDLE_CHUNK / 4], some = 0, all = ~(uint64_t)0;
@@ -34,7 +37,7 @@ GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handl
     }
     memcpy(words, &segment->precleaned[from], sizeof words);
     for (size_t i = 0; i < GC__HANDLE_CHUNK / 4; i++) all &= words[i];
-    return handles->skips && all == ~(uint64_t)0;
+    return gc__handles_skip(handles) && all == ~(uint64_t)0;
 }
 
 /* Chooses the chunks of segments that are processed from now on: those with objects that may be of generations up to
@@ -57,7 +60,7 @@ GC__HOT void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
 }
 
 GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, size_t clump) {
-    unsigned precleaned = all->handles->skips ? segment->precleaned[clump] : 0, left = GC__ALL_PRECLEANED & ~precleaned;
+    unsigned precleaned = gc__handles_skip(all->handles) ? segment->precleaned[clump] : 0, left = GC__ALL_PRECLEANED & ~precleaned;
     size_t first = clump * GC__HANDLE_CLUMP;
     if (segment->youth[clump] < all->handles->least) return;
     if (all->whole && left) left = GC__ALL_PRECLEANED;
@@ -77,7 +80,7 @@ GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segme
     if (!(all->kinds >> segment->kinds[block] & 1)) return;
     memcpy(&precleaned, &segment->precleaned[first], sizeof precleaned);
     memcpy(&youth, &segment->youth[first], sizeof youth);
-    if (all->handles->skips && (precleaned == ~(uint64_t)0 || (all->whole && !youth))) return;
+    if (gc__handles_skip(all->handles) && (precleaned == ~(uint64_t)0 || (all->whole && !youth))) return;
     if (all->handles->least && !youth) return;
     for (size_t clump = first; clump < first + GC__BLOCK_CLUMPS; clump++) gc__clump_visit(all, segment, clump);
 }
@@ -141,7 +144,7 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
     gc__handle_visitor all = {heap, visitor};
     bool skips = gc__precleaned_are_skipped(heap);
     if (skips) gc__handles_preclean_last(heap);
-    gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* checkmark begins with all roots */
+    gc__clumps_choose(heap, generation, skips && !gc__is_checkmarked(heap)); /* checkmark begins with all roots */
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);

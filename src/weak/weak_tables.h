@@ -11,7 +11,7 @@
 #include "../trace/scan.h"
 #include "preclean.h"
 
-#if !GC_HAS_MODEL
+#if GC__HAS_MARKER
 #define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
 #define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
 

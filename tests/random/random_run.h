@@ -49,8 +49,12 @@ typedef struct mode {
 } mode;
 
 static void take_marking_steps(world *w) {
+#if GC__HAS_MARKER
     gc_heap *heap = w->heap;
     if (!gc__marker_work(heap, 1 + below(&w->random, 8)) && heap->marking) heap->marker->done = true;
+#else
+    (void)w;
+#endif
 }
 
 static void perform(world *w, phase p, const mode *m) {
@@ -211,6 +215,13 @@ static const mode modes[] = {
 };
 #define MODES (sizeof modes / sizeof *modes)
 
+/* Takes back what the collector was compiled without. */
+static void leave_out(gc_options *o) {
+    if (!GC_DIAGNOSTICS) o->stress = GC_STRESS_OFF, o->verify = 0, o->checkmark = false;
+    if (!GC_CONCURRENT) o->concurrent = GC_CONCURRENT_OFF, o->test_marker_steps = 0;
+    if (GC_COLLECTOR_THREADS_MAX == 1) o->collector_threads = o->test_collectors = 0;
+}
+
 static void world_open(world *w, const mode *m, uint64_t seed) {
     memset(w, 0, sizeof *w);
     w->random.state = mix(seed);
@@ -221,6 +232,7 @@ static void world_open(world *w, const mode *m, uint64_t seed) {
                               .barrier_changed = on_barrier_changed, .host = w};
     w->options.keep_memory = one_in(&w->random, 3);
     m->options(w, &w->options);
+    leave_out(&w->options);
     if (GC__BARRIER_CHOSEN == GC_BARRIER_NONE) w->options.non_generational = true;
     if (GC__BARRIER_CHOSEN == GC_BARRIER_COUNT && gc_barrier_current() == GC_BARRIER_NONE)
         gc_barrier_switch(GC_BARRIER_RANK_SUM);
@@ -293,7 +305,7 @@ static void run_mode(const mode *m, size_t number) {
         lives++;
     }
     /* How soon a cycle ends depends on when the system lets the marker run: a short run on a busy machine may see none. */
-    if (m->options == options_concurrent && GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM && count >= 100000 && run.concurrent == 0) wrong("no marking beside operations has ended");
+    if (GC_CONCURRENT && m->options == options_concurrent && GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM && count >= 100000 && run.concurrent == 0) wrong("no marking beside operations has ended");
     if (count >= 10000 && !run.grown) wrong("no array has grown");
     if (count >= 10000 && !run.weak_cleared) wrong("no entry of a weak table was cleared");
     printf("ok %zu - %s: %llu operations, %zu heaps, %llu collections (%llu concurrent), %llu objects on average, %llu stores from old "
