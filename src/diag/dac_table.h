@@ -7,10 +7,6 @@
 #include "../trace/collector.h"
 #include "../api/dac_vars.h"
 
-#if !GC_DIAGNOSTICS
-GC__COLD void gc__dac_describe(GcDacVars *to) { (void)to; }
-GC__COLD GcDacVars *gc__dac_own(void) { return NULL; }
-#else
 /* The layout of gc_code_frame, which is not known without gc_stackmap.h; that header asserts that it is the same. */
 #define GC__DAC_CODE_REGISTERS 16
 typedef struct gc__dac_code_frame {
@@ -20,6 +16,10 @@ typedef struct gc__dac_code_frame {
     uint32_t known;
 } gc__dac_code_frame;
 
+#if !GC_DIAGNOSTICS
+GC__COLD void gc__dac_describe(GcDacVars *to) { (void)to; }
+GC__COLD GcDacVars *gc__dac_own(void) { return NULL; }
+#else
 /* Not const, though nothing writes to it: core files leave constant data out. */
 GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
     __attribute__((used)) = {GC__DAC_MAGIC,

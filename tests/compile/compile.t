@@ -105,6 +105,21 @@ for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_EMBEDDED=1 GC
     compiles "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
 done
 compilers=('gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14' 'clang++ -std=c++17')
+# What can be left out: each alone, and all. Nothing of that is inline code, so users may be compiled without knowing of it.
+least='GC_CONCURRENT=0 GC_COLLECTOR_THREADS_MAX=1 GC_DIAGNOSTICS=0'
+for macros in $least "$least" "$least GC_DEBUG=3" "$least GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=7 GC_BUNDLE_SHIFT=0 GC_BARRIER=at_run_time"; do
+    # shellcheck disable=SC2046,SC2086 # a list of definitions
+    compiles "$macros" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $macros)
+done
+for header in gc_profile.h gc_stackmap.h gc_standalone.h tests/compile/model.h; do
+    # shellcheck disable=SC2046,SC2086
+    compiles "$header with $least" "#include \"$header\"" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $least)
+done
+for macro in $least; do
+    # shellcheck disable=SC2016 # for the shell that runs it
+    job "users compile the same code with $macro" '' '#include "gc_stackmap.h"' bash -c \
+        'source=$(cat); cmp <(gcc -E -P -I. -x c - <<< "$source") <(gcc -E -P -I. "-D$0" -x c - <<< "$source")' "$macro"
+done
 # In either order.
 compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
 #include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION
@@ -142,6 +157,8 @@ gc='#include "gc.h"'
 for shift in 15 31 0; do refused "GC_REGION_SHIFT=$shift" 'GC_REGION_SHIFT must be 16 to 30' "$gc" -DGC_REGION_SHIFT=$shift; done
 for shift in 6 13; do refused "GC_CARD_SHIFT=$shift" 'GC_CARD_SHIFT must be 7 to 12' "$gc" -DGC_CARD_SHIFT=$shift; done
 for shift in 14 19; do refused "GC_BUNDLE_SHIFT=$shift" 'GC_BUNDLE_SHIFT must be 0 or between' "$gc" -DGC_BUNDLE_SHIFT=$shift; done
+for most in 0 33; do refused "GC_COLLECTOR_THREADS_MAX=$most" 'GC_COLLECTOR_THREADS_MAX must be 1 to 32' "$gc" -DGC_COLLECTOR_THREADS_MAX=$most; done
+refused 'a shadow heap without diagnostics' 'GC_SHADOW_HEAP needs GC_DIAGNOSTICS' "$gc" -DGC_SHADOW_HEAP=1 -DGC_DIAGNOSTICS=0
 refused GC_CARD_BITS=2 'GC_CARD_BITS must be 0 .* or 1' "$gc" -DGC_CARD_BITS=2
 refused GC_BARRIER=fast 'GC_BARRIER must be a name from the list GC_BARRIERS' "$gc" -DGC_BARRIER=fast
 refused 'half a value seam' 'define GC_VALUE_TO_REF.* and GC_VALUE_FROM_REF.* too' "$gc" '-DGC_VALUE_IS_REF(w)=1'
