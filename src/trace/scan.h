@@ -303,8 +303,8 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
-    (void)many;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
+    (void)many, (void)apart;
     gc__scan(worker, object);
 }
 GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
