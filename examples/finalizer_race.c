@@ -58,7 +58,7 @@ GC_SAFE_HANDLE_KIND(pipe_handle, pipe_release, gc_safe_handle_invalid_if_minus_o
 static void run_others(gc_thread *gc) {
     static const gc_type garbage = GC_TYPE_LEAF(gc_object);
     for (int i = 0; i < GC_GENERATIONS; i++) gc_new(gc, &garbage);
-    gc_finalizers_wait(gc, PATIENCE_MS);
+    gc_finalizer_wait(gc, PATIENCE_MS);
 }
 
 static void *other_thread(void *heap) {

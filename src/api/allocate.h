@@ -130,9 +130,9 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
    heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added; the
    out_of_memory hook is not called.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
-GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
    If a collection is due then, the calling thread's next allocation collects. heap_bytes_max does not refuse the bytes, but
    what is allocated on the heap after them. Takes no lock. [any thread; never collects;
    GC_ERROR_MISUSE: less than 0, GC_ERROR_TOO_LARGE: the sum exceeds PTRDIFF_MAX] */
-GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes);
+GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes);

@@ -165,7 +165,7 @@ typedef struct gc_options {
        is used there. Called at allocations, in collections, and in the handler of a fault: must not allocate, nor lock. 0:
        unknown; then there is no GC_STRESS_LOCATION. */
     uintptr_t (*location)(void *host, gc_thread *thread, char *text, size_t bytes);
-    /* Called when a collection has queued finalizers: the host should call gc_finalizers_run soon. Runs in the collection,
+    /* Called when a collection has queued finalizers: the host should call gc_finalizer_run soon. Runs in the collection,
        so it must not allocate. 0: none; a heap with a finalizer thread needs none. */
     void (*finalizers_ready)(void *host);
     unsigned stop_patience_ms;   /* if a collection waits longer for a thread, a warning names the thread; 0: 10,000 */
@@ -239,7 +239,7 @@ typedef struct gc_stats {
     size_t committed_bytes;                  /* memory that the heap holds, free regions included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
-    size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
+    size_t external_bytes;      /* gc_object_add_external, gc_heap_add_external */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t metadata_bytes;        /* handles, lists of finalizers, the collector's lists */
     size_t heap_bytes_max;      /* the limit in force; 0: none */

@@ -57,7 +57,7 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(TYPED_INLINE, gc_new_array) \
     X(TYPED_INLINE, gc_new_array_raw) \
     X(CALL, gc__new_slow) \
-    X(CALL, gc_external_add) \
+    X(CALL, gc_object_add_external) \
     X(CALL, gc_collect) \
     X(CALL, gc_heap_contains) \
     X(CALL, gc_heap_object_at) \
@@ -71,9 +71,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_heap_verify) \
     X(CALL, gc_finalizer_register) \
     X(CALL, gc_finalizer_suppress) \
-    X(CALL, gc_finalizers_run) \
-    X(CALL, gc_finalizers_pending) \
-    X(CALL, gc_finalizers_wait) \
+    X(CALL, gc_finalizer_run) \
+    X(CALL, gc_finalizer_pending) \
+    X(CALL, gc_finalizer_wait) \
     X(CALL, gc_finalizer_thread_start) \
     X(CALL, gc_handle_create) \
     X(CALL, gc_handle_create_dependent) \
@@ -128,7 +128,7 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_store_in) \
     X(INLINE, gc_store_value_in) \
     X(INLINE, gc_remember) \
-    X(CALL, gc_heap_external_add) \
+    X(CALL, gc_heap_add_external) \
     X(CALL, gc_heap_set_bytes_max) \
     X(CALL, gc_heap_set_bytes_soft) \
     X(TYPED, gc_trace_weak) \

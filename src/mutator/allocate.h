@@ -562,7 +562,7 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t b
 /* Lock held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
-        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %p is not an object of this heap", object);
+        return gc__fail(GC_ERROR_MISUSE, "gc_object_add_external: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
@@ -572,8 +572,8 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
-    if (!gc__external_count(heap, (size_t)bytes, "gc_external_add")) return GC_ERROR_TOO_LARGE;
+        return gc__fail(GC_ERROR_MEMORY, "gc_object_add_external: the system gives no memory for the table");
+    if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     heap->owned_bytes += (size_t)bytes;
@@ -581,10 +581,10 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     return GC_OK;
 }
 
-GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (gc__is_null(thread, "gc_external_add", "thread") || gc__is_null(object, "gc_external_add", "object"))
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_object_add_external", "thread") || gc__is_null(object, "gc_object_add_external", "object"))
         return GC_ERROR_ARGUMENT;
-    if (GC_DEBUG >= 1) gc__check_outside("gc_external_add");
+    if (GC_DEBUG >= 1) gc__check_outside("gc_object_add_external");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
     gc_result result = gc__external_add(thread->heap, object, bytes);
@@ -597,7 +597,7 @@ GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     size_t before = gc__counted(&heap->unowned_bytes);
     do {
         if (before >= bytes) continue;
-        gc__fail(GC_ERROR_MISUSE, "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+        gc__fail(GC_ERROR_MISUSE, "gc_heap_add_external: %zu bytes are taken off, more than were added without an owner",
                  bytes);
         return false;
     } while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before - bytes, true, __ATOMIC_RELAXED,
@@ -616,7 +616,7 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
         return true;
     }
     if (bytes < 0) return gc__unowned_remove(heap, (size_t)0 - (size_t)bytes);
-    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_external_add")) return false;
+    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_add_external")) return false;
     gc__count(&heap->unowned_bytes, (size_t)bytes);
     return true;
 }
@@ -634,8 +634,8 @@ GC__FN void gc__external_interrupt(gc_heap *heap) {
     if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
 }
 
-GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
-    if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
+GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes) {
+    if (gc__is_null(heap, "gc_heap_add_external", "heap")) return GC_ERROR_ARGUMENT;
     if (!gc__unowned_add(heap, bytes)) return gc__last_result;
     if (bytes > 0) gc__external_interrupt(heap);
     return GC_OK;
@@ -666,7 +666,7 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
 }
 
 GC_API __attribute__((cold)) void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
-    gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
+    gc_heap_add_external(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
 }

@@ -71,7 +71,7 @@ struct gc_heap {
     size_t large_bytes;
     size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
     size_t owned_bytes;                   /* those of objects */
-    size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
+    size_t unowned_bytes;                 /* those of gc_heap_add_external; atomic */
     size_t large_regions;                 /* that large objects own */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
     size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
@@ -290,8 +290,8 @@ GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
     if (metadata > heap->limit_bytes / GC__METADATA_MUCH)
         gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", metadata >> 10);
     if (external > heap->limit_bytes / GC__METADATA_MUCH)
-        gc__fail_more("; %zu KiB of it are off the heap (gc_external_add, gc_heap_external_add), until their objects are freed, "
-                      "or the program says that it has freed them", external >> 10);
+        gc__fail_more("; %zu KiB of it are off the heap (gc_object_add_external, gc_heap_add_external), until their "
+                      "objects are freed, or the program says that it has freed them", external >> 10);
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {

@@ -456,10 +456,10 @@ static void op_finalizer(void) {
 
 static void op_run(void) {
     size_t count = below(3) ? below(6) : SIZE_MAX;
-    if (gc_finalizers_run(gc, count) > count) wrong("more finalizers have run than were asked for");
+    if (gc_finalizer_run(gc, count) > count) wrong("more finalizers have run than were asked for");
     read_finalizers(states);
     drop_suppressed(states);
-    if (count == SIZE_MAX && !running && gc_finalizers_pending(heap))
+    if (count == SIZE_MAX && !running && gc_finalizer_pending(heap))
         wrong("finalizers are pending after all have run");
 }
 

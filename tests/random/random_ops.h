@@ -515,12 +515,12 @@ static void op_external(world *w) {
     node *n = node_of(w, o);
     bool add = !n->external || one_in(&w->random, 2);
     size_t bytes = 1 + skewed(&w->random, 0, add ? (size_t)1 << 16 : n->external - 1);
-    if (!add && gc_external_add(w->thread, o.address, -(ptrdiff_t)(n->external + 1)) == GC_OK)
-        wrong("gc_external_add takes off more than the `%s` has", n->kind->name);
-    gc_result result = gc_external_add(w->thread, o.address, add ? (ptrdiff_t)bytes : -(ptrdiff_t)bytes);
+    if (!add && gc_object_add_external(w->thread, o.address, -(ptrdiff_t)(n->external + 1)) == GC_OK)
+        wrong("gc_object_add_external takes off more than the `%s` has", n->kind->name);
+    gc_result result = gc_object_add_external(w->thread, o.address, add ? (ptrdiff_t)bytes : -(ptrdiff_t)bytes);
     if (result == GC_OK) n->external += add ? bytes : -bytes;
     else if (!w->options.heap_bytes_max || result != GC_ERROR_HEAP_FULL)
-        wrong("gc_external_add: %s", gc_last_message());
+        wrong("gc_object_add_external: %s", gc_last_message());
 }
 
 /* Collecting and asking. */

@@ -306,9 +306,9 @@ static void op_finalizer(worker *w) {
         if (!gc_finalizer_suppress(w->thread, n)) wrong("a finalizer that was registered is not there");
         __atomic_fetch_add(&suppressed, 1, __ATOMIC_RELAXED);
     }
-    if (below(w, 50) == 0) gc_finalizers_wait(w->thread, 1);
+    if (below(w, 50) == 0) gc_finalizer_wait(w->thread, 1);
     if (below(w, 50) == 0) __atomic_fetch_xor(&held, 1, __ATOMIC_RELAXED);
-    if (!run_options.finalizer_thread && below(w, 10) == 0) gc_finalizers_run(w->thread, below(w, 5));
+    if (!run_options.finalizer_thread && below(w, 10) == 0) gc_finalizer_run(w->thread, below(w, 5));
 }
 
 static void op_look(worker *w) {
@@ -477,7 +477,7 @@ int main(int count, char **arguments) {
     pthread_join(outsider, NULL);
     gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
     full();
-    if (!gc_finalizers_wait(gc, 10000)) wrong("finalizers do not end");
+    if (!gc_finalizer_wait(gc, 10000)) wrong("finalizers do not end");
     full();
     gc_heap_verify(heap);
     gc_stats s = stats();

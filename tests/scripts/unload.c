@@ -268,7 +268,7 @@ static int with_all(gc_heap *heap, gc_thread *gc) {
         REQUIRE(gc_handle_create(heap, (gc_handle_kind)(i % 3), other));
         REQUIRE(gc_handle_create_dependent(heap, one, other));
         REQUIRE(gc_finalizer_register(gc, one, &finalizer) == GC_OK);
-        REQUIRE(gc_external_add(gc, one, 1000) == GC_OK);
+        REQUIRE(gc_object_add_external(gc, one, 1000) == GC_OK);
         REQUIRE(number_new(gc, i, true).safe);
     }
     static cell *slots[10];

@@ -49,7 +49,7 @@ static void mark_and_settle_all(void) {
 
 static size_t runs(void) {
     size_t sum = 0;
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     for (size_t i = 0; i < SETTLED + 10; i++) sum += runs_of[i];
     return sum;
 }

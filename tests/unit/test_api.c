@@ -107,8 +107,8 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_heap_walk, heap, (gc_heap_walk(NULL, visit_object, &visits), visits == 0))           \
     X(gc_heap_walk, visit, (gc_heap_walk(heap, NULL, &visits), visits == 0))                  \
     X(gc_heap_verify, heap, gc_heap_verify(NULL) == 0)                                        \
-    X(gc_external_add, thread, gc_external_add(NULL, object, 1) == null)                      \
-    X(gc_external_add, object, gc_external_add(gc, NULL, 1) == null)                          \
+    X(gc_object_add_external, thread, gc_object_add_external(NULL, object, 1) == null)                      \
+    X(gc_object_add_external, object, gc_object_add_external(gc, NULL, 1) == null)                          \
     X(gc_roots_add, heap, gc_roots_add(NULL, &object, 1, 0) == null)                          \
     X(gc_roots_add, slots, gc_roots_add(heap, NULL, 1, 0) == null)                            \
     X(gc_roots_remove, heap, gc_roots_remove(NULL, &object) == null)                          \
@@ -134,9 +134,9 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_finalizer_register, object, gc_finalizer_register(gc, NULL, &finalizer) == null)     \
     X(gc_finalizer_register, finalizer, gc_finalizer_register(gc, object, NULL) == null)      \
     X(gc_finalizer_suppress, thread, !gc_finalizer_suppress(NULL, object))                    \
-    X(gc_finalizers_run, thread, gc_finalizers_run(NULL, 1) == 0)                             \
-    X(gc_finalizers_pending, heap, gc_finalizers_pending(NULL) == 0)                          \
-    X(gc_finalizers_wait, thread, !gc_finalizers_wait(NULL, 0))                               \
+    X(gc_finalizer_run, thread, gc_finalizer_run(NULL, 1) == 0)                             \
+    X(gc_finalizer_pending, heap, gc_finalizer_pending(NULL) == 0)                          \
+    X(gc_finalizer_wait, thread, !gc_finalizer_wait(NULL, 0))                               \
     X(gc_finalizer_thread_start, heap, gc_finalizer_thread_start(NULL) == null)               \
     X(gc_safe_handle_new, thread, gc_safe_handle_new(NULL, &safe_kind, 0, false) == NULL)     \
     X(gc_safe_handle_new, kind, gc_safe_handle_new(gc, NULL, 0, false) == NULL)
@@ -203,7 +203,7 @@ static void collect_at_end(void *host, const gc_collection *collection) {
 static int finalizing_how;
 static void finalize_at_end(void *host, const gc_collection *collection) {
     (void)host, (void)collection;
-    if (finalizing_how == 6 && gc_finalizers_run(gc, 1)) exit(1);
+    if (finalizing_how == 6 && gc_finalizer_run(gc, 1)) exit(1);
     collect_result = finalizing_how == 7 ? gc_finalizer_thread_start(heap) : gc_last_result();
 }
 static bool collect_in_walk(void *context, void *an_object, size_t bytes, int generation) {
@@ -232,7 +232,7 @@ static void collect_wrongly(void *which) {
 
 static void collecting(void) {
     static const char *const messages[] = {"no generation 3", "no generation -1", "called by a hook", "a callback of a walk",
-                                           "in preemptive mode", "gc_collect: called by a hook", "gc_finalizers_run: called by a hook",
+                                           "in preemptive mode", "gc_collect: called by a hook", "gc_finalizer_run: called by a hook",
                                            "gc_finalizer_thread_start: called by a hook"};
     for (int i = 0; i < 8; i++) {
         int status = tap_child(collect_wrongly, &i, report, sizeof report);

@@ -73,7 +73,7 @@ static void collect_some(void) {
         if (i == 1) gc_finalizer_register(gc, list, &finalizer);
         if (i == 2) list = NULL;
         gc_collect(heap, i % 3, 0);
-        gc_finalizers_run(gc, SIZE_MAX);
+        gc_finalizer_run(gc, SIZE_MAX);
     }
 }
 

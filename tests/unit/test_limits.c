@@ -407,7 +407,7 @@ static void far_limits(void) {
             n = new_node(j);
             failed += !n || !gc_handle_create(heap, GC_HANDLE_WEAK, n);
             failed += gc_finalizer_register(gc, n, &finalizer) != GC_OK;
-            failed += gc_external_add(gc, n, 1000) != GC_OK;
+            failed += gc_object_add_external(gc, n, 1000) != GC_OK;
         }
         is(failed, 0, "objects with a handle and a finalizer, under a limit of %zu bytes", limit);
         if (failed) diag("%s", gc_last_message());
@@ -446,7 +446,7 @@ static void far_growth(void) {
     for (size_t i = 0; i < sizeof percent / sizeof *percent; i++) {
         for (size_t off = (size_t)1 << 36; off < SIZE_MAX / 2; off *= 2) {
             begin(&(gc_options){.growth_percent = percent[i]});
-            gc_heap_external_add(heap, (ptrdiff_t)off);
+            gc_heap_add_external(heap, (ptrdiff_t)off);
             gc_collect(heap, 2, 0), gc_collect(heap, 2, 0);
             gc_pause pauses[GC_PAUSES_KEPT];
             size_t count = gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, false), goal = 0;

@@ -137,7 +137,7 @@ static void finalizers(void) {
         is(gc_finalizer_register(gc, text, all[i]), GC_OK, "a finalizer for an object without a type");
     }
     gc_collect(heap, 2, 0);
-    is(gc_finalizers_run(gc, 10), 3, "runs, unless the object is marked");
+    is(gc_finalizer_run(gc, 10), 3, "runs, unless the object is marked");
     is(order[2], 0, "critical ones last");
     thing *again = (thing *)gc_handle_get(kept);
     ok(again && again->fields[0] == (thing *)3, "resurrection");

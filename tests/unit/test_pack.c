@@ -103,7 +103,7 @@ static void followed(void) {
     fill(table);
     gc_finalizer_register(gc, final, &counting);
     gc_finalizer_register(gc, unneeded, &counting);
-    gc_external_add(gc, table->items[3], 1000);
+    gc_object_add_external(gc, table->items[3], 1000);
     age(&final, 2);
     inner = ((bytes *)table->items[3])->items + 100;
     gc_handle to_weak = gc_handle_create(heap, GC_HANDLE_WEAK, table->items[5]), to_dead = gc_handle_create(heap, GC_HANDLE_WEAK, final);
@@ -127,7 +127,7 @@ static void followed(void) {
     }
     is(lived, CHAIN, "dependents of dependents live on");
     ok(asked && ((const node *)asked)->value, "a finalizer was asked about its object where that is");
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(finalized, 5, "that which was needed has run");
     gc_handle pin = gc_handle_create(heap, GC_HANDLE_PINNED, pinned);
     stays = pinned;

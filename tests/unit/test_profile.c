@@ -356,7 +356,7 @@ static void test_events(void) {
     ok(details_seen[GC_PROFILE_PHASE] ==
            last_seen[GC_PROFILE_COLLECTION_END].time_ns - last_seen[GC_PROFILE_COLLECTION_START].time_ns,
        "which follow one another without gaps");
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(kinds_seen[GC_PROFILE_FINALIZER], 10, "finalizers that have run");
     ok(strcmp(last_seen[GC_PROFILE_FINALIZER].type, "finalized") == 0, "with the type");
     gc_handle handle = gc_handle_create(heap, GC_HANDLE_WEAK, NULL);

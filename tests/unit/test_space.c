@@ -459,12 +459,12 @@ static void pictured(void) {
     has(text, "LLLL", "so are the regions of a large one");
     has(text, "heap_bytes_max in force", "and the limit");
     diag("%s", text);
-    gc_heap_external_add(heap, PTRDIFF_MAX);
+    gc_heap_add_external(heap, PTRDIFF_MAX);
     file = fmemopen(text, sizeof text, "w");
     gc_heap_print_memory(heap, file);
     fclose(file);
-    has(text, "MiB  ########################################  gc_external_add", "any number of off-heap bytes has a bar");
-    gc_heap_external_add(heap, -PTRDIFF_MAX);
+    has(text, "MiB  ########################################  gc_object_add_external", "any number of off-heap bytes has a bar");
+    gc_heap_add_external(heap, -PTRDIFF_MAX);
     end();
 }
 

@@ -96,7 +96,7 @@ static void fixed_objects(void) {
     ok(a->left == moves && v->items[9] == moves && moves->value == 5 && text->items[99] == 7, "what they refer to is followed");
     b = NULL;
     compact();
-    gc_finalizers_run(gc, 10);
+    gc_finalizer_run(gc, 10);
     is(finalized, 1, "a fixed object with a finalizer has it run; one without has none");
 }
 

@@ -149,12 +149,12 @@ static void coroutines(void) {
         }
         if (step % 200 == 0)
             for (int i = 0; i < COROUTINES; i++) wrong += compare(all->items[i], i);
-        if (step % 500 == 0) gc_finalizers_run(gc, 10);
+        if (step % 500 == 0) gc_finalizer_run(gc, 10);
     }
     is(wrong, 0, "coroutines agree with a model");
     current = NULL, all = NULL;
     full();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(ended, made, "all have ended");
     is(stats().external_bytes, 0, "with their memory");
     gc_roots_remove(heap, &current);

@@ -333,7 +333,7 @@ static void finalizer_frees_slots(void *unused) {
         hold = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_list(&finalized_list_type, items, 512));
     }
     gc_collect(heap, 2, 0);
-    if (gc_finalizers_run(gc, 10) != 1 || !gc_handle_get(hold)) _exit(1);
+    if (gc_finalizer_run(gc, 10) != 1 || !gc_handle_get(hold)) _exit(1);
     gc_collect(heap, 2, 0);
 }
 

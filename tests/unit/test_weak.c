@@ -355,7 +355,7 @@ static void finalized_keys(void) {
         table_set(ephemerons, 0, key, value);
     }
     full();
-    is(gc_finalizers_run(gc, 10), 1, "a key is finalized");
+    is(gc_finalizer_run(gc, 10), 1, "a key is finalized");
     is(states[0], 12, "then its short entry is cleared, but neither the long one nor the ephemeron, which has its value");
     full();
     ok(returned == gc_load_weak(gc, &long_table->inside[0].key) && returned == ephemerons->inside[0].key && ephemerons->inside[0].value->value == 2,
