@@ -203,7 +203,7 @@ static void measure(void) {
     void *weak = NULL;
     heap = checked(gc_heap_create(&(gc_options){.pause_goal_us = 1000,
                                                 .concurrent = GC_CONCURRENT_ON,
-                                                .concurrent_trace_functions = true,
+                                                .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT,
                                                 .handle_is_held = is_held,
                                                 .scan_roots = scan_roots,
                                                 .skip_finalizers_at_end = true}));

@@ -140,7 +140,7 @@ static void show(gc_thread *gc, const char *title,
 }
 
 int main(void) {
-    gc_options options = {.stress = GC_STRESS_ALLOCATION};
+    gc_options options = {.debug.stress = GC_STRESS_ALLOCATION};
     gc_heap *heap = gc_heap_create(&options);
     gc_thread *gc = heap ? gc_thread_attach(heap) : NULL;
     if (!gc || gc_finalizer_thread_start(heap) != GC_OK)

@@ -39,8 +39,8 @@ static inline void begin(const gc_options *options) {
 
 /* The same with each collection checked. */
 static inline void begin_verified(gc_options options) {
-    options.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
-    options.checkmark = true;
+    options.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    options.debug.checkmark = true;
     begin(&options);
 }
 

@@ -156,7 +156,7 @@ GC__FN void gc__cycle_leave(gc_heap **left) {
 GC__FN void gc__cycle_done(gc_heap *heap) {
     int generation = heap->collection.generation;
     gc__collector *collector = heap->collector;
-    if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+    if (heap->options.debug.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     gc__limit_look(heap);
     if (generation == 2) gc__marking_resolve(heap, true);
@@ -193,8 +193,8 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     /* What a profile does first is not the collector's work: the nursery must not grow for it. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
-    if (heap->options.stress) gc__stress_index(heap);
-    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    if (heap->options.debug.stress) gc__stress_index(heap);
+    if (heap->options.debug.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
@@ -202,7 +202,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     if (gathered) gc__cycle_run(heap);
     /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
     bool exact = generation == 2 && !gc__is_mark_end(heap);
-    if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
+    if (gathered && heap->options.debug.checkmark) gc__checkmark(heap, exact);
     if (gathered) gc__metadata_count(heap);
     gc__handles_release(heap);
     if (gathered)
@@ -432,7 +432,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
         gc__marking_end_done(heap);
         gc__heap_unlock(heap);
     }
-    if (heap->options.stress == GC_STRESS_SAFEPOINT)
+    if (heap->options.debug.stress == GC_STRESS_SAFEPOINT)
         gc__collect_under_stress(heap);
 }
 

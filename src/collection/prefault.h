@@ -58,7 +58,7 @@ GC__FN void gc__prefault_region(const gc__region *region) {
 /* On the marker's thread: replaces some of what was taken. False: nothing was. */
 GC__FN bool gc__prefault_next(gc_heap *heap) {
     if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
-    bool may = !heap->options.stress && !gc__supply_is_host();
+    bool may = !heap->options.debug.stress && !gc__supply_is_host();
     gc__region *region = may ? gc__prefault_take(heap) : NULL;
     gc__heap_unlock(heap);
     if (region) gc__prefault_region(region);

@@ -55,7 +55,7 @@ GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
 }
 
 GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
-    if (region->verdict == GC__MOVE && heap->options.stress) {
+    if (region->verdict == GC__MOVE && heap->options.debug.stress) {
         gc__quarantine_push(heap, region);
     } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
         GC_ASSERT(GC_DEBUG < 3 || !region->flip ||

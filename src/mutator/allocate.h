@@ -128,13 +128,13 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
 
 GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
-    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
-    if (heap->options.stress == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
-    if (heap->options.stress == GC_STRESS_NTH) {
+    bool now = heap->options.debug.stress == GC_STRESS_ALLOCATION;
+    if (heap->options.debug.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (heap->options.debug.stress == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
+    if (heap->options.debug.stress == GC_STRESS_NTH) {
         now = gc__record(thread)->stress_countdown <= 1;
         gc__record(thread)->stress_countdown =
-            now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
+            now ? heap->options.debug.stress_interval : gc__record(thread)->stress_countdown - 1;
     }
     if (now) gc__collect_under_stress(heap);
 }
@@ -287,7 +287,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     }
     if (GC__UNLIKELY(gc__is_abandoned(heap))) {
         gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted finalizer_patience_ms, in a heap that was destroyed "
+                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
                  "meanwhile: have the finalizer return");
         return NULL;
     }
@@ -312,7 +312,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* as all objects there */
     gc__marking_take_turn(heap);
-    if (heap->options.stress)
+    if (heap->options.debug.stress)
         gc__stress_at_allocation(thread);
     else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
         return gc__allocate_try(thread, size, kind);

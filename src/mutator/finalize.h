@@ -124,7 +124,7 @@ GC_API size_t gc_finalizer_pending(gc_heap *heap) {
 /* Waits, in preemptive mode in all heaps of the thread, until `event` has changed or until `deadline_ns`. Then reports
    finalizers that run for too long. */
 GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
-    uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
+    uint64_t now = gc__os_now_ns(), patience = heap->options.patience_ms * GC__NS_PER_MS;
     uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
     gc__park(NULL);
@@ -285,7 +285,7 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
     (void)finalizing;
     GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
-    uint64_t deadline = gc__deadline(heap->options.finalizer_patience_ms);
+    uint64_t deadline = gc__deadline(heap->options.patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
         gc__warn(&heap->options,

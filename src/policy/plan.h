@@ -108,7 +108,7 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 /* Whether packing regions makes room for `bytes`, and not too little for its time. */
 GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
-    bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    bool moves = !heap->options.non_moving && !heap->options.debug.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;
@@ -346,7 +346,7 @@ GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
     bool large = heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
     bool may = spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test_wholesale) return may && heap->collection.number % 2;
+    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
@@ -415,7 +415,7 @@ GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
 GC__COLD void gc__policy_plan(gc_heap *heap) {
     gc__plan *plan = &heap->cycle->planned;
     plan->moves = !heap->options.non_moving;
-    plan->moves_all = heap->options.stress != GC_STRESS_OFF;
+    plan->moves_all = heap->options.debug.stress != GC_STRESS_OFF;
     plan->ages_all = gc__plan_ages_all(heap, plan);
     if (gc__plan_wholesale(heap, plan)) plan->purpose = GC__YOUNG_WHOLESALE;
     gc__predict_survival(heap, plan);

@@ -368,7 +368,7 @@ GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
    of one. Where pauses are to be short none may take milliseconds. */
 GC__FN bool gc__heap_wants_huge(const gc_heap *heap) {
     size_t kept = (gc__evacuation_reserve(heap) + 2) << GC_REGION_SHIFT;
-    bool suits = GC__HUGE_REGIONS > 1 && !heap->options.stress && !gc__supply_is_host();
+    bool suits = GC__HUGE_REGIONS > 1 && !heap->options.debug.stress && !gc__supply_is_host();
     if (!suits || heap->options.pause_goal_us || heap->options.concurrent == GC_CONCURRENT_ON) return false;
     return gc__bytes_to_goal(heap) >= GC__HUGE_PAGE_BYTES / 4 * 5 && gc__bytes_left(heap) >= GC__HUGE_PAGE_BYTES + kept;
 }
@@ -413,7 +413,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
-    region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
+    region->sparing = heap->options.debug.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);

@@ -182,7 +182,7 @@ GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t 
 GC__FN bool gc__is_in_local_span(const gc_heap *heap, size_t bytes) {
     size_t live = heap->full_bytes + gc__external_bytes(heap);
     bool tight = live / GC__LOCAL_SPANS_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
-    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !heap->options.stress && !gc__profiler_of(heap);
+    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !heap->options.debug.stress && !gc__profiler_of(heap);
 }
 
 /* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
@@ -210,7 +210,7 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window
 /* Extends a thread's window so that it holds `bytes`, which the span has room for. Spends budget. */
 GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
     size_t extra = bytes - gc__window_room(window);
-    if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
+    if (!heap->options.debug.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     const gc__profiler *profiler = gc__profiler_of(heap);
     if (GC__UNLIKELY(profiler != NULL)) {

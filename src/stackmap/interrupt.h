@@ -88,7 +88,7 @@ GC__FN void gc__code_interrupted(void *context) {
 
 /* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
 GC__FN void gc__code_stress(const gc_heap *heap, bool interruptible) {
-    bool stress = interruptible && heap && heap->options.stress == GC_STRESS_SAFEPOINT;
+    bool stress = interruptible && heap && heap->options.debug.stress == GC_STRESS_SAFEPOINT;
     gc__my_interruptee.random = 0;
     gc__os_interrupt_later(0);
     if (!stress) return;

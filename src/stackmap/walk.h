@@ -98,7 +98,7 @@ GC__FN void gc__walk_enter(gc_code_cursor *frame) {
 
 /* Whether mistakes are looked for that make walks slower. */
 GC__FN bool gc__walks_are_checked(const gc_heap *heap) {
-    return GC_DEBUG >= 1 || heap->options.verify || heap->options.stress;
+    return GC_DEBUG >= 1 || heap->options.debug.verify || heap->options.debug.stress;
 }
 
 /* The run has ended: whoever called that frame must be native code. */

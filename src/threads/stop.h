@@ -38,7 +38,7 @@ GC__FN bool gc__world_interrupt(gc_thread *thread) {
 }
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
-    const uint64_t patience_ms = heap->options.stop_patience_ms;
+    const uint64_t patience_ms = heap->options.patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
@@ -128,7 +128,7 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
-    bool polls = heap->options.stress == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
+    bool polls = heap->options.debug.stress == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         __atomic_store_n(&thread->poll, (uint32_t)polls, __ATOMIC_RELAXED);
 }

@@ -46,7 +46,7 @@ GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__regi
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
     if (region->kind != GC__SMALL || region->linear || region->candidate) return false;
-    if (region->fixed && worker->heap->options.stress)
+    if (region->fixed && worker->heap->options.debug.stress)
         return false; /* the copy could not move any more, as it should */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
     uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);

@@ -126,7 +126,7 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
    there have only dirtied its card, so it waits for the last pause. One that is not marked yet was not scanned either. */
 __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker) {
     uintptr_t owner = gc__traced;
-    if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
+    if (worker->heap->options.trace_functions != GC_TRACE_FUNCTIONS_CONCURRENT) return; /* or else it waits since it was marked */
     if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
     if (worker->workers) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
@@ -404,7 +404,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool man
 
 /* Whether a worker must leave trace functions to the thread that collects. */
 GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return worker->number && !worker->heap->options.parallel_trace_functions;
+    return worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
 }
 
 /* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values

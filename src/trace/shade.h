@@ -218,7 +218,7 @@ GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__th
 
 /* Makes room for some more words on one of the marker's lists. False: there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
-    if (heap->options.test_scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
+    if (heap->options.test.scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
     return gc__words_reserve(list, list->count + words);
 }
 GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word) {
@@ -267,9 +267,9 @@ GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
 GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 #if GC_HAS_MODEL
     (void)object;
-    return heap->options.concurrent_trace_functions;
+    return heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 #else
-    return heap->options.concurrent_trace_functions || gc__trace_is_own(gc__object_type(object)->trace);
+    return heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT || gc__trace_is_own(gc__object_type(object)->trace);
 #endif
 }
 

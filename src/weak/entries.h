@@ -59,7 +59,7 @@ GC__FN bool gc__waits_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
     if (handles->indexed == waiting->count) return true;
-    if (worker->heap->options.test_scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 3) ||
+    if (worker->heap->options.test.scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 3) ||
         !gc__words_reserve(&handles->ready, waiting->count / 3))
         return false;
     worker->found = &handles->ready;
@@ -189,7 +189,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
         bool lives = entries->kind == GC_WEAK_VALUES || gc__weak_follow(key, value);
         if (entries->kind == GC_WEAK_VALUES || entries->kind == GC_WEAK_PAIRS) lives &= gc__weak_follow(partner, value);
         if (lives) continue;
-        if (heap->options.checkmark) gc__entry_ended(&heap->cycle->entries, entries, i);
+        if (heap->options.debug.checkmark) gc__entry_ended(&heap->cycle->entries, entries, i);
         *key = entries->cleared_key;
         if (pairs) *partner = entries->cleared_value;
         cleared++;

@@ -159,7 +159,7 @@ GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
 /* Whether others than the last collection may ask about the object of the pair: the host says so, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
-    return !ask || ask == gc__safe_is_suppressed || heap->options.concurrent_trace_functions;
+    return !ask || ask == gc__safe_is_suppressed || heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 }
 
 /* Reprieves the object of the pair of that number, or leaves it to the last collection; unless it was marked since. */

@@ -141,7 +141,7 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
     gc__handle_visitor all = {heap, visitor};
     bool skips = gc__precleaned_are_skipped(heap);
     if (skips) gc__handles_preclean_last(heap);
-    gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* which begins with all roots */
+    gc__clumps_choose(heap, generation, skips && !heap->options.debug.checkmark); /* which begins with all roots */
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);

@@ -186,9 +186,9 @@ static void leave_collection() {
 int main(int count, char **arguments) {
     gc_options options;
     memset(&options, 0, sizeof options);
-    options.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    options.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     bool leave = count > 1 && strcmp(arguments[1], "leave") == 0;
-    if (leave) options.scan_roots = throw_roots, options.verify = 0;
+    if (leave) options.scan_roots = throw_roots, options.debug.verify = 0;
     heap = gc_heap_create(&options);
     gc = gc_thread_attach(heap);
     if (count > 1 && strcmp(arguments[1], "forget") == 0) {

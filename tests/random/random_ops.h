@@ -552,7 +552,7 @@ static void op_pack(world *w) {
 static void op_collect(world *w) {
     static const unsigned modes[] = {GC_COLLECT_DEFAULT, GC_COLLECT_BLOCKING, GC_COLLECT_NON_BLOCKING, GC_COLLECT_OPTIMIZED,
                                      GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING, GC_COLLECT_COMPACTING};
-    bool packs = !w->options.non_moving && !w->options.stress && one_in(&w->random, 8);
+    bool packs = !w->options.non_moving && !w->options.debug.stress && one_in(&w->random, 8);
     if (packs) {
         op_pack(w);
         return;

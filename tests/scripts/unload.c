@@ -199,7 +199,7 @@ static int concurrent(int round) {
     gc_options options = {0};
     gc_stats stats;
     options.concurrent = GC_CONCURRENT_ON;
-    options.concurrent_trace_functions = options.parallel_trace_functions = true;
+    options.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
     options.collector_threads = 3;
     gc_heap *heap = gc_heap_create(&options);
     REQUIRE(heap);

@@ -109,7 +109,7 @@ static void sparse_fixed_are_not_kept(void) {
     enum { NODES = 12 * GC_REGION_BYTES / sizeof(node) };
     vector *held = NULL;
     GC_ROOTS(gc, held);
-    heap->options.test_wholesale = false;
+    heap->options.test.wholesale = false;
     for (int has_fixed = 0; has_fixed < 2; has_fixed++) {
         full();
         full();

@@ -49,7 +49,7 @@ static void reprieved_objects(void) {
     make_dying(many = new_vector(QUEUED), parents, children);
     begin_marking();
     mark_and_settle_all();
-    size_t left = all->finalizer_grey.count, least = heap->options.test_scarce_memory || heap->options.test_candidates ? 0 : QUEUED / 2;
+    size_t left = all->finalizer_grey.count, least = heap->options.test.scarce_memory || heap->options.test.candidates ? 0 : QUEUED / 2;
     ok(left >= least, "most are reprieved");
     gc_store(gc, &scanned->items[3], gc_handle_get(parents[0])); /* lives again, and the marker comes to know it only now */
     gc_collect(heap, 0, 0);

@@ -60,7 +60,7 @@ static void settled_finalizers(void) {
     gc__finalizers *all = heap->finalizers;
     vector *many = NULL;
     node *one = NULL;
-    bool scarce = heap->options.test_scarce_memory;
+    bool scarce = heap->options.test.scarce_memory;
     size_t leave = 0;
     GC_ROOTS(gc, many, one);
     scene_open();

@@ -195,12 +195,12 @@ int main(void) {
     run(grown, (gc_options){0});
     run(grown, (gc_options){.non_moving = true});
     run(grown, (gc_options){.non_generational = true});
-    run(grown, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 40});
+    run(grown, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 40});
     run(grown, (gc_options){.heap_bytes_max = 200 * GC_REGION_BYTES});
     run(sizes, (gc_options){0});
     run(sizes, (gc_options){.non_moving = true});
     run(sizes, (gc_options){.nursery_bytes = GC_REGION_BYTES});
-    run(sizes, (gc_options){.test_scarce_memory = true, .non_generational = true});
+    run(sizes, (gc_options){.test.scarce_memory = true, .non_generational = true});
     run(zeroed_again, (gc_options){0});
     run(zeroed_again, (gc_options){.non_moving = true});
     run(raw, (gc_options){0});

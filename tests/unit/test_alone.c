@@ -8,7 +8,7 @@
 enum { UNIT = 64, ROOTS = 6 * UNIT, SHARED = 128, CHAINS = 3, LINKS = 200, ORDERS = 24 };
 
 static void begin_order(unsigned threads, unsigned order) {
-    begin_verified((gc_options){.collector_threads = threads, .test_collectors = 2 + order * 7919});
+    begin_verified((gc_options){.collector_threads = threads, .test.collectors = 2 + order * 7919});
 }
 
 /* Many roots refer to few objects. The first object is large, so that it is marked, and not copied: a worker has it before any

@@ -23,7 +23,7 @@ static char report[4096];
 
 static void misuse_stores(void *which) {
     void *slots[4] = {NULL, NULL, NULL, NULL};
-    begin(&(gc_options){.verify = GC_DEBUG >= 1 ? 0 : GC_VERIFY_BEFORE});
+    begin(&(gc_options){.debug.verify = GC_DEBUG >= 1 ? 0 : GC_VERIFY_BEFORE});
     switch (*(int *)which) {
     case 0: gc_stores_end(gc, slots, 4, 0); break;
     case 1: gc_stores_begin(gc, slots, 4, 0), gc_stores_end(gc, slots, 3, 0); break;

@@ -312,6 +312,6 @@ int main(void) {
     claim_5_critical_finalizers();
     run(claim_6_owned_or_not, (gc_options){0});
     run(claim_7_smaller_graphs, (gc_options){0});
-    run(stress_shows_claim_1, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(stress_shows_claim_1, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     return done();
 }

@@ -333,8 +333,8 @@ int main(void) {
     run(buffers, (gc_options){0});
     run(buffers, (gc_options){.non_moving = true});
     run(buffers, (gc_options){.non_generational = true});
-    run(buffers, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 7});
-    run(buffers, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
+    run(buffers, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 7});
+    run(buffers, (gc_options){.nursery_bytes = 4096, .test.scarce_memory = true});
     run(forgotten, (gc_options){0});
     run(counted, (gc_options){0});
     run(counted, (gc_options){.non_moving = true});

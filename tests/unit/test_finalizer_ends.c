@@ -195,7 +195,7 @@ static void started_by_many(void) {
 
 /* A finalizer that does not return. */
 static void hanging(void) {
-    gc_options options = {.finalizer_patience_ms = 60, .warning = on_warning};
+    gc_options options = {.patience_ms = 60, .warning = on_warning};
     static gc_heap *left; /* for LeakSanitizer */
     forget_notes(), forget_warnings();
     enter_stage(0);
@@ -263,7 +263,7 @@ static void on_message(void *h, const char *message) {
     on_call(h);
 }
 static const gc_options counting = {.heap_bytes_max = 8 * GC_REGION_BYTES,
-                                    .finalizer_patience_ms = 30,
+                                    .patience_ms = 30,
                                     .scan_roots = on_roots,
                                     .collection_start = on_collection,
                                     .collection_end = on_collection,
@@ -336,7 +336,7 @@ static void outlasted(bool finalizer_thread) {
     is(h.calls_after, 0, "not after the heap's end, which a finalizer outlasts");
     is(noted(), 1, "which ends, alone");
     is(outlast_ran + outlast_verified + outlast_large, 0, "having run and verified nothing, nor allocated a large object");
-    has(outlast_message, "a finalizer that outlasted finalizer_patience_ms", "its allocations fail");
+    has(outlast_message, "a finalizer that outlasted patience_ms", "its allocations fail");
     sleep_us(1000);
 }
 
@@ -385,7 +385,7 @@ static void outlasting_stores(bool marking) {
     forget_notes();
     enter_stage(0);
     begin(&(gc_options){
-        .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .finalizer_patience_ms = 30, .warning = on_warning});
+        .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 32, .patience_ms = 30, .warning = on_warning});
     left[marking] = heap;
     stored_to = new_vector(400);
     gc_roots_add(heap, &stored_to, 1, 0);
@@ -687,7 +687,7 @@ int main(void) {
     run(side_by_side, (gc_options){0});
     run(suppressed_meanwhile, (gc_options){0});
     run(by_many, (gc_options){.nursery_bytes = 64 << 10});
-    begin(&(gc_options){.stress = GC_STRESS_NTH, .stress_interval = 100}), by_many(), end();
+    begin(&(gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 100}), by_many(), end();
     run(one_by_many, (gc_options){0});
     started_by_many();
     hanging();
@@ -695,9 +695,9 @@ int main(void) {
     outlasted(false);
     outlasting_stores(false);
     outlasting_stores(true);
-    run(hanging_elsewhere, (gc_options){.finalizer_patience_ms = 40, .warning = on_warning});
+    run(hanging_elsewhere, (gc_options){.patience_ms = 40, .warning = on_warning});
     ends("defaults", (gc_options){0}, false);
-    ends("stress", (gc_options){.stress = GC_STRESS_ALLOCATION}, false);
+    ends("stress", (gc_options){.debug.stress = GC_STRESS_ALLOCATION}, false);
     ends("non_moving", (gc_options){.non_moving = true}, false);
     ends("critical only", (gc_options){.skip_finalizers_at_end = true}, false);
     ends("with a thread", (gc_options){0}, true);

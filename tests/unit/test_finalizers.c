@@ -501,8 +501,8 @@ int main(void) {
     const gc_options kinds[] = {{0},
                                 {.non_moving = true},
                                 {.non_generational = true},
-                                {.stress = GC_STRESS_ALLOCATION},
-                                {.test_scarce_memory = true}};
+                                {.debug.stress = GC_STRESS_ALLOCATION},
+                                {.test.scarce_memory = true}};
     for (int i = 0; i < 5; i++) {
         diag("options %d", i);
         run(types, kinds[i]);
@@ -521,8 +521,8 @@ int main(void) {
     run(limited, (gc_options){.skip_finalizers_at_end = true});
     run(from_within, (gc_options){0});
     run(busy_on_thread, (gc_options){0});
-    run(busy_on_thread, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
-    run(busy_on_thread, (gc_options){.stress = GC_STRESS_SAFEPOINT});
+    run(busy_on_thread, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
+    run(busy_on_thread, (gc_options){.debug.stress = GC_STRESS_SAFEPOINT});
     refused();
     begin(&(gc_options){0}), many(), end();
     return done();

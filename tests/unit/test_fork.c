@@ -363,7 +363,7 @@ int main(void) {
     run(of_many_threads, (gc_options){.conservative_stack = true, .nursery_bytes = 256 << 10});
     run(with_finalizer_thread, (gc_options){0});
     run(in_hooks, (gc_options){.collection_start = on_start, .scan_roots = on_scan, .handle_is_held = on_held});
-    run(in_a_warning, (gc_options){.warning = on_warning, .stop_patience_ms = 10});
+    run(in_a_warning, (gc_options){.warning = on_warning, .patience_ms = 10});
     run(of_a_host_that_stops, (gc_options){.suspend = on_suspend, .restart = on_restart});
     return done();
 }

@@ -426,7 +426,7 @@ __attribute__((noinline)) static void deeper(vector *table, size_t depth, const 
 }
 
 static void left(bool deep) {
-    begin(&(gc_options){.heap_bytes_max = 4 * MIB, .out_of_memory = leave, .verify = GC_VERIFY_AFTER});
+    begin(&(gc_options){.heap_bytes_max = 4 * MIB, .out_of_memory = leave, .debug.verify = GC_VERIFY_AFTER});
     vector *table = new_vector(100);
     GC_ROOTS(gc, table);
     leaves = 0;

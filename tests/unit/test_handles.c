@@ -65,8 +65,8 @@ static size_t segments(void) {
 /* Checked after each test: the table is sound. */
 static void test(const char *name, void (*body)(void), gc_options options) {
     diag("%s", name);
-    options.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
-    options.checkmark = !unchecked;
+    options.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    options.debug.checkmark = !unchecked;
     begin(&options);
     body();
     check_table(name);
@@ -819,12 +819,12 @@ int main(void) {
     test("dependents", dependents, (gc_options){0});
     test("sorts of keys", sorts_of_keys, (gc_options){0});
     test("sorts of keys, non-moving", sorts_of_keys, (gc_options){.non_moving = true});
-    test("sorts of keys, without memory", sorts_of_keys, (gc_options){.test_scarce_memory = true});
+    test("sorts of keys, without memory", sorts_of_keys, (gc_options){.test.scarce_memory = true});
     unchecked = true;
     test("chains", chains, (gc_options){0});
     unchecked = false, chain_count = 300;
-    test("chains without memory", chains, (gc_options){.test_scarce_memory = true});
-    test("dependents without memory", dependents, (gc_options){.test_scarce_memory = true});
+    test("chains without memory", chains, (gc_options){.test.scarce_memory = true});
+    test("dependents without memory", dependents, (gc_options){.test.scarce_memory = true});
     test("order", weak_order, asking);
     test("order, non-moving", weak_order, staying);
     test("suppressed", suppressed, (gc_options){0});

@@ -188,8 +188,9 @@ static void refused_options(void) {
         const char *word, *what;
     } wrong[] = {{{.heap_bytes_max = 1}, "heap_bytes_max", "a heap of one byte"},
                  {{.heap_bytes_max = 4 * GC_REGION_BYTES - 1}, "heap_bytes_max", "a heap under 4 regions"},
-                 {{.stress = (gc_stress)99}, "stress", "an unknown kind of stress"},
-                 {{.verify = 64}, "verify", "an unknown bit of verify"}};
+                 {{.debug.stress = (gc_stress)99}, "stress", "an unknown kind of stress"},
+                 {{.trace_functions = (gc_trace_functions)3}, "trace_functions", "an unknown choice of trace_functions"},
+                 {{.debug.verify = 64}, "verify", "an unknown bit of verify"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         gc_heap *none = gc_heap_create(&wrong[i].options);
         ok(!none, "refused: %s", wrong[i].what);
@@ -516,7 +517,7 @@ int main(void) {
             begin(&options), exhausted(), end();
             continue;
         }
-        options.verify = GC_VERIFY_AFTER;
+        options.debug.verify = GC_VERIFY_AFTER;
         begin(&options), retried(), end();
         begin(&options), large_objects(), end();
     }

@@ -174,7 +174,7 @@ int main(void) {
     few_regions();
     run(followed, (gc_options){0});
     run(followed, (gc_options){.non_generational = true});
-    run(followed, (gc_options){.collector_threads = 4, .test_collectors = 1});
+    run(followed, (gc_options){.collector_threads = 4, .test.collectors = 1});
     refused();
     return done();
 }

@@ -374,8 +374,8 @@ int main(void) {
     run(fixed, (gc_options){0});
     run(fixed, (gc_options){.non_moving = true});
     run(fixed, (gc_options){.non_generational = true});
-    run(fixed, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
-    run(fixed, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES, .test_scarce_memory = true});
+    run(fixed, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
+    run(fixed, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES, .test.scarce_memory = true});
     run(fixed_holes, (gc_options){0});
     gc_options hosted = {.scan_roots = scan_roots};
     run(pinned, hosted);
@@ -394,9 +394,9 @@ int main(void) {
     pthread_attr_destroy(&attributes);
     hosted.collection_end = at_end;
     run(retained, hosted);
-    hosted.test_scarce_memory = true;
+    hosted.test.scarce_memory = true;
     run(retained, hosted);
-    hosted.test_scarce_memory = false;
+    hosted.test.scarce_memory = false;
     hosted.non_moving = true;
     run(retained, hosted);
     run(conservative, hosted);

@@ -398,10 +398,10 @@ int main(void) {
     gc_options hosted = {.scan_roots = scan_roots, .host = &calls};
     run(scopes, (gc_options){0});
     run(during, (gc_options){0});
-    run(during, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 7, .verify = GC_VERIFY_BEFORE});
+    run(during, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 7, .debug.verify = GC_VERIFY_BEFORE});
     run(jumps, (gc_options){0});
     run(interior_macros, (gc_options){0});
-    run(interior_macros, (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true});
+    run(interior_macros, (gc_options){.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .debug.checkmark = true});
     run(loop_of_opcodes, (gc_options){0});
     run(not_objects, (gc_options){0});
     run(globals, (gc_options){0});

@@ -488,7 +488,7 @@ int main(void) {
     run(returns, (gc_options){0});
     run(nested, (gc_options){0});
     run(held_by_the_call, (gc_options){0});
-    run(held_by_the_call, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(held_by_the_call, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     run(disposed_elsewhere, (gc_options){0});
     begin(&(gc_options){.nursery_bytes = 64 << 10}), anything_at_once(), end();
     run(counted_by_many, (gc_options){0});

@@ -189,10 +189,10 @@ int main(void) {
     run(ends_are_whole, plain);
     run(ends_are_whole, (gc_options){.non_moving = true});
     run(ends_are_whole, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES});
-    run(ends_are_whole, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
+    run(ends_are_whole, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
     run(survivors_give_back, (gc_options){.nursery_bytes = 64 * GC_REGION_BYTES});
     run(promises, plain);
     run(promises, (gc_options){.non_moving = true});
-    run(promises, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(promises, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     return done();
 }

@@ -492,7 +492,7 @@ int main(void) {
     with_thread((gc_options){0});
     with_thread((gc_options){.non_moving = true});
     run(survivors, (gc_options){0});
-    run(survivors, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 500});
+    run(survivors, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 500});
     run(strings, (gc_options){0});
     many_heaps();
     created_meanwhile();

@@ -507,7 +507,7 @@ static void lists_counted(void) {
     full();
     ok(stats().metadata_bytes < before + ((size_t)64 << 10), "they are given back after each collection");
     end();
-    begin(&(gc_options){.collector_threads = 4, .test_collectors = 1});
+    begin(&(gc_options){.collector_threads = 4, .test.collectors = 1});
     full();
     ok(stats().metadata_bytes > before + sizeof(gc__workers), "and the lists of several threads count: %zu KiB", stats().metadata_bytes >> 10);
     end();

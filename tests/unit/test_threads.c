@@ -833,8 +833,8 @@ int main(void) {
     run(saved_registers, (gc_options){0});
     run(native_calls, (gc_options){0});
     run(joining, (gc_options){0});
-    run(growing, (gc_options){.verify = GC_VERIFY_AFTER});
-    run(late, (gc_options){.warning = on_warning, .stop_patience_ms = 20});
+    run(growing, (gc_options){.debug.verify = GC_VERIFY_AFTER});
+    run(late, (gc_options){.warning = on_warning, .patience_ms = 20});
     run(ended, (gc_options){.warning = on_warning});
     run(jumps, (gc_options){0});
     stragglers();
@@ -842,7 +842,7 @@ int main(void) {
     misused_mode();
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_that_migrate, (gc_options){.nursery_bytes = 64 << 10});
-    run(fibers_of_one_thread, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(fibers_of_one_thread, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     destroyed_on_a_fiber();
     run(conservative_fibers, (gc_options){.conservative_stack = true});
     run(chosen_fibers, (gc_options){0});

@@ -176,8 +176,8 @@ static int values(void) {
     run(lists, (gc_options){.non_moving = true});
     run(tags, (gc_options){0});
     run(weak_values, (gc_options){0});
-    run(weak_values, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
+    run(weak_values, (gc_options){.nursery_bytes = 4096, .test.scarce_memory = true});
     run(arrays, (gc_options){0});
-    run(arrays, (gc_options){.test_scarce_memory = true});
+    run(arrays, (gc_options){.test.scarce_memory = true});
     return done();
 }
