@@ -125,7 +125,7 @@ typedef struct gc_options {
        second or longer, each making room for less than a 64th of the limit, while more than seven eighths of what objects can
        have live: 60, say, for a program that would rather end than crawl. The allocations after it go on, until that is so
        once more. 0: it goes on as long as there is any room */
-    unsigned collecting_percent_max;
+    unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
@@ -219,15 +219,21 @@ GC_API gc_heap *gc_heap_create(const gc_options *options);
    heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
-/* Changes heap_bytes_max; 0 means what it means there, by the container's limit at the time of the call. A heap that holds
-   more is collected and compacted first. If what lives needs more, that fails with GC_ERROR_HEAP_FULL, and the former
-   limit stays. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
-/* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
-/* Changes collecting_percent_max; 0: the heap goes on as long as there is any room. The time that collections have taken before
-   the call counts. [cooperative; may wait; GC_ERROR_OPTION: above 100, GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent);
+/* The limits among the options, which may change while the heap runs. 0 means in each field what it means there. */
+typedef struct gc_limits {
+    size_t heap_bytes_max;
+    size_t heap_bytes_soft;
+    unsigned overhead_percent_max;
+} gc_limits;
+
+/* Fills *limits with those that were set last, by the options or by gc_heap_set_limits: to change one of them.
+   [cooperative; never collects; cannot fail] */
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
+/* Changes all limits at once. With heap_bytes_max 0 the container's limit at the time of the call counts. A heap that holds more
+   than a lower heap_bytes_max is collected and compacted first; if what lives needs more, that fails with GC_ERROR_HEAP_FULL.
+   For overhead_percent_max the time counts, too, that collections have taken before the call. On failure nothing has changed.
+   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);

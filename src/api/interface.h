@@ -129,8 +129,8 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_store_value_in) \
     X(INLINE, gc_remember) \
     X(CALL, gc_heap_add_external) \
-    X(CALL, gc_heap_set_bytes_max) \
-    X(CALL, gc_heap_set_bytes_soft) \
+    X(CALL, gc_heap_limits) \
+    X(CALL, gc_heap_set_limits) \
     X(TYPED, gc_trace_weak) \
     X(TYPED, gc_trace_ephemerons) \
     X(INLINE, gc_load_weak) \
@@ -146,8 +146,7 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_finalizer_running) \
     X(CALL, gc_heap_pauses) \
     X(CALL, gc_pause_explain) \
-    X(CALL, gc_heap_print_pauses) \
-    X(CALL, gc_heap_set_collecting_percent_max)
+    X(CALL, gc_heap_print_pauses)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

@@ -81,7 +81,7 @@ GC__COLD gc_result gc__options_check(gc_options *options) {
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
                         (int)options->concurrent);
-    if (!gc__overhead_is_percent(options->collecting_percent_max)) return GC_ERROR_OPTION;
+    if (!gc__overhead_is_percent(options->overhead_percent_max)) return GC_ERROR_OPTION;
     if ((unsigned)options->trace_functions > GC_TRACE_FUNCTIONS_CONCURRENT)
         return gc__fail(GC_ERROR_OPTION, "options.trace_functions is %d, which is none of GC_TRACE_FUNCTIONS_*",
                         (int)options->trace_functions);

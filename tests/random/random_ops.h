@@ -184,10 +184,10 @@ static void op_follow(world *w) {
     size_t charge = least_charge(w), least = 8 * GC_REGION_BYTES;
     size_t limit = charge / 100 * (110 + below(&w->random, 190)) + GC_REGION_BYTES;
     if (limit < least) limit = least;
-    gc_result result = gc_heap_set_bytes_max(w->heap, limit);
+    gc_result result = gc_heap_set_limits(w->heap, &(gc_limits){.heap_bytes_max = limit});
     if (result == GC_OK) w->options.heap_bytes_max = limit;
     else if (result != GC_ERROR_HEAP_FULL || must_fit(w, 0, limit))
-        wrong("gc_heap_set_bytes_max(%zu), while %zu are needed: %s", limit, charge, gc_last_message());
+        wrong("gc_heap_set_limits(%zu), while %zu are needed: %s", limit, charge, gc_last_message());
     gc_stats s;
     gc_heap_stats(w->heap, &s);
     if (s.heap_bytes_max != w->options.heap_bytes_max) wrong("the limit is %zu, expected %zu", s.heap_bytes_max, w->options.heap_bytes_max);

@@ -332,7 +332,7 @@ static int with_reports(gc_heap *heap, gc_thread *gc) {
     if (gc_barrier_current() != GC_BARRIER_NONE)
         for (int i = 1; i < GC_BARRIER_COUNT; i++)
             if (gc_barrier_switch((gc_barrier)i) == GC_OK && fill(gc, 1000) != 0) return 1;
-    REQUIRE(gc_heap_set_bytes_max(heap, 48 << 20) == GC_OK);
+    REQUIRE(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 48 << 20}) == GC_OK);
     for (void *c; (c = gc_new_array(gc, &bytes_type, 1 << 20)) != NULL;) REQUIRE(gc_handle_create(heap, GC_HANDLE_STRONG, c));
     return gc_last_result() != GC_ERROR_HEAP_FULL;
 }

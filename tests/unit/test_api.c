@@ -88,7 +88,10 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_pause_explain, text, gc_pause_explain(&pause, NULL, 1) == 0)                         \
     X(gc_heap_print_pauses, heap, (gc_heap_print_pauses(NULL, stdout), true))                 \
     X(gc_heap_print_pauses, file, (gc_heap_print_pauses(heap, NULL), true))                   \
-    X(gc_heap_set_collecting_percent_max, heap, gc_heap_set_collecting_percent_max(NULL, 1))  \
+    X(gc_heap_limits, heap, (gc_heap_limits(NULL, &limits), true))                            \
+    X(gc_heap_limits, limits, (gc_heap_limits(heap, NULL), true))                             \
+    X(gc_heap_set_limits, heap, gc_heap_set_limits(NULL, &limits) == null)                    \
+    X(gc_heap_set_limits, limits, gc_heap_set_limits(heap, NULL) == null)                     \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
     X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \
     X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \
@@ -107,8 +110,8 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_heap_walk, heap, (gc_heap_walk(NULL, visit_object, &visits), visits == 0))           \
     X(gc_heap_walk, visit, (gc_heap_walk(heap, NULL, &visits), visits == 0))                  \
     X(gc_heap_verify, heap, gc_heap_verify(NULL) == 0)                                        \
-    X(gc_object_add_external, thread, gc_object_add_external(NULL, object, 1) == null)                      \
-    X(gc_object_add_external, object, gc_object_add_external(gc, NULL, 1) == null)                          \
+    X(gc_object_add_external, thread, gc_object_add_external(NULL, object, 1) == null)        \
+    X(gc_object_add_external, object, gc_object_add_external(gc, NULL, 1) == null)            \
     X(gc_roots_add, heap, gc_roots_add(NULL, &object, 1, 0) == null)                          \
     X(gc_roots_add, slots, gc_roots_add(heap, NULL, 1, 0) == null)                            \
     X(gc_roots_remove, heap, gc_roots_remove(NULL, &object) == null)                          \
@@ -156,6 +159,7 @@ static void null_call(void *which) {
     const gc_result null = GC_ERROR_ARGUMENT;
     gc_visitor nobody = {NULL};
     gc_stats stats;
+    gc_limits limits = {0};
     gc_pause pause = {0};
     char text[64];
     int visits = 0;

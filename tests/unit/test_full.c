@@ -264,7 +264,7 @@ static void external(void) {
     has(gc_last_message(), "KiB of it are off the heap", "the limit is met, and by what is said: %s", gc_last_message());
     ok(added > LIMIT * MIB / 10 * 8, "%zu KiB are added beside free regions", added >> 10);
     ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
-    is(gc_heap_set_bytes_max(heap, LIMIT * MIB / 2), GC_ERROR_HEAP_FULL, "the limit cannot be half of that");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = LIMIT * MIB / 2}), GC_ERROR_HEAP_FULL, "the limit cannot be half of that");
     has(gc_last_message(), "KiB of it are off the heap", "and by what is said, too");
     end();
 }
@@ -328,7 +328,7 @@ static size_t replace(vector *keep, uint64_t most_ms, bool *fails) {
 }
 
 static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *fails) {
-    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = percent_max});
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = percent_max});
     size_t made = replace(new_vector(live / 512), most_ms, fails);
     diag("%zu of %zu bytes live: %zu objects, %zu full collections", (size_t)stats().live_bytes, 5 * GC_REGION_BYTES, made, (size_t)stats().collections[2]);
     return made;
@@ -336,7 +336,7 @@ static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *f
 
 /* It has gone on so for nearly as long as it may, and then most of what lived has died. */
 static void goes_on(size_t usable) {
-    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = 1});
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 1});
     vector *keep = new_vector(usable / 1000 * 985 / 512);
     GC_ROOTS(gc, keep);
     bool fails;
@@ -352,7 +352,7 @@ static void goes_on(size_t usable) {
 /* The heap has gone on so for two seconds, of which collections took all, and a thread has given a window back that it had before. */
 static void gives_back(size_t usable) {
     gc__overhead spent;
-    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = 30});
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 30});
     heap->full_bytes = usable;
     heap->stats.allocated_bytes = GC__WINDOW_BYTES;
     gc__overhead_is_met(heap, &spent);
@@ -369,7 +369,7 @@ static void gives_up(void) {
     bool fails;
     size_t made = crawl(30, usable / 1000 * 985, 20000, &fails);
     ok(fails, "a nearly full heap gives up after %zu objects", made);
-    has(gc_last_message(), "collecting_percent_max is 30", "and says why: %s", gc_last_message());
+    has(gc_last_message(), "overhead_percent_max is 30", "and says why: %s", gc_last_message());
     is(gc_last_result(), GC_ERROR_HEAP_FULL, "as a full heap does");
     end();
     crawl(0, usable / 1000 * 985, 1500, &fails);
@@ -379,12 +379,12 @@ static void gives_up(void) {
     vector *keep = new_vector(usable / 1000 * 985 / 512);
     GC_ROOTS(gc, keep);
     replace(keep, 500, &fails);
-    is(gc_heap_set_collecting_percent_max(heap, 30), GC_OK, "the option can be set later");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 30}), GC_OK, "the option can be set later");
     replace(keep, 20000, &fails);
     ok(fails, "and then it does");
-    is(gc_heap_set_collecting_percent_max(heap, 101), GC_ERROR_OPTION, "more than 100 %% are none");
-    has(gc_last_message(), "collecting_percent_max is 101: it must be", "and that is said");
-    is(gc_heap_set_collecting_percent_max(heap, 0), GC_OK, "and can be taken back");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 101}), GC_ERROR_OPTION, "more than 100 %% are none");
+    has(gc_last_message(), "overhead_percent_max is 101: it must be", "and that is said");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 0}), GC_OK, "and can be taken back");
     replace(keep, 1500, &fails);
     ok(!fails, "and then it does not");
     end();

@@ -401,7 +401,7 @@ static void far_limits(void) {
     for (size_t i = 0; i < 2 * sizeof below / sizeof *below; i++) {
         size_t limit = SIZE_MAX - below[i / 2], failed = 0;
         begin(i % 2 ? &(gc_options){0} : &(gc_options){.heap_bytes_max = limit});
-        if (i % 2) is(gc_heap_set_bytes_max(heap, limit), GC_OK, "a limit of %zu bytes is set", limit);
+        if (i % 2) is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = limit}), GC_OK, "a limit of %zu bytes is set", limit);
         node *n = NULL;
         GC_ROOTS(gc, n);
         for (size_t j = 0; j < 2000; j++) {

@@ -1224,9 +1224,9 @@ static void obstacle_goes(void) {
     warnings = 0;
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .warning = on_warning, .heap_bytes_max = GC__MARKING_WORTH - 1});
     ok(warnings == 1 && !gc__has_pause_goal(heap), "a small limit stands against it");
-    is(gc_heap_set_bytes_max(heap, 64 << 20), GC_OK, "until it is raised");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 64 << 20}), GC_OK, "until it is raised");
     ok(gc__has_pause_goal(heap) && gc__marking_is_on(heap), "and then it is in force");
-    is(gc_heap_set_bytes_max(heap, GC__MARKING_WORTH - 1), GC_OK, "and lowered again");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = GC__MARKING_WORTH - 1}), GC_OK, "and lowered again");
     full();
     ok(!gc__has_pause_goal(heap), "and then it is not");
     end();

@@ -371,6 +371,12 @@ static bool replaced_often(vector *table, size_t count, size_t rounds) {
     return true;
 }
 
+static void limits_are(size_t max, size_t soft, unsigned percent, const char *why) {
+    gc_limits limits;
+    gc_heap_limits(heap, &limits);
+    ok(limits.heap_bytes_max == max && limits.heap_bytes_soft == soft && limits.overhead_percent_max == percent, "%s", why);
+}
+
 static void changed_limit(void) {
     size_t live = LIVE_REGIONS * GC_REGION_BYTES, count = live / (LEAST_BYTES + sizeof(void *));
     begin(NULL);
@@ -379,24 +385,25 @@ static void changed_limit(void) {
     is(stats().heap_bytes_max, 0, "at first there is no limit");
     replaced_often(table, count, 3);
     ok(stats().committed_bytes > live / 10 * 15, "the heap holds %zu KiB", stats().committed_bytes >> 10);
-    is(gc_heap_set_bytes_max(heap, live / 10 * 13), GC_OK, "the limit becomes 1.3 times what lives: %s", gc_last_message());
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = live / 10 * 13}), GC_OK, "the limit becomes 1.3 times what lives: %s", gc_last_message());
     is(stats().heap_bytes_max, live / 10 * 13, "which statistics show");
     gc_stats now = stats();
     /* The collector's lists may have grown since regions were given back. */
     ok(now.committed_bytes + now.table_bytes + now.metadata_bytes <= live / 10 * 13 + GC_REGION_BYTES, "the heap gives back what it holds beyond that: %zu, %zu and %zu of %zu", now.committed_bytes, now.table_bytes, now.metadata_bytes, live / 10 * 13);
     ok(replaced_often(table, count, 3), "and goes on within it");
-    is(gc_heap_set_bytes_max(heap, live / 2), GC_ERROR_HEAP_FULL, "half of what lives is refused");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = live / 2, .heap_bytes_soft = live, .overhead_percent_max = 7}), GC_ERROR_HEAP_FULL, "half of what lives is refused");
+    limits_are(live / 10 * 13, 0, 0, "then all limits stay");
     has(gc_last_message(), "drop references", "with a message");
     is(stats().heap_bytes_max, live / 10 * 13, "and the limit stays");
-    is(gc_heap_set_bytes_max(heap, 1), GC_ERROR_OPTION, "a limit that no heap can have is refused");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 1}), GC_ERROR_OPTION, "a limit that no heap can have is refused");
     has(gc_last_message(), "heap_bytes_max is 1 bytes", "with a message");
-    is(gc_heap_set_bytes_max(heap, 4 * live), GC_OK, "a higher limit");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 * live}), GC_OK, "a higher limit");
     vector *other = (vector *)gc_new_array(gc, &vector_type, count);
     GC_ROOTS(gc, other);
     ok(replaced_often(other, count, 1), "lets the heap grow again");
     table = other = NULL;
-    is(gc_heap_set_bytes_max(heap, live / 2), GC_OK, "what has died is in no limit's way");
-    is(gc_heap_set_bytes_max(heap, SIZE_MAX), GC_OK, "and there may be none");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = live / 2}), GC_OK, "what has died is in no limit's way");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = SIZE_MAX}), GC_OK, "and there may be none");
     end();
 }
 
@@ -408,7 +415,16 @@ static void soft_limit(void) {
     end();
     held = held_at_most(live, 3, &(gc_options){.growth_percent = 300, .heap_bytes_soft = live / 2});
     ok(held > live && held < 2 * live, "one that is too small is exceeded, %zu KiB are held, and nothing fails", held >> 10);
-    gc_heap_set_bytes_soft(heap, 0);
+    limits_are(0, live / 2, 0, "the heap's limits are those of its options");
+    gc_limits limits;
+    gc_heap_limits(heap, &limits);
+    limits.overhead_percent_max = 60;
+    is(gc_heap_set_limits(heap, &limits), GC_OK, "one of them is changed");
+    limits_are(0, live / 2, 60, "and the others stay");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 * live, .overhead_percent_max = 101}), GC_ERROR_OPTION, "where one is refused");
+    limits_are(0, live / 2, 60, "all stay");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 * live}), GC_OK, "fields that are 0");
+    limits_are(4 * live, 0, 0, "take limits away");
     end();
 }
 
@@ -503,7 +519,7 @@ static void lists_counted(void) {
     full();
     size_t notes = stats().metadata_bytes - before;
     ok(notes >= TABLES * sizeof(gc_weak_entries), "notes of %d weak tables count as %zu KiB", TABLES, notes >> 10);
-    is(gc_heap_set_bytes_max(heap, (size_t)8 << 20), GC_OK, "near a limit");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = (size_t)8 << 20}), GC_OK, "near a limit");
     full();
     ok(stats().metadata_bytes < before + ((size_t)64 << 10), "they are given back after each collection");
     end();
@@ -640,10 +656,10 @@ static void in_container(void) {
     has(gc_last_message(), "three quarters of the container's memory", "and says so");
     is(stats().heap_bytes_max, 24 * MIB, "to three quarters of it");
     write_file("/sys/fs/cgroup/memory.max", "67108864\n");
-    is(gc_heap_set_bytes_max(heap, 0), GC_OK, "it can look again");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 0}), GC_OK, "it can look again");
     is(stats().heap_bytes_max, 48 * MIB, "and has three quarters of what there is now");
     list = NULL;
-    is(gc_heap_set_bytes_max(heap, 8 * MIB), GC_OK, "or have a limit of its own");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 8 * MIB}), GC_OK, "or have a limit of its own");
     has((gc_new_array(gc, &bytes_type, 9 * MIB), gc_last_message()), "(heap_bytes_max)", "which messages name");
     end();
     in_first_version();

@@ -584,7 +584,7 @@ static void no_thread_starts_while_stopped(void) {
         node *root = NULL;
         GC_ROOTS(gc, root);
         root = tree(17, 1);
-        gc_heap_set_bytes_max(heap, 4 << 20);
+        gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 << 20});
         is(within_stop, 0, "no thread starts while the world is stopped");
         is(workers(&quiet), 2, "but before");
         ok(tree_is_whole(root, 17, 1), "for a collection, which keeps the tree");
