@@ -66,6 +66,7 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
+GC__FN void gc__marking_await_before(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
