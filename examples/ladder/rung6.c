@@ -101,7 +101,7 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
 
 /* bytes: NULL: the caller fills the string. */
 static string *new_string(const char *bytes, size_t length) {
-    string *s = checked(gc_new_array_raw(gc, &string_type, length));
+    string *s = checked(gc_new_with(gc, &string_type, length, GC_NEW_RAW));
     s->hash = 0;
     if (bytes) memcpy(s->bytes, bytes, length);
     return s;

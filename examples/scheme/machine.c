@@ -30,7 +30,7 @@ static _Noreturn void fail(const char *message) {
 void machine_unwound(machine *m) {
     m->stack_limit = m->stack_end - STACK_RESERVE;
     if (m->r.reserve != NIL) return;
-    void *reserve = gc_new_array_raw(m->gc, &types[KIND_STRING], GC_REGION_BYTES / 2);
+    void *reserve = gc_new_with(m->gc, &types[KIND_STRING], GC_REGION_BYTES / 2, GC_NEW_RAW);
     if (reserve) m->r.reserve = value_of(reserve);
 }
 

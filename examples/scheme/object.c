@@ -29,7 +29,7 @@ value make_pair(machine *m, value car, value cdr) {
 }
 
 value make_string(machine *m, const char *bytes, size_t length) {
-    string *s = checked(m, gc_new_array_raw(m->gc, &types[KIND_STRING], length));
+    string *s = checked(m, gc_new_with(m->gc, &types[KIND_STRING], length, GC_NEW_RAW));
     if (bytes) memcpy(s->bytes, bytes, length);
     return value_of(s);
 }

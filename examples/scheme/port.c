@@ -52,7 +52,7 @@ value port_open_file(machine *m, const char *path) {
         free(contents);
         error_throw(m, "cannot read %s: %s", path, regular ? "it was cut short" : "not a regular file");
     }
-    void *text = gc_new_array_raw(m->gc, &types[KIND_STRING], bytes);
+    void *text = gc_new_with(m->gc, &types[KIND_STRING], bytes, GC_NEW_RAW);
     if (text) memcpy(((string *)text)->bytes, contents, bytes);
     free(contents);
     value p = port_open_string(m, value_of(checked(m, text)), path);
@@ -66,7 +66,7 @@ static void refill(machine *m, value port) {
     char *line = NULL;
     size_t capacity = 0;
     ssize_t length = getline(&line, &capacity, port_of(port)->file);
-    void *text = length > 0 ? gc_new_array_raw(m->gc, &types[KIND_STRING], (size_t)length) : NULL;
+    void *text = length > 0 ? gc_new_with(m->gc, &types[KIND_STRING], (size_t)length, GC_NEW_RAW) : NULL;
     if (text) memcpy(((string *)text)->bytes, line, (size_t)length);
     free(line);
     if (length <= 0) return;

@@ -53,9 +53,7 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_allocate) \
     X(CALL, gc__allocate_slow) \
     X(TYPED_INLINE, gc_new) \
-    X(TYPED_INLINE, gc_new_raw) \
     X(TYPED_INLINE, gc_new_array) \
-    X(TYPED_INLINE, gc_new_array_raw) \
     X(CALL, gc__new_slow) \
     X(CALL, gc_object_add_external) \
     X(CALL, gc_collect) \
@@ -138,9 +136,8 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_value_stack_reserve) \
     X(CALL, gc_value_stack_free) \
     X(CALL, gc_heap_print_memory) \
-    X(CALL, gc_allocate_fixed) \
-    X(TYPED, gc_new_fixed) \
-    X(TYPED, gc_new_array_fixed) \
+    X(INLINE, gc_new_with) \
+    X(CALL, gc__new_fixed) \
     X(TYPED, gc_array_grow) \
     X(CALL, gc_collection_find) \
     X(CALL, gc_finalizer_running) \

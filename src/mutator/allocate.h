@@ -360,13 +360,6 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
     return gc__allocated(thread, object);
 }
 
-GC_API __attribute__((noinline)) void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
-    void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
-    if (object) gc__fixed_begin(object);
-    gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
-    return gc__allocated(thread, object);
-}
-
 #if !GC_HAS_MODEL
 GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
                               const void *caller) {
@@ -421,15 +414,20 @@ GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_
     if (object) return object;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
-
-GC_API __attribute__((noinline)) void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
-    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED, __builtin_return_address(0)));
-}
-
-GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
-    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
-}
 #endif
+
+/* `type` NULL: `length` bytes, whose header the host writes. */
+GC_API __attribute__((noinline)) void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length) {
+#if !GC_HAS_MODEL
+    if (type) return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
+#endif
+    (void)type;
+    GC_ASSERT(!type, "gc_new_with: with GC_MODEL_BYTES its type must be NULL");
+    void *object = gc__allocate_any(thread, length, GC__FOR_FIXED);
+    if (object) gc__fixed_begin(object);
+    gc__allocation_note(thread, object, length, __builtin_return_address(0), false);
+    return gc__allocated(thread, object);
+}
 
 #if !GC_HAS_MODEL
 /* Counts what an object has grown by. Lock held. */

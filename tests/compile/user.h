@@ -93,8 +93,8 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
         gc_stores_begin(gc, v->items, 3, 0); gc_stores_end(gc, v->items, 3, 0);
     }
     gc_frame *mark = gc_frames_mark(gc);
-    bytes *raw = (bytes *)gc_new_array_raw(gc, &user_types[7], 10);
-    gc_keep_alive(gc_new_raw(gc, &user_types[3]));
+    bytes *raw = (bytes *)gc_new_with(gc, &user_types[7], 10, GC_NEW_RAW);
+    gc_keep_alive(gc_new_with(gc, &user_types[3], 0, GC_NEW_RAW));
     gc_store(gc, &a->left, b);
     gc_store_value(gc, &a->value, value);
     gc_safepoint(gc);

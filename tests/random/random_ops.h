@@ -212,10 +212,10 @@ static object allocate(world *w, kind *k, size_t length) {
     bound_live(w);
     bool fixed = one_in(&w->random, 16);
     raw &= !fixed;
-    char *address = fixed && k->type.element_bytes ? gc_new_array_fixed(w->thread, &k->type, length)
-                    : fixed                ? gc_new_fixed(w->thread, &k->type)
+    char *address = fixed && k->type.element_bytes ? gc_new_with(w->thread, &k->type, length, GC_NEW_FIXED)
+                    : fixed                ? gc_new_with(w->thread, &k->type, 0, GC_NEW_FIXED)
                     : !k->type.element_bytes ? gc_new(w->thread, &k->type)
-                    : raw                  ? gc_new_array_raw(w->thread, &k->type, length)
+                    : raw                  ? gc_new_with(w->thread, &k->type, length, GC_NEW_RAW)
                                            : gc_new_array(w->thread, &k->type, length);
     if (!address) {
         allocation_failed(w, k, length, hook_calls);
@@ -576,7 +576,7 @@ static void op_absurd(world *w) {
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t hook_calls = w->out_of_memory, collections = w->collections, length = lengths[i];
         if (length == 0) length = SIZE_MAX; /* the sum that wrapped around, for elements of one byte */
-        void *object = is_leaf(k) && one_in(&w->random, 2) ? gc_new_array_raw(w->thread, &k->type, length)
+        void *object = is_leaf(k) && one_in(&w->random, 2) ? gc_new_with(w->thread, &k->type, length, GC_NEW_RAW)
                                                            : gc_new_array(w->thread, &k->type, length);
         if (object) wrong("a `%s` of length %zu", k->name, length);
         if (gc_last_result() != GC_ERROR_TOO_LARGE) wrong("no `%s` of length %zu: %s", k->name, length, gc_last_message());

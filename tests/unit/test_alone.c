@@ -71,7 +71,7 @@ static chain *chain_make(unsigned links) {
     chain *first = NULL;
     GC_ROOTS(gc, first);
     for (unsigned i = links; i-- > 0;) {
-        chain *c = gc_new_fixed(gc, &chain_type);
+        chain *c = gc_new_with(gc, &chain_type, 0, GC_NEW_FIXED);
         c->next = first;
         c->number = i;
         first = c;

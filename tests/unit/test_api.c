@@ -389,18 +389,57 @@ static void raw(void) {
     GC_ROOTS(gc, last);
     int stale = 0, wrong = 0;
     for (int i = 0; i < 1000000; i++) {
-        n = gc_new_raw(gc, &leaf_type);
+        n = gc_new_with(gc, &leaf_type, 0, GC_NEW_RAW);
         stale += n->value == 0x5A5A;
         wrong += gc_object_type(n) != &leaf_type || gc_object_bytes(n) != sizeof(node);
         n->value = 0x5A5A;
         if (i % 1000 == 0) last = n;
     }
-    is(wrong, 0, "gc_new_raw: header and size");
-    ok(GC_DEBUG >= 2 || stale > 100000, "gc_new_raw does not clear memory that was in use (%d of 1000000)", stale);
+    is(wrong, 0, "GC_NEW_RAW: header and size");
+    ok(GC_DEBUG >= 2 || stale > 100000, "GC_NEW_RAW does not clear memory that was in use (%d of 1000000)", stale);
     gc_collect(heap, 2, GC_COLLECT_COMPACTING);
     is(last->value, 0x5A5A, "and the contents move with it");
-    node *full = gc_new_raw(gc, &node_type);
+    node *full = gc_new_with(gc, &node_type, 0, GC_NEW_RAW);
     ok(!full->left && !full->right, "a type with references is cleared on the slow path");
+    end();
+}
+
+/* What gc_new_with makes of its flags, constant or not, and of a type without elements. */
+static void with_flags(void) {
+    begin(NULL);
+    volatile size_t none = 0, three = 3;
+    volatile unsigned plain = 0, raw = GC_NEW_RAW, fixed = GC_NEW_FIXED, at_once = GC_NEW_AT_ONCE;
+    node *n = gc_new_with(gc, &node_type, none, plain);
+    ok(gc_object_type(n) == &node_type && gc_object_bytes(n) == sizeof(node) && !n->left && !n->value, "gc_new_with: an object without elements");
+    vector *v = gc_new_with(gc, &vector_type, three, plain);
+    ok(v->header.length == 3 && !v->items[2], "an array");
+    v = gc_new_with(gc, &vector_type, 0, 0);
+    ok(gc_object_type(v) == &vector_type && v->header.length == 0, "an empty array");
+    bytes *b = gc_new_with(gc, &bytes_type, three, raw);
+    ok(gc_object_type(b) == &bytes_type && b->header.length == 3, "a raw array");
+    GC_ROOTS(gc, v);
+    v = gc_new_with(gc, &vector_type, three, fixed);
+    uintptr_t address = (uintptr_t)v;
+    gc_collect(heap, 2, GC_COLLECT_COMPACTING);
+    ok((uintptr_t)v == address && v->header.length == 3, "an array that stays where it is");
+    ok(!gc_new_with(gc, &node_type, 0, fixed | at_once), "which nothing makes at once");
+    gc_new(gc, &node_type), gc_new_with(gc, &bytes_type, 9, raw); /* memory is ready */
+    uint64_t collections = stats().collections[0];
+    size_t made = 0;
+    while ((n = gc_new_with(gc, &node_type, none, at_once)) != NULL) made++;
+    ok(stats().collections[0] == collections && (made > 10 || GC_DEBUG >= 2), "at once, %zu are made before something has to be done", made);
+    made = 0;
+    while (made < 100000 && (b = gc_new_with(gc, &bytes_type, 9, at_once | raw)) != NULL) made += b->header.length == 9;
+    ok(stats().collections[0] == collections && made < 100000 && (made > 10 || GC_DEBUG >= 2), "raw ones likewise: %zu", made);
+    struct header { const gc_type *type; } *h = gc_new_with(gc, NULL, sizeof(node), plain);
+    h->type = &node_type;
+    is(gc_object_bytes(h), sizeof(node), "bytes whose header the caller writes");
+    collections = stats().collections[0], made = 0;
+    while ((h = gc_new_with(gc, NULL, sizeof(node), at_once)) != NULL) h->type = &node_type, made++;
+    ok(stats().collections[0] == collections && made > 0, "these are made at once, too: %zu", made);
+    h = gc_new_with(gc, NULL, sizeof(node), fixed);
+    h->type = &node_type;
+    ok(gc_heap_contains(heap, h), "and stay where they are");
     end();
 }
 
@@ -447,6 +486,7 @@ int main(void) {
     leaving();
     objects();
     raw();
+    with_flags();
     handles();
     return done();
 }

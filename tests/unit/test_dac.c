@@ -116,7 +116,7 @@ static void fill(void) {
         gc_store(gc, &fresh->left, list);
         list = fresh;
     }
-    for (int i = 0; i < 5; i++) gc_new_array_raw(gc, &bytes_type, 100);
+    for (int i = 0; i < 5; i++) gc_new_with(gc, &bytes_type, 100, GC_NEW_RAW);
 }
 
 static void check(const counts *all) {

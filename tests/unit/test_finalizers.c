@@ -41,7 +41,7 @@ static void types(void) {
         inner = new_node(3);
         gc_store(gc, &v->items[4], inner);
         gc_new_array(gc, &bytes_final_type, 4);
-        gc_new_array_raw(gc, &bytes_final_type, 6);
+        gc_new_with(gc, &bytes_final_type, 6, GC_NEW_RAW);
         gc_new_array(gc, &bytes_final_type, GC_LARGE_BYTES + 8);
         full();
         is(gc_finalizer_pending(heap), 4, "objects that a root holds are not finalized");

@@ -1048,7 +1048,7 @@ static void grown_arrays(void) {
     GC_ROOTS(gc, small, large);
     scene_open();
     large = new_vector(GC_LARGE_BYTES / 8 + 1000);
-    small = gc_new_array_fixed(gc, &vector_type, 10);
+    small = gc_new_with(gc, &vector_type, 10, GC_NEW_FIXED);
     full();
     full();
     for (int late = 0; late < 2; late++) {

@@ -11,7 +11,7 @@
 #define UNIT (GC_REGION_BYTES / 64) /* bytes of an object of which a region holds few */
 
 static bytes *sized(size_t size, size_t value) {
-    bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+    bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
     if (b) memset(b->items, (int)(value & 255), size - sizeof(bytes));
     return b;
 }

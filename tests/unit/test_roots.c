@@ -58,7 +58,7 @@ static void during(void) {
     is(a->value * 100 + b->value * 10 + (c != NULL), 121, "variables that are roots during an expression");
     ok(a != were[0] && b != were[1], "lead to where their objects are");
     for (uint64_t i = 0; i < 1000; i++) {
-        node *n = gc_new_at_once(gc, &node_type);
+        node *n = gc_new_with(gc, &node_type, 0, GC_NEW_AT_ONCE);
         if (!n) GC_ROOTS_DURING(gc, n = new_node(i), a, b);
         n->value = i;
         n->left = b;

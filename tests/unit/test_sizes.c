@@ -12,7 +12,7 @@ static size_t fill(vector *all, size_t size) {
     size_t filled = 0;
     GC_ROOTS(gc, all);
     for (; all && filled < all->header.length; filled++) {
-        bytes *object = gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *object = gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         if (!object) break;
         gc_store(gc, &all->items[filled], object);
     }

@@ -27,7 +27,7 @@ static bool replaced(size_t limit, size_t bytes_each, size_t pin_every) {
     GC_ROOTS(gc, table);
     state = UINT64_C(88172645463325252);
     for (i = 0; table && i < 9 * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, bytes_each - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, bytes_each - sizeof(bytes), GC_NEW_RAW);
         if (!b) break;
         size_t at = i < count ? i : draw(count);
         b->items[0] = (unsigned char)at;
@@ -83,7 +83,7 @@ static void few_regions(size_t regions, size_t percent, size_t least, size_t mos
     state = UINT64_C(88172645463325252);
     for (; table && made < total; made++) {
         if (made % (count / 2) == 0 && !gc_new_array(gc, &bytes_type, large)) break;
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, least - sizeof(bytes) + draw(most - least + 1));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, least - sizeof(bytes) + draw(most - least + 1), GC_NEW_RAW);
         if (!b) break;
         gc_store(gc, &table->items[made < count ? made : draw(count)], b);
     }
@@ -98,7 +98,7 @@ static void full_of_holes(bool non_generational) {
     size_t count = REGIONS * GC_REGION_BYTES / 64, filled = 0;
     vector *table = (vector *)gc_new_array(gc, &vector_type, count);
     GC_ROOTS(gc, table);
-    for (bytes *b; table && (b = (bytes *)gc_new_array_raw(gc, &bytes_type, 72)) != NULL; filled++) {
+    for (bytes *b; table && (b = (bytes *)gc_new_with(gc, &bytes_type, 72, GC_NEW_RAW)) != NULL; filled++) {
         b->items[0] = (unsigned char)filled;
         gc_store(gc, &table->items[filled], b);
     }
@@ -123,11 +123,11 @@ static void holes_too_small(void) {
     size_t room = REGIONS * GC_REGION_BYTES / SMALLER, filled = 0, all;
     vector *table = (vector *)gc_new_array(gc, &vector_type, 2 * room);
     GC_ROOTS(gc, table);
-    for (bytes *b; (b = (bytes *)gc_new_array_raw(gc, &bytes_type, filled % 2 ? SMALLER : LARGER)) != NULL; filled++)
+    for (bytes *b; (b = (bytes *)gc_new_with(gc, &bytes_type, filled % 2 ? SMALLER : LARGER, GC_NEW_RAW)) != NULL; filled++)
         gc_store(gc, &table->items[filled], b);
     for (size_t i = 1; i < filled; i += 2) gc_store(gc, &table->items[i], NULL);
     all = filled;
-    for (bytes *b; (b = (bytes *)gc_new_array_raw(gc, &bytes_type, LARGER)) != NULL; all++) gc_store(gc, &table->items[all], b);
+    for (bytes *b; (b = (bytes *)gc_new_with(gc, &bytes_type, LARGER, GC_NEW_RAW)) != NULL; all++) gc_store(gc, &table->items[all], b);
     size_t live = (filled / 2 + all - filled) * LARGER;
     ok(live >= REGIONS * GC_REGION_BYTES / 100 * 80, "objects that are larger than all holes: %zu of %zu KiB are theirs in the end", live >> 10,
        REGIONS * GC_REGION_BYTES >> 10);
@@ -143,7 +143,7 @@ static void in_place(void) {
     vector *table = (vector *)gc_new_array(gc, &vector_type, count);
     GC_ROOTS(gc, table);
     for (size_t i = 0; i < ROUNDS * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         size_t at = i < count ? i : draw(count);
         if (i < count || i % 30 == 0) gc_store(gc, &table->items[at], b);
     }
@@ -162,7 +162,7 @@ static size_t held_at_most(size_t live, size_t every, const gc_options *options)
     state = UINT64_C(88172645463325252);
     size_t each = every < 10 ? 4 * every : 40; /* the most is held long before all has been replaced four times */
     for (size_t i = 0; table && i < each * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, 64 - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, 64 - sizeof(bytes), GC_NEW_RAW);
         if (!b) return SIZE_MAX;
         if (i < count || i % every == 0) gc_store(gc, &table->items[i < count ? i : draw(count)], b);
     }
@@ -174,7 +174,7 @@ static size_t put(vector *table, size_t at) {
     size_t length = 8 + draw(25) * 8;
     bool zeroed = draw(2), clean = true;
     GC_ROOTS(gc, table);
-    bytes *b = (bytes *)(zeroed ? gc_new_array(gc, &bytes_type, length) : gc_new_array_raw(gc, &bytes_type, length));
+    bytes *b = (bytes *)(zeroed ? gc_new_array(gc, &bytes_type, length) : gc_new_with(gc, &bytes_type, length, GC_NEW_RAW));
     for (size_t i = 0; zeroed && i < length; i++) clean &= !b->items[i];
     if (!clean) exit(3);
     memset(b->items, (int)(at & 255), length);
@@ -238,7 +238,7 @@ static void replace_at_random(size_t live, size_t size, size_t every, size_t tot
     GC_ROOTS(gc, table);
     state = UINT64_C(88172645463325252);
     for (size_t i = 0; i < total / size; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         if (i < count || i % every == 0) gc_store(gc, &table->items[i < count ? i : draw(count)], b);
     }
 }
@@ -302,7 +302,7 @@ static void copies_keep_to_the_goal(void) {
 static void go_round(vector *ring, size_t size, size_t total) {
     GC_ROOTS(gc, ring);
     for (size_t i = 0; i < total / size; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         gc_store(gc, &ring->items[i % ring->header.length], b);
     }
 }
@@ -364,7 +364,7 @@ static void small_heaps(void) {
 static bool replaced_often(vector *table, size_t count, size_t rounds) {
     GC_ROOTS(gc, table);
     for (size_t i = 0; i < (rounds + 1) * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, LEAST_BYTES - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, LEAST_BYTES - sizeof(bytes), GC_NEW_RAW);
         if (!b) return false;
         gc_store(gc, &table->items[i < count ? i : draw(count)], b);
     }

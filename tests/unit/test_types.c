@@ -85,7 +85,7 @@ static void fixed_objects(void) {
     GC_ROOTS(gc, a, b, moves, v, text);
     b = gc_new(gc, &fixed_ending);
     v = gc_new_array(gc, &fixed_vector, 10);
-    text = gc_new_array_raw(gc, &fixed_bytes, 100);
+    text = gc_new_with(gc, &fixed_bytes, 100, GC_NEW_RAW);
     memset(text->items, 7, 100);
     moves = new_node(5);
     gc_store(gc, &a->left, moves);

@@ -21,7 +21,7 @@ static const gc_type row_type = GC_TYPE_ARRAY_VALUES(row, items);
 static inline cons *as_cons(uintptr_t value) { return (cons *)GC_VALUE_TO_REF(value); }
 
 static inline uintptr_t new_cons(uintptr_t car, uintptr_t cdr) {
-    cons *c = gc_new_at_once(gc, &cons_type);
+    cons *c = gc_new_with(gc, &cons_type, 0, GC_NEW_AT_ONCE);
     if (!c) GC_ROOTS_VALUES_DURING(gc, c = gc_new(gc, &cons_type), car, cdr);
     gc_store_value(gc, &c->car, car);
     gc_store_value(gc, &c->cdr, cdr);
