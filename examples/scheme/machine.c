@@ -66,7 +66,7 @@ static void make_registers(machine *m) {
 static value load_prelude(machine *m, void *context) {
     (void)context;
     value port = port_open_string(m, make_string(m, prelude_source, strlen(prelude_source)), "prelude");
-    GC_ROOTS_VALUES(m->gc, port);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
     for (;;) {
         value form = read_datum(m, port, true);
         if (form == END_OF_FILE) return NONE;
@@ -145,7 +145,7 @@ value *machine_global(machine *m, uint32_t id) { return &vector_of(m->r.globals)
 void machine_define(machine *m, const primitive_info *infos, size_t count) {
     for (size_t i = 0; i < count; i++) {
         value p = make_primitive(m, &infos[i]);
-        GC_ROOTS_VALUES(m->gc, p);
+        GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, p);
         value name = intern_text(m, infos[i].name);
         set_field(m, machine_global(m, symbol_of(name)->id), p);
     }

@@ -102,7 +102,7 @@ enum {
     /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
        ready. So variables are roots only where that is so, which makes constructors in hot loops faster:
            cell *c = (cell *)gc_new_with(gc, &cell_type, 0, GC_NEW_AT_ONCE);
-           if (!c) GC_ROOTS_DURING(gc, c = (cell *)gc_new(gc, &cell_type), next); */
+           if (!c) GC_ROOTS_DURING(gc, 0, c = (cell *)gc_new(gc, &cell_type), next); */
     GC_NEW_AT_ONCE = 4
 };
 
