@@ -132,13 +132,13 @@ static void finalizers(void) {
         gc_collect(heap, 2, 0);
         if (dead == 0 || last_pause_us() < dead) dead = last_pause_us();
         uint64_t from = gc__os_now_ns();
-        gc_finalizers_run(gc, SIZE_MAX);
+        gc_finalizer_run(gc, SIZE_MAX);
         double ns = (double)(gc__os_now_ns() - from) / (double)count;
         if (run == 0 || ns < run) run = ns;
         gc_collect(heap, 2, 0);
         BEST(new_, gc_new(gc, &finalized_type));
         gc_collect(heap, 2, 0);
-        gc_finalizers_run(gc, SIZE_MAX);
+        gc_finalizer_run(gc, SIZE_MAX);
         gc_collect(heap, 2, 0);
         for (size_t i = 0; i < count; i++) {
             node *n = gc_new(gc, &finalized_type);
@@ -149,7 +149,7 @@ static void finalizers(void) {
         young = pause_us(0);
         for (size_t i = 0; i < count; i++) gc_handle_destroy(heap, handles[i]);
         gc_collect(heap, 2, 0);
-        gc_finalizers_run(gc, SIZE_MAX);
+        gc_finalizer_run(gc, SIZE_MAX);
         gc_collect(heap, 2, 0);
     }
     print("gc_new", plain, "ns", "");
@@ -169,7 +169,7 @@ static void safe_handles(void) {
     for (int round = 0; round < ROUNDS; round++) {
         BEST(create, r = resource_new(gc, 1, true));
         gc_collect(heap, 2, 0);
-        gc_finalizers_run(gc, SIZE_MAX);
+        gc_finalizer_run(gc, SIZE_MAX);
         BEST(call, { GC_NATIVE_CALL(gc, r.safe, value) sum += (uint64_t)value; });
         double both = 0;
         BEST(both, {

@@ -76,7 +76,7 @@ static void crew_open(crew *c, unsigned threads, unsigned order) {
     gc_options options;
     memset(&options, 0, sizeof options);
     options.collector_threads = threads;
-    options.test_collectors = order;
+    options.test.collectors = order;
     options.nursery_bytes = (size_t)64 << 20;
     c->heap = gc_heap_create(&options);
     c->gc = c->heap ? gc_thread_attach(c->heap) : NULL;

@@ -169,7 +169,7 @@ static void churn(vector *objects, void *weak) {
         node *next = checked(gc_new(gc, &node_type));
         gc_store(gc, &ballast->items[i % BALLAST], next);
         if (i % 4096) continue;
-        if (measured == FINALIZERS) gc_finalizers_run(gc, SIZE_MAX);
+        if (measured == FINALIZERS) gc_finalizer_run(gc, SIZE_MAX);
         gc_heap_stats(heap, &stats);
         take_pauses(last > first); /* the first cycle may not be a whole one */
         if (i && stats.concurrent_finished == last) continue;
@@ -203,7 +203,7 @@ static void measure(void) {
     void *weak = NULL;
     heap = checked(gc_heap_create(&(gc_options){.pause_goal_us = 1000,
                                                 .concurrent = GC_CONCURRENT_ON,
-                                                .concurrent_trace_functions = true,
+                                                .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT,
                                                 .handle_is_held = is_held,
                                                 .scan_roots = scan_roots,
                                                 .skip_finalizers_at_end = true}));

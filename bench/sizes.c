@@ -54,7 +54,7 @@ static void fill(size_t size) {
     table *all = gc_new_array(gc, &table_type, limit / size);
     GC_ROOTS(gc, all);
     while (all && filled < limit / size) {
-        bytes *object = gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *object = gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         if (!object) break;
         gc_store(gc, &all->items[filled++], object);
     }

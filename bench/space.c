@@ -60,7 +60,7 @@ static bool replace(gc_thread *gc, const mix *m, source *s) {
     for (size_t i = 0; fits && i < n + m->rounds * n * m->keep_every; i++) {
         size_t size = m->least + draw(s, m->most - m->least + 1);
         if (m->large_every && draw(s, m->large_every) == 0) size = 100000 + draw(s, 900000);
-        bytes *b = gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *b = gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         fits = b != NULL;
         if (!b) break;
         b->items[0] = 1;

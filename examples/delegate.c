@@ -137,7 +137,7 @@ static void run_program(gc_thread *gc, frame *running, gc_handle_kind kind_in_th
 
 int main(void) {
     frame running = {NULL, RETURN, PASS_CLOSURE, NULL};
-    gc_options options = {.stress = GC_STRESS_ALLOCATION, .scan_roots = scan_frame, .host = &running};
+    gc_options options = {.debug.stress = GC_STRESS_ALLOCATION, .scan_roots = scan_frame, .host = &running};
     gc_heap *heap = gc_heap_create(&options);
     gc_thread *gc = heap ? gc_thread_attach(heap) : NULL;
     if (!gc) return fprintf(stderr, "delegate: %s\n", gc_last_message()), 1;

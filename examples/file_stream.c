@@ -99,7 +99,7 @@ static void show_file(void) {
 
 static void collect_and_finalize(gc_heap *heap, gc_thread *gc) {
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
 }
 
 static void show_streams(gc_heap *heap, gc_thread *gc) {

@@ -58,7 +58,7 @@ GC_SAFE_HANDLE_KIND(pipe_handle, pipe_release, gc_safe_handle_invalid_if_minus_o
 static void run_others(gc_thread *gc) {
     static const gc_type garbage = GC_TYPE_LEAF(gc_object);
     for (int i = 0; i < GC_GENERATIONS; i++) gc_new(gc, &garbage);
-    gc_finalizers_wait(gc, PATIENCE_MS);
+    gc_finalizer_wait(gc, PATIENCE_MS);
 }
 
 static void *other_thread(void *heap) {
@@ -140,7 +140,7 @@ static void show(gc_thread *gc, const char *title,
 }
 
 int main(void) {
-    gc_options options = {.stress = GC_STRESS_ALLOCATION};
+    gc_options options = {.debug.stress = GC_STRESS_ALLOCATION};
     gc_heap *heap = gc_heap_create(&options);
     gc_thread *gc = heap ? gc_thread_attach(heap) : NULL;
     if (!gc || gc_finalizer_thread_start(heap) != GC_OK)

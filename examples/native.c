@@ -47,7 +47,7 @@ static void read_lines(int file, void (*found)(void *context, const char *text, 
 }
 
 static line *new_line(gc_thread *gc, const char *text, size_t length) {
-    line *l = checked(gc_new_array_raw(gc, &line_type, length));
+    line *l = checked(gc_new_with(gc, &line_type, length, GC_NEW_RAW));
     memcpy(l->text, text, length);
     return l;
 }

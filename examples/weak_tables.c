@@ -165,7 +165,7 @@ static string *intern(gc_thread *gc, weak_table *strings, const char *chars) {
     uint64_t hash = text_hash(t);
     weak_entry *entry = weak_table_find(strings, hash, has_text, &t);
     if (entry) return gc_handle_get(entry->handle);
-    string *made = gc_new_array_raw(gc, &string_type, t.length);
+    string *made = gc_new_with(gc, &string_type, t.length, GC_NEW_RAW);
     if (!made) return NULL;
     memcpy(made->chars, t.chars, t.length);
     return weak_table_add(strings, hash, made) ? made : NULL;

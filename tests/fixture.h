@@ -39,8 +39,8 @@ static inline void begin(const gc_options *options) {
 
 /* The same with each collection checked, if the collector can. */
 static inline void begin_verified(gc_options options) {
-    options.verify = GC_DIAGNOSTICS ? GC_VERIFY_BEFORE | GC_VERIFY_AFTER : 0;
-    options.checkmark = GC_DIAGNOSTICS;
+    options.debug.verify = GC_DIAGNOSTICS ? GC_VERIFY_BEFORE | GC_VERIFY_AFTER : 0;
+    options.debug.checkmark = GC_DIAGNOSTICS;
     begin(&options);
 }
 
@@ -51,9 +51,9 @@ static inline void end(void) {
 
 /* Whether the collector was compiled with what the options ask for. */
 static inline bool collector_has(const gc_options *options) {
-    bool concurrent = options->concurrent == GC_CONCURRENT_ON || options->test_marker_steps;
-    bool many = options->collector_threads > 1 || options->test_collectors;
-    return (GC_DIAGNOSTICS || !options->stress) && (GC_CONCURRENT || !concurrent) && (GC_COLLECTOR_THREADS_MAX > 1 || !many);
+    bool concurrent = options->concurrent == GC_CONCURRENT_ON || options->test.marker_steps;
+    bool many = options->collector_threads > 1 || options->test.collectors;
+    return (GC_DIAGNOSTICS || !options->debug.stress) && (GC_CONCURRENT || !concurrent) && (GC_COLLECTOR_THREADS_MAX > 1 || !many);
 }
 
 /* Runs a test, whose frames are left before its heap goes, unless the collector was compiled without what it is about. */

@@ -41,7 +41,7 @@ static inline void *mm_checked(void *array) {
 
 static inline mm_refs *mm_new_refs(mm *mm, size_t n) { return mm_checked(gc_new_array(mm, &mm_refs_type, n)); }
 static inline void **mm_refs_at(mm_refs *refs) { return refs->at; }
-static inline mm_bytes *mm_new_bytes(mm *mm, size_t n) { return mm_checked(gc_new_array_raw(mm, &mm_bytes_type, n)); }
+static inline mm_bytes *mm_new_bytes(mm *mm, size_t n) { return mm_checked(gc_new_with(mm, &mm_bytes_type, n, GC_NEW_RAW)); }
 static inline void *mm_bytes_at(mm_bytes *bytes) { return bytes->at; }
 static inline void mm_free(mm *mm, void *object) { (void)mm, (void)object; }
 

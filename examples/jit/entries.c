@@ -86,7 +86,7 @@ void **literal_slot(int number) { return &slots[number]; }
 bool literals_make(gc_thread *thread) {
     if (gc_roots_add(gc_thread_heap(thread), slots, (size_t)literal_count, 0) != GC_OK) return false;
     for (int i = 0; i < literal_count; i++) {
-        string *made = gc_new_array_raw(thread, &string_layout, literals[i].bytes);
+        string *made = gc_new_with(thread, &string_layout, literals[i].bytes, GC_NEW_RAW);
         if (!made) return false;
         memcpy(made->bytes, literals[i].text, literals[i].bytes);
         slots[i] = made;

@@ -65,7 +65,7 @@ void native_write_string(gc_thread *thread, const string *text) {
 static size_t length_of(const string *s) { return s ? s->array.length : 0; }
 
 static string *new_string(gc_thread *thread, const char *bytes, size_t count) {
-    string *made = gc_new_array_raw(thread, &string_layout, count);
+    string *made = gc_new_with(thread, &string_layout, count, GC_NEW_RAW);
     if (!made) runtime_error(thread, ERROR_MEMORY);
     if (bytes) memcpy(made->bytes, bytes, count);
     return made;

@@ -249,9 +249,9 @@ static void set_index(int line, value a, value b, value v) {
 
 static value binary(frame *f, const node *n) {
     value a = eval(f, n->a);
-    GC_ROOTS_VALUES(gc, a);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, a);
     value b = eval(f, n->b);
-    GC_ROOTS_VALUES(gc, b);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, b);
     if (n->op == '=' || n->op == '!') return boolean(is_equal(a, b) == (n->op == '='));
     if (is_number(a) && is_number(b)) return arithmetic(n, number_of(a), number_of(b));
     if (n->op != '+' || !is_kind(a, KIND_STRING) || !is_kind(b, KIND_STRING))
@@ -266,7 +266,7 @@ static value list_literal(frame *f, const node *n) {
 #endif
     for (const node *item = n->items; item; item = item->next) {
         value v = eval(f, item);
-        GC_ROOTS_VALUES(gc, v);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
         list_push(l, v);
     }
     return value_of(l);
@@ -277,9 +277,9 @@ static value table_literal(frame *f, const node *n) {
     GC_ROOTS(gc, t);
     for (const node *item = n->items; item; item = item->next->next) {
         value key = eval(f, item);
-        GC_ROOTS_VALUES(gc, key);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, key);
         value v = eval(f, item->next);
-        GC_ROOTS_VALUES(gc, v);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
         set_index(n->line, value_of(t), key, v);
     }
     return value_of(t);
@@ -348,7 +348,7 @@ static value eval(frame *f, const node *n) {
         return call(f, n);
     case NODE_INDEX: {
         a = eval(f, n->a);
-        GC_ROOTS_VALUES(gc, a);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, a);
         value b = eval(f, n->b);
         return get_index(n->line, a, b);
     }
@@ -385,11 +385,11 @@ static void assign(frame *f, const node *n) {
         return;
     }
     value a = eval(f, target->a);
-    GC_ROOTS_VALUES(gc, a);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, a);
     value b = eval(f, target->b);
-    GC_ROOTS_VALUES(gc, b);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, b);
     value v = eval(f, n->b);
-    GC_ROOTS_VALUES(gc, v);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
     set_index(n->line, a, b, v);
 }
 

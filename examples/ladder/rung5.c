@@ -105,7 +105,7 @@ static table *new_table(void) {
 }
 
 static cell *new_cell(value v) {
-    GC_ROOTS_VALUES(gc, v);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
     cell *c = checked(gc_new(gc, &cell_type));
     gc_store_value(gc, &c->value, v);
     return c;
@@ -147,7 +147,7 @@ static string *substring(const string *s, size_t start, size_t length) {
 
 static void list_push(list *l, value v) {
     GC_ROOTS(gc, l);
-    GC_ROOTS_VALUES(gc, v);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
     if (l->count == l->items->length) {
         array *items = new_array(l->count * 2 + 4);
         for (size_t i = 0; i < l->count; i++) gc_store_value(gc, &items->items[i], l->items->items[i]);
@@ -224,7 +224,7 @@ static value table_get(const table *t, value key) {
 
 static void table_set(table *t, value key, value v) {
     GC_ROOTS(gc, t);
-    GC_ROOTS_VALUES(gc, key, v);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, key, v);
     if ((t->used + 1) * 8 > t->entries->length * 3) table_grow(t);
     value *entry = find(t->entries, key);
     if (!is_live(entry)) {
@@ -278,9 +278,9 @@ static void set_index(int line, value a, value b, value v) {
 
 static value binary(frame *f, const node *n) {
     value a = eval(f, n->a);
-    GC_ROOTS_VALUES(gc, a);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, a);
     value b = eval(f, n->b);
-    GC_ROOTS_VALUES(gc, b);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, b);
     if (n->op == '=' || n->op == '!') return boolean(is_equal(a, b) == (n->op == '='));
     if (is_number(a) && is_number(b)) return arithmetic(n, number_of(a), number_of(b));
     if (n->op != '+' || !is_kind(a, KIND_STRING) || !is_kind(b, KIND_STRING))
@@ -295,7 +295,7 @@ static value list_literal(frame *f, const node *n) {
 #endif
     for (const node *item = n->items; item; item = item->next) {
         value v = eval(f, item);
-        GC_ROOTS_VALUES(gc, v);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
         list_push(l, v);
     }
     return value_of(l);
@@ -306,9 +306,9 @@ static value table_literal(frame *f, const node *n) {
     GC_ROOTS(gc, t);
     for (const node *item = n->items; item; item = item->next->next) {
         value key = eval(f, item);
-        GC_ROOTS_VALUES(gc, key);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, key);
         value v = eval(f, item->next);
-        GC_ROOTS_VALUES(gc, v);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
         set_index(n->line, value_of(t), key, v);
     }
     return value_of(t);
@@ -377,7 +377,7 @@ static value eval(frame *f, const node *n) {
         return call(f, n);
     case NODE_INDEX: {
         a = eval(f, n->a);
-        GC_ROOTS_VALUES(gc, a);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, a);
         value b = eval(f, n->b);
         return get_index(n->line, a, b);
     }
@@ -414,11 +414,11 @@ static void assign(frame *f, const node *n) {
         return;
     }
     value a = eval(f, target->a);
-    GC_ROOTS_VALUES(gc, a);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, a);
     value b = eval(f, target->b);
-    GC_ROOTS_VALUES(gc, b);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, b);
     value v = eval(f, n->b);
-    GC_ROOTS_VALUES(gc, v);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
     set_index(n->line, a, b, v);
 }
 

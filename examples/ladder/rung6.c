@@ -101,7 +101,7 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
 
 /* bytes: NULL: the caller fills the string. */
 static string *new_string(const char *bytes, size_t length) {
-    string *s = checked(gc_new_array_raw(gc, &string_type, length));
+    string *s = checked(gc_new_with(gc, &string_type, length, GC_NEW_RAW));
     s->hash = 0;
     if (bytes) memcpy(s->bytes, bytes, length);
     return s;
@@ -165,7 +165,7 @@ static string *substring(const string *s, size_t start, size_t length) {
 static void list_push(list *l, value v) {
     if (l->count == l->items->length) {
         GC_ROOTS(gc, l);
-        GC_ROOTS_VALUES(gc, v);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, v);
         array *items = new_array(l->count * 2 + 4);
         memcpy(items->items, l->items->items, l->count * sizeof(value));
         gc_store(gc, &l->items, items);
@@ -242,7 +242,7 @@ static value table_get(const table *t, value key) {
 static void table_set(table *t, value key, value v) {
     if ((t->used + 1) * 8 > t->entries->length * 3) {
         GC_ROOTS(gc, t);
-        GC_ROOTS_VALUES(gc, key, v);
+        GC_ROOTS_WITH(gc, GC_SLOT_VALUE, key, v);
         table_grow(t);
     }
     value *entry = find(t->entries, key);

@@ -21,7 +21,7 @@ static value control_values(machine *m, value *a, uint32_t count) {
     if (count == 1) return a[0];
     for (uint32_t i = 0; i < count; i++) machine_push(m, a[i]);
     value list = machine_list(m, count);
-    GC_ROOTS_VALUES(m->gc, list);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, list);
     values *v = make(m, KIND_VALUES);
     v->list = list;
     return value_of(v);
@@ -63,7 +63,7 @@ static value control_escape_check(machine *m, value *a, uint32_t count) {
 static value control_error(machine *m, value *a, uint32_t count) {
     char text[300];
     value where = FALSE_VALUE, irritants = NIL;
-    GC_ROOTS_VALUES(m->gc, where, irritants);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, where, irritants);
     if (error_where(m, text, sizeof text)) where = make_string(m, text, strlen(text));
     for (uint32_t i = 1; i < count; i++) machine_push(m, a[i]);
     irritants = machine_list(m, count - 1);

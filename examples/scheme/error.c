@@ -30,7 +30,7 @@ static _Noreturn void throw_text(machine *m, const char *where, const char *form
     char message[512];
     vsnprintf(message, sizeof message, format, arguments);
     value text = make_string(m, message, strlen(message)), place = FALSE_VALUE;
-    GC_ROOTS_VALUES(m->gc, text, place);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, text, place);
     if (where) place = make_string(m, where, strlen(where));
     condition *c = make(m, KIND_CONDITION);
     c->message = text;

@@ -223,7 +223,7 @@ static node *expand_symbol(expander *x, value form, scope s) {
 }
 
 static void expand_arguments(expander *x, value arguments, node **items, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, arguments);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, arguments);
     s = scope_inner(x, s);
     for (; is_pair(arguments); arguments = cdr(arguments)) {
         if (is_kind(arguments, KIND_SOURCE_PAIR)) s.line = ((source_pair *)object_of(arguments))->line;
@@ -242,7 +242,7 @@ static node *expand_operation(expander *x, const struct operation *o, value argu
 }
 
 static node *expand_call(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     uint32_t count = (uint32_t)list_length(cdr(form));
     value head = car(form);
     variable *v = is_kind(head, KIND_SYMBOL) ? lookup(s, symbol_of(head)->id) : NULL;
@@ -289,7 +289,7 @@ node *expand(expander *x, value form, scope s) {
 node *expand_sequence(expander *x, value forms, scope s) {
     if (forms == NIL) return node_none(x, s);
     if (cdr(forms) == NIL) return expand(x, car(forms), s);
-    GC_ROOTS_VALUES(x->m->gc, forms);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, forms);
     node *n = node_list(x, NODE_SEQUENCE, (uint32_t)list_length(forms), s);
     scope inner = scope_inner(x, s);
     inner.top = s.top;
@@ -326,7 +326,7 @@ node *expand_lambda(expander *x, value form, scope s) { return expand_function(x
 node *expand_quote(expander *x, value form, scope s) { return expand_constant(x, cadr(form), s); }
 
 node *expand_if(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     s.top = false;
     node *test = expand(x, cadr(form), scope_inner(x, s));
     node *then = expand(x, car(cddr(form)), s);
@@ -337,7 +337,7 @@ node *expand_if(expander *x, value form, scope s) {
 node *expand_begin(expander *x, value form, scope s) { return expand_sequence(x, cdr(form), s); }
 
 node *expand_set(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     uint32_t id = variable_id(x, cadr(form), s, "set!");
     variable *v = lookup(s, id);
     node *n = node_new(x, v ? NODE_SET_LOCAL : NODE_SET_GLOBAL, s);
@@ -369,7 +369,7 @@ static value defined_name(value form) { return is_pair(cadr(form)) ? car(cadr(fo
 
 node *expand_define(expander *x, value form, scope s) {
     if (!s.top) expand_fail(x, s, "define", "a definition must be at the start of a body or at the top level");
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     node *n = node_new(x, NODE_DEFINE, s);
     n->set.global = variable_id(x, defined_name(form), s, "define");
     if (n->set.global < FORM_COUNT) expand_fail(x, s, "define", "the name is that of syntax");
@@ -381,7 +381,7 @@ node *expand_define(expander *x, value form, scope s) {
 /* Pushes the forms of a body on the machine's stack, with what (begin ...) and record definitions contain. */
 static void push_body(expander *x, value forms, scope s) {
     expand_check_depth(x, s);
-    GC_ROOTS_VALUES(x->m->gc, forms);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, forms);
     for (; is_pair(forms); forms = cdr(forms)) {
         value form = car(forms);
         bool proper = is_pair(form) && is_list(form);
@@ -446,7 +446,7 @@ node *expand_body(expander *x, value forms, scope s) {
 
 /* Checks the ((name value) ...) of a let and fills in both arrays; the variables are not in scope yet. */
 static node *expand_bindings(expander *x, value bindings, scope s, enum node_kind kind, const char *form) {
-    GC_ROOTS_VALUES(x->m->gc, bindings);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, bindings);
     if (!is_list(bindings)) expand_fail(x, s, form, "the bindings are not a list");
     node *n = node_let_many(x, kind, (uint32_t)list_length(bindings), s);
     for (uint32_t i = 0; is_pair(bindings); bindings = cdr(bindings), i++) {
@@ -504,7 +504,7 @@ node *loop_close(expander *x, loop *l, function *f, node **values, scope s) {
 }
 
 static node *expand_named_let(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     if (cdr(cddr(form)) == NIL) expand_fail(x, s, "let", "the body is missing");
     node *bindings = expand_bindings(x, car(cddr(form)), s, NODE_LET, "let");
     uint32_t name = symbol_of(cadr(form))->id;
@@ -520,7 +520,7 @@ static node *expand_named_let(expander *x, value form, scope s) {
 
 node *expand_let(expander *x, value form, scope s) {
     if (is_kind(cadr(form), KIND_SYMBOL)) return expand_named_let(x, form, s);
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     node *n = expand_bindings(x, cadr(form), s, NODE_LET, "let");
     n->let.body = expand_body(x, cddr(form), scope_with_all(x, s, n));
     return n;
@@ -529,7 +529,7 @@ node *expand_let(expander *x, value form, scope s) {
 static node *expand_let_star_from(expander *x, value bindings, value body, scope s) {
     expand_check_depth(x, s);
     if (bindings == NIL) return expand_body(x, body, s);
-    GC_ROOTS_VALUES(x->m->gc, bindings, body);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, bindings, body);
     value first = make_pair(x->m, car(bindings), NIL);
     node *n = expand_bindings(x, first, s, NODE_LET, "let*");
     n->let.body = expand_let_star_from(x, cdr(bindings), body, scope_with_all(x, s, n));
@@ -542,11 +542,11 @@ node *expand_let_star(expander *x, value form, scope s) {
 }
 
 node *expand_letrec(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     node *n = expand_bindings(x, cadr(form), s, NODE_LETREC, "letrec");
     scope inner = scope_with_all(x, s, n);
     value bindings = cadr(form);
-    GC_ROOTS_VALUES(x->m->gc, bindings);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, bindings);
     for (uint32_t i = 0; i < n->let.count; i++, bindings = cdr(bindings)) {
         n->let.values[i] = expand(x, cadr(car(bindings)), scope_inner(x, inner));
         if (n->let.values[i]->kind == NODE_LAMBDA) n->let.values[i]->function->name = n->let.variables[i]->name;

@@ -6,7 +6,7 @@ node *expand_and(expander *x, value form, scope s) {
     value rest = cdr(form);
     if (rest == NIL) return expand_constant(x, TRUE_VALUE, s);
     if (cdr(rest) == NIL) return expand(x, car(rest), s);
-    GC_ROOTS_VALUES(x->m->gc, rest);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, rest);
     node *test = expand(x, car(rest), scope_inner(x, s));
     return node_if(x, test, expand_and(x, rest, s), expand_constant(x, FALSE_VALUE, s), s);
 }
@@ -22,13 +22,13 @@ node *expand_or(expander *x, value form, scope s) {
     value rest = cdr(form);
     if (rest == NIL) return expand_constant(x, FALSE_VALUE, s);
     if (cdr(rest) == NIL) return expand(x, car(rest), s);
-    GC_ROOTS_VALUES(x->m->gc, rest);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, rest);
     node *test = expand(x, car(rest), scope_inner(x, s));
     return node_or(x, test, expand_or(x, rest, s), s);
 }
 
 node *expand_when(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     bool unless = symbol_of(car(form))->id == FORM_UNLESS;
     node *test = expand(x, cadr(form), scope_inner(x, s));
     node *body = expand_sequence(x, cddr(form), s);
@@ -47,10 +47,10 @@ static node *expand_arrow(expander *x, variable *v, value after, scope s) {
 static node *expand_clauses(expander *x, value clauses, node *otherwise, scope s) {
     expand_check_depth(x, s);
     if (clauses == NIL) return otherwise;
-    GC_ROOTS_VALUES(x->m->gc, clauses);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, clauses);
     value clause = car(clauses);
     if (!is_list(clause) || clause == NIL) expand_fail(x, s, "cond", "a clause must be (test expression ...)");
-    GC_ROOTS_VALUES(x->m->gc, clause);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, clause);
     if (expand_is_keyword(car(clause), KEYWORD_ELSE, s)) {
         if (cdr(clauses) != NIL) expand_fail(x, s, "cond", "else must be the last clause");
         return expand_sequence(x, cdr(clause), s);
@@ -73,7 +73,7 @@ node *expand_cond(expander *x, value form, scope s) { return expand_clauses(x, c
 static node *expand_case_test(expander *x, value data, variable *v, scope s) {
     expand_check_depth(x, s);
     if (data == NIL) return expand_constant(x, FALSE_VALUE, s);
-    GC_ROOTS_VALUES(x->m->gc, data);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, data);
     node *datum = expand_constant(x, car(data), s);
     int opcode = is_kind(car(data), KIND_FLONUM) ? OP_EQV : OP_EQ;
     node *test = node_operation(x, opcode, expand_local(x, v, s), datum, s);
@@ -88,19 +88,19 @@ static node *expand_case_body(expander *x, value body, variable *v, scope s) {
 static node *expand_case_clauses(expander *x, value clauses, variable *v, scope s) {
     expand_check_depth(x, s);
     if (clauses == NIL) return node_none(x, s);
-    GC_ROOTS_VALUES(x->m->gc, clauses);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, clauses);
     value clause = car(clauses);
     if (!is_list(clause) || clause == NIL) expand_fail(x, s, "case", "a clause must be ((datum ...) expression ...)");
     if (expand_is_keyword(car(clause), KEYWORD_ELSE, s)) return expand_case_body(x, cdr(clause), v, s);
     if (!is_list(car(clause))) expand_fail(x, s, "case", "a clause must be ((datum ...) expression ...)");
-    GC_ROOTS_VALUES(x->m->gc, clause);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, clause);
     node *test = expand_case_test(x, car(clause), v, s);
     node *then = expand_case_body(x, cdr(clause), v, s);
     return node_if(x, test, then, expand_case_clauses(x, cdr(clauses), v, s), s);
 }
 
 node *expand_case(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     variable *v = variable_new(x, NO_NAME);
     node *key = expand(x, cadr(form), scope_inner(x, s));
     return node_let(x, v, key, expand_case_clauses(x, cddr(form), v, s), s);
@@ -108,7 +108,7 @@ node *expand_case(expander *x, value form, scope s) {
 
 /* The next values of a do loop's variables, as a call of the loop. */
 static node *expand_steps(expander *x, value bindings, loop *l, function *f, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, bindings);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, bindings);
     node *callee = node_new(x, NODE_LOCAL, s);
     callee->local.variable = l->name;
     loop_use(x, l);
@@ -123,9 +123,9 @@ static node *expand_steps(expander *x, value bindings, loop *l, function *f, sco
 
 /* (do ((variable first step) ...) (test result ...) body ...) is a loop that is always continued by a jump. */
 node *expand_do(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     value b = cadr(form);
-    GC_ROOTS_VALUES(x->m->gc, b);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, b);
     if (!is_list(b)) expand_fail(x, s, "do", "the bindings are not a list");
     if (!is_pair(car(cddr(form))) || !is_list(car(cddr(form)))) expand_fail(x, s, "do", "the test clause is missing");
     uint32_t count = (uint32_t)list_length(b);
@@ -173,7 +173,7 @@ static node *expand_template(expander *x, value v, int level, scope s);
 
 /* (keyword template) one quasiquotation level in or out, as data. */
 static node *expand_nested_template(expander *x, value v, int level, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, v);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, v);
     node *keyword = expand_constant(x, car(v), s);
     return node_operation(x, OP_CONS, keyword, expand_template(x, cdr(v), level, s), s);
 }
@@ -188,7 +188,7 @@ static node *expand_vector_template(expander *x, value v, int level, scope s) {
 
 static node *expand_template(expander *x, value v, int level, scope s) {
     if (!has_unquote(x, v, s)) return expand_constant(x, v, s);
-    GC_ROOTS_VALUES(x->m->gc, v);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, v);
     node *n;
     if (is_kind(v, KIND_VECTOR))
         n = expand_vector_template(x, v, level, s);
@@ -219,11 +219,11 @@ node *expand_quasiquote(expander *x, value form, scope s) {
 
 /* (guard (e clause ...) body ...) calls (%guard (lambda () body ...) (lambda (e) (cond clause ... (else raise again)))). */
 node *expand_guard(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     value clauses = cadr(form);
     if (!is_pair(clauses) || !is_kind(car(clauses), KIND_SYMBOL) || !is_list(clauses))
         expand_fail(x, s, "guard", "it must be (guard (name clause ...) body ...)");
-    GC_ROOTS_VALUES(x->m->gc, clauses);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, clauses);
     node *n = node_call_global(x, KEYWORD_GUARD, 2, s);
     n->list.items[0] = expand_function(x, NIL, cddr(form), s, NO_NAME);
     function *handler = arena_allocate(x->m, sizeof *handler);
@@ -253,7 +253,7 @@ static node *expand_producer(expander *x, value expression, scope s) {
 }
 
 node *expand_receive(expander *x, value form, scope s) {
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     node *producer = expand_producer(x, car(cddr(form)), s);
     return expand_receiver(x, cadr(form), producer, cdr(cddr(form)), s);
 }
@@ -264,7 +264,7 @@ node *expand_let_values(expander *x, value form, scope s) {
     if (bindings == NIL) return expand_body(x, cddr(form), s);
     if (!is_list(bindings) || !is_list(car(bindings)) || list_length(car(bindings)) != 2)
         expand_fail(x, s, "let-values", "a binding must be (formals expression)");
-    GC_ROOTS_VALUES(x->m->gc, form);
+    GC_ROOTS_WITH(x->m->gc, GC_SLOT_VALUE, form);
     node *producer = expand_producer(x, cadr(car(bindings)), s);
     if (cdr(cadr(form)) == NIL) return expand_receiver(x, car(car(cadr(form))), producer, cddr(form), s);
     value rest = make_pair(x->m, cdr(cadr(form)), cddr(form));

@@ -77,7 +77,7 @@ static value list_length_of(machine *m, value *a, uint32_t count) {
 
 /* A copy of the list front, ending in tail. It is built on the machine's stack, hence from its end. */
 static value append_two(machine *m, value front, value tail) {
-    GC_ROOTS_VALUES(m->gc, tail);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, tail);
     size_t length = 0;
     for (; front != NIL; front = cdr(front), length++) machine_push(m, car(front));
     for (; length > 0; length--) {
@@ -92,7 +92,7 @@ static value append_two(machine *m, value front, value tail) {
 static value list_append(machine *m, value *a, uint32_t count) {
     if (count == 0) return NIL;
     value result = a[count - 1];
-    GC_ROOTS_VALUES(m->gc, result);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, result);
     for (uint32_t i = count - 1; i-- > 0;) {
         want_list(m, "append", a, i);
         result = append_two(m, a[i], result);
@@ -103,7 +103,7 @@ static value list_append(machine *m, value *a, uint32_t count) {
 static value list_reverse(machine *m, value *a, uint32_t count) {
     (void)count, want_list(m, "reverse", a, 0);
     value rest = a[0], result = NIL;
-    GC_ROOTS_VALUES(m->gc, rest, result);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, rest, result);
     for (; rest != NIL; rest = cdr(rest)) {
         pair *p = make(m, KIND_PAIR);
         p->car = car(rest);
@@ -256,7 +256,7 @@ static value list_vector_to_list(machine *m, value *a, uint32_t count) {
     want_vector(m, "vector->list", a, 0);
     span s = want_span(m, "vector->list", a, count, 1, vector_length(a[0]));
     value list = NIL;
-    GC_ROOTS_VALUES(m->gc, list);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, list);
     for (size_t i = s.end; i-- > s.start;) {
         pair *p = make(m, KIND_PAIR);
         p->car = vector_of(a[0])->items[i];

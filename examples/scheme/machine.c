@@ -30,7 +30,7 @@ static _Noreturn void fail(const char *message) {
 void machine_unwound(machine *m) {
     m->stack_limit = m->stack_end - STACK_RESERVE;
     if (m->r.reserve != NIL) return;
-    void *reserve = gc_new_array_raw(m->gc, &types[KIND_STRING], GC_REGION_BYTES / 2);
+    void *reserve = gc_new_with(m->gc, &types[KIND_STRING], GC_REGION_BYTES / 2, GC_NEW_RAW);
     if (reserve) m->r.reserve = value_of(reserve);
 }
 
@@ -66,7 +66,7 @@ static void make_registers(machine *m) {
 static value load_prelude(machine *m, void *context) {
     (void)context;
     value port = port_open_string(m, make_string(m, prelude_source, strlen(prelude_source)), "prelude");
-    GC_ROOTS_VALUES(m->gc, port);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
     for (;;) {
         value form = read_datum(m, port, true);
         if (form == END_OF_FILE) return NONE;
@@ -145,7 +145,7 @@ value *machine_global(machine *m, uint32_t id) { return &vector_of(m->r.globals)
 void machine_define(machine *m, const primitive_info *infos, size_t count) {
     for (size_t i = 0; i < count; i++) {
         value p = make_primitive(m, &infos[i]);
-        GC_ROOTS_VALUES(m->gc, p);
+        GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, p);
         value name = intern_text(m, infos[i].name);
         set_field(m, machine_global(m, symbol_of(name)->id), p);
     }

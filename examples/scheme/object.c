@@ -21,7 +21,7 @@ const gc_type types[KINDS] = {
 };
 
 value make_pair(machine *m, value car, value cdr) {
-    GC_ROOTS_VALUES(m->gc, car, cdr);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, car, cdr);
     pair *p = make(m, KIND_PAIR);
     p->car = car;
     p->cdr = cdr;
@@ -29,13 +29,13 @@ value make_pair(machine *m, value car, value cdr) {
 }
 
 value make_string(machine *m, const char *bytes, size_t length) {
-    string *s = checked(m, gc_new_array_raw(m->gc, &types[KIND_STRING], length));
+    string *s = checked(m, gc_new_with(m->gc, &types[KIND_STRING], length, GC_NEW_RAW));
     if (bytes) memcpy(s->bytes, bytes, length);
     return value_of(s);
 }
 
 value make_vector(machine *m, size_t length, value fill) {
-    GC_ROOTS_VALUES(m->gc, fill);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, fill);
     vector *v = make_array(m, KIND_VECTOR, length);
     /* A vector over GC_LARGE_BYTES is still young, so that these stores need no barrier; zeroed memory is fixnum 0. */
     if (fill != fixnum(0))
@@ -50,7 +50,7 @@ value make_primitive(machine *m, const primitive_info *info) {
 }
 
 value vector_grow(machine *m, value v, size_t length) {
-    GC_ROOTS_VALUES(m->gc, v);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, v);
     size_t old = vector_length(v), grown = old * 2 > length ? old * 2 : length;
     vector *to = make_array(m, KIND_VECTOR, grown);
     memcpy(to->items, vector_of(v)->items, old * sizeof(value)); /* into a new object: no barrier */
@@ -59,7 +59,7 @@ value vector_grow(machine *m, value v, size_t length) {
 
 /* Constants live in one vector, to which instructions refer by index: code itself holds no reference. */
 uint32_t literal_add(machine *m, value v) {
-    GC_ROOTS_VALUES(m->gc, v);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, v);
     if (m->literals_count == vector_length(m->r.literals))
         m->r.literals = vector_grow(m, m->r.literals, m->literals_count + 1);
     set_field(m, &vector_of(m->r.literals)->items[m->literals_count], v);
@@ -99,7 +99,7 @@ static void symbol_index_grow(machine *m) {
 
 static value symbol_new(machine *m, const char *bytes, size_t length, uint64_t hash) {
     value name = make_string(m, bytes, length);
-    GC_ROOTS_VALUES(m->gc, name);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, name);
     if (m->symbols_count == vector_length(m->r.symbols)) {
         m->r.symbols = vector_grow(m, m->r.symbols, m->symbols_count + 1);
         value globals = vector_grow(m, m->r.globals, m->symbols_count + 1);

@@ -17,9 +17,9 @@ uint32_t file_id(machine *m, const char *name) {
 }
 
 static value make_port(machine *m, value buffer, const char *name, bool input) {
-    GC_ROOTS_VALUES(m->gc, buffer);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, buffer);
     value text = make_string(m, name, strlen(name));
-    GC_ROOTS_VALUES(m->gc, text);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, text);
     port *p = make(m, KIND_PORT);
     p->buffer = buffer;
     p->name = text;
@@ -52,7 +52,7 @@ value port_open_file(machine *m, const char *path) {
         free(contents);
         error_throw(m, "cannot read %s: %s", path, regular ? "it was cut short" : "not a regular file");
     }
-    void *text = gc_new_array_raw(m->gc, &types[KIND_STRING], bytes);
+    void *text = gc_new_with(m->gc, &types[KIND_STRING], bytes, GC_NEW_RAW);
     if (text) memcpy(((string *)text)->bytes, contents, bytes);
     free(contents);
     value p = port_open_string(m, value_of(checked(m, text)), path);
@@ -62,11 +62,11 @@ value port_open_file(machine *m, const char *path) {
 
 /* Replaces an interactive port's used-up line by the next. */
 static void refill(machine *m, value port) {
-    GC_ROOTS_VALUES(m->gc, port);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
     char *line = NULL;
     size_t capacity = 0;
     ssize_t length = getline(&line, &capacity, port_of(port)->file);
-    void *text = length > 0 ? gc_new_array_raw(m->gc, &types[KIND_STRING], (size_t)length) : NULL;
+    void *text = length > 0 ? gc_new_with(m->gc, &types[KIND_STRING], (size_t)length, GC_NEW_RAW) : NULL;
     if (text) memcpy(((string *)text)->bytes, line, (size_t)length);
     free(line);
     if (length <= 0) return;
@@ -79,7 +79,7 @@ static void refill(machine *m, value port) {
 int port_peek(machine *m, value port) {
     if (port_of(port)->position == port_of(port)->end) {
         if (!port_of(port)->file) return -1;
-        GC_ROOTS_VALUES(m->gc, port);
+        GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
         refill(m, port);
         if (port_of(port)->position == port_of(port)->end) return -1;
     }
@@ -87,7 +87,7 @@ int port_peek(machine *m, value port) {
 }
 
 int port_next(machine *m, value port) {
-    GC_ROOTS_VALUES(m->gc, port);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
     int c = port_peek(m, port);
     if (c < 0) return c;
     port_of(port)->position++;
@@ -102,7 +102,7 @@ void port_write(machine *m, value port, const char *bytes, size_t length) {
     }
     size_t end = port_of(port)->end;
     if (end + length > string_length(port_of(port)->buffer)) {
-        GC_ROOTS_VALUES(m->gc, port);
+        GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
         value grown = make_string(m, NULL, (end + length) * 2 + 32);
         memcpy(string_of(grown)->bytes, string_of(port_of(port)->buffer)->bytes, end);
         set_field(m, &port_of(port)->buffer, grown);
@@ -193,7 +193,7 @@ static value port_peek_char(machine *m, value *arguments, uint32_t count) {
 
 static value port_read_line(machine *m, value *arguments, uint32_t count) {
     value port = optional_port(m, "read-line", arguments, count, 0, true);
-    GC_ROOTS_VALUES(m->gc, port);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
     if (port_peek(m, port) < 0) return END_OF_FILE;
     size_t start = port_of(port)->position, end = port_of(port)->end;
     const char *bytes = string_of(port_of(port)->buffer)->bytes;
@@ -208,7 +208,7 @@ static value port_read_line(machine *m, value *arguments, uint32_t count) {
 
 static value port_read_string(machine *m, value *arguments, uint32_t count) {
     value port = optional_port(m, "read-string", arguments, count, 1, true);
-    GC_ROOTS_VALUES(m->gc, port);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, port);
     intptr_t wanted = want_fixnum(m, "read-string", arguments, 0);
     if (wanted < 0) error_range(m, "read-string", wanted, FIXNUM_MAX);
     if (port_peek(m, port) < 0) return END_OF_FILE;

@@ -135,7 +135,7 @@ static value read_quoted(reader *r, const char *name) {
 static value read_vector(reader *r) {
     machine *m = r->m;
     value list = read_list(r, ')');
-    GC_ROOTS_VALUES(m->gc, list);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, list);
     value v = make_vector(m, list_length(list), fixnum(0));
     for (size_t i = 0; is_pair(list); list = cdr(list)) vector_of(v)->items[i++] = car(list);
     return v;
@@ -294,7 +294,7 @@ static value read_item(reader *r) {
 
 value read_datum(machine *m, value port, bool located) {
     reader r = {m, port, located, 0};
-    GC_ROOTS_VALUES(m->gc, r.port);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, r.port);
     value v;
     do v = read_item(&r);
     while (v == UNDEFINED);

@@ -4,7 +4,7 @@
      values    one tagged word; GC_VALUE_MASK and GC_VALUE_TAG tell the collector which words are references
      objects   plain structs that begin with a gc_object or gc_array; `types` describes their fields
      roots     the machine's value stack and registers are reported by a callback; C code that holds a value across
-               something that may allocate names it in GC_ROOTS_VALUES
+               something that may allocate names it in GC_ROOTS_WITH
      barriers  set_field() for every store into an object that may have survived a collection
    A function that takes the machine may allocate, so it may move everything: what was read before is stale after,
    unless it lives in a root. Functions that only look take values. */

@@ -87,7 +87,7 @@ static void insert_all(machine *m, table *t, const value *from, size_t count) {
 
 /* Moves all entries into a new vector, which needs no barrier for its contents. */
 static void resize(machine *m, value v, size_t capacity) {
-    GC_ROOTS_VALUES(m->gc, v);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, v);
     value entries = make_vector(m, capacity * 2, UNDEFINED);
     table *t = table_of(v);
     vector *old = vector_of(t->entries);
@@ -119,7 +119,7 @@ static value want_table(machine *m, const char *who, value *a) {
 
 static value make_table(machine *m, bool by_content) {
     value entries = make_vector(m, 16, UNDEFINED);
-    GC_ROOTS_VALUES(m->gc, entries);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, entries);
     table *t = make(m, KIND_TABLE);
     t->entries = entries;
     t->by_content = by_content;
@@ -201,11 +201,11 @@ static value table_to_alist(machine *m, value *a, uint32_t count) {
     (void)count;
     want_kind(m, "hash-table->alist", a, 0, KIND_TABLE, "a hash table");
     value list = NIL;
-    GC_ROOTS_VALUES(m->gc, list);
+    GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, list);
     for (size_t i = 0; i < capacity_of(table_of(a[0])); i++) {
         if (!is_live(entry(table_of(a[0]), i))) continue;
         value p = make_pair(m, NIL, NIL);
-        GC_ROOTS_VALUES(m->gc, p);
+        GC_ROOTS_WITH(m->gc, GC_SLOT_VALUE, p);
         pair_of(p)->car = entry(table_of(a[0]), i)[0];
         pair_of(p)->cdr = entry(table_of(a[0]), i)[1];
         list = make_pair(m, p, list);

@@ -14,6 +14,7 @@
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed);
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed);
+GC_API void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length);
 
 /* An object's size from its parts: at least 16 bytes, a multiple of 8. */
 static inline size_t gc__align(size_t bytes) {
@@ -38,12 +39,7 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 }
 
 #if !GC_HAS_MODEL
-/* gc_new as far as it never collects: the object, or NULL if more would have to be done for it. So variables are roots only
-   where that is so, which makes constructors in hot loops faster:
-       cell *c = (cell *)gc_new_at_once(gc, &cell_type);
-       if (!c) GC_ROOTS_DURING(gc, c = (cell *)gc_new(gc, &cell_type), next);
-   [cooperative; never collects; NULL: call gc_new] */
-static inline void *gc_new_at_once(gc_thread *thread, const gc_type *type) {
+static inline void *gc__new_at_once(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->window.next;
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->window.limit - object))) return NULL;
@@ -52,28 +48,7 @@ static inline void *gc_new_at_once(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new(gc_thread *thread, const gc_type *type) {
-    void *object = gc_new_at_once(thread, type);
-    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, 0, true);
-}
-
-/* gc_new with undefined contents after the header, for a type without references: the caller fills it. [cooperative; may
-   collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
-    size_t size = gc__align(type->bytes);
-    char *object = thread->raw.next;
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->raw.limit - object)))
-        return gc__new_slow(thread, type, 0, false);
-    ((gc_object *)object)->type = type;
-    GC__WRITTEN();
-    thread->raw.next = object + size;
-    return object;
-}
-
-/* gc_new_at_once for a type with elements. [cooperative; never collects; NULL: call gc_new_array] */
-static inline void *gc_new_array_at_once(gc_thread *thread, const gc_type *type, size_t length) {
+static inline void *gc__new_array_at_once(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->window.next;
     size_t room = (size_t)(thread->window.limit - object);
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room)) return NULL;
@@ -86,39 +61,77 @@ static inline void *gc_new_array_at_once(gc_thread *thread, const gc_type *type,
     return object;
 }
 
-/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
-   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
-    void *object = gc_new_array_at_once(thread, type, length);
-    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, length, true);
-}
-
-/* gc_new_array with undefined contents after header and length, for a type without references: the caller fills it.
-   [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
+/* The length is written into objects without elements, too, whose contents are undefined there. */
+static inline void *gc__new_raw_at_once(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw.next;
     size_t room = (size_t)(thread->raw.limit - object);
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
-        return gc__new_slow(thread, type, length, false);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room)) return NULL;
     size_t size = gc__align(type->bytes + length * type->element_bytes);
-    if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
+    if (GC__UNLIKELY(size > room)) return NULL;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
     GC__WRITTEN();
     thread->raw.next = object + size;
     return object;
 }
+
+/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
+static inline void *gc_new(gc_thread *thread, const gc_type *type) {
+    void *object = gc__new_at_once(thread, type);
+    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, 0, true);
+}
+
+/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
+   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
+static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
+    void *object = gc__new_array_at_once(thread, type, length);
+    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, length, true);
+}
 #endif
 
-/* gc_allocate, gc_new and gc_new_array for an object that never moves, as strings are that C code keeps, or stacks of fibers:
-   it is marked in place, in regions of its kind, and its address may be kept as long as it lives. Takes a lock, and objects
-   that stay leave holes among them, so it is for such objects only. [cooperative; may collect; NULL: as those] */
-GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes);
-#if !GC_HAS_MODEL
-GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type);
-GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length);
+/* How gc_new_with allocates: a sum of these. */
+enum {
+    /* Contents are undefined after header and length. For a type without references: the caller fills them. */
+    GC_NEW_RAW = 1,
+    /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
+       and its address may be kept as long as it lives. That takes a lock, and objects that stay leave holes among them, so it
+       is for such objects only. Not with GC_NEW_AT_ONCE. */
+    GC_NEW_FIXED = 2,
+    /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
+       ready. So variables are roots only where that is so, which makes constructors in hot loops faster:
+           cell *c = (cell *)gc_new_with(gc, &cell_type, 0, GC_NEW_AT_ONCE);
+           if (!c) GC_ROOTS_DURING(gc, 0, c = (cell *)gc_new(gc, &cell_type), next); */
+    GC_NEW_AT_ONCE = 4
+};
 
+/* gc_new_array in the way that `flags` say (GC_NEW_*); gc_new if the type has no elements and `length` is 0; gc_allocate of
+   `length` bytes if the type is NULL, as it must be with GC_MODEL_BYTES. With constant flags it is as fast as those.
+   [cooperative; may collect, but for GC_NEW_AT_ONCE; NULL: as those] */
+static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread, const gc_type *type, size_t length,
+                                                               unsigned flags) {
+    bool at_once = (flags & GC_NEW_AT_ONCE) != 0;
+    if (flags & GC_NEW_FIXED) return at_once ? NULL : gc__new_fixed(thread, type, length);
+    if (GC_HAS_MODEL || !type) {
+        size_t room = (size_t)(thread->window.limit - thread->window.next);
+        bool fits = length <= room && gc__align(length) <= room;
+        return at_once && !fits ? NULL : gc_allocate(thread, length);
+    }
+#if !GC_HAS_MODEL
+    void *object;
+    if (flags & GC_NEW_RAW)
+        object = gc__new_raw_at_once(thread, type, length);
+    else if (__builtin_constant_p(length) && !length) /* an array's length is 0 already */
+        object = gc__new_at_once(thread, type);
+    else
+        object = gc__new_array_at_once(thread, type, length);
+    if (GC__LIKELY(object != NULL) || at_once) return object;
+    return gc__new_slow(thread, type, length, (flags & GC_NEW_RAW) == 0);
+#endif
+}
+
+#if !GC_HAS_MODEL
 /* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
    just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before, or
    another thread has the heap's lock; then nothing has changed, and a new array is what remains. [cooperative; never collects;
@@ -130,9 +143,9 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
    heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added; the
    out_of_memory hook is not called.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
-GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
    If a collection is due then, the calling thread's next allocation collects. heap_bytes_max does not refuse the bytes, but
    what is allocated on the heap after them. Takes no lock. [any thread; never collects;
    GC_ERROR_MISUSE: less than 0, GC_ERROR_TOO_LARGE: the sum exceeds PTRDIFF_MAX] */
-GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes);
+GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes);

@@ -105,7 +105,7 @@
     X(heap, non_generational, gc_heap, options.non_generational)     \
     X(heap, conservative_stack, gc_heap, options.conservative_stack) \
     X(heap, scan_roots, gc_heap, options.scan_roots)                 \
-    X(heap, stress, gc_heap, options.stress)                         \
+    X(heap, stress, gc_heap, options.debug.stress)                         \
     X(heap, regions, gc_heap, regions)                               \
     X(heap, free, gc_heap, free)                                     \
     X(heap, held_regions, gc_heap, held_regions)                     \

@@ -45,17 +45,27 @@ typedef enum gc_stress {
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
     GC_STRESS_STACK,      /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
                              have shown no new one, one in 16 is looked at until there is one */
-    GC_STRESS_LOCATION    /* collect at the first allocation from each location of the host's program (gc_options.location) */
+    GC_STRESS_LOCATION    /* collect at the first allocation from each location of the program: gc_debug_options.location */
 } gc_stress;
 
-enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
+enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_debug_options.verify */
 
 /* Whether a full collection's marking runs beside mutators. */
 typedef enum gc_concurrent {
-    GC_CONCURRENT_DEFAULT, /* on in heaps with a pause_goal_us */
+    GC_CONCURRENT_DEFAULT, /* on in heaps with a pause_goal_us other than the default */
     GC_CONCURRENT_ON,
     GC_CONCURRENT_OFF
 } gc_concurrent;
+
+/* Who may call trace functions (gc_type.trace). Each choice allows what those before it do. */
+typedef enum gc_trace_functions {
+    GC_TRACE_FUNCTIONS_ALONE,    /* the thread that collects, while the program is stopped */
+    GC_TRACE_FUNCTIONS_PARALLEL, /* several collector threads at once, for several objects; the functions must not fork */
+    /* The thread that marks beside mutators, too (gc_options.concurrent). What the functions read of their objects besides slots
+       must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
+       point. Those that report weak entries, or slots outside of their objects, are called in the last pause all the same. */
+    GC_TRACE_FUNCTIONS_CONCURRENT
+} gc_trace_functions;
 
 struct gc_barrier_change;
 struct gc__handle;
@@ -80,7 +90,31 @@ typedef struct gc_memory {
     void *context;
 } gc_memory;
 
-/* Options of a heap. All zero is the default; each field says what 0 means. */
+/* Checks of a heap, to find missed roots and barriers. All zero: none. The environment can switch them on, too:
+   gc_heap_create. */
+typedef struct gc_debug_options {
+    unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
+    bool checkmark;           /* after each trace, check it by a second, simple mark */
+    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|location|N overrides */
+    unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
+    /* Where the thread is in the host's program, for stress: the address of an instruction of its bytecode, say; 0: nowhere.
+       If `text` is not NULL, also describes the place there, "script.x:12 in f", for reports of what moved there, and of what
+       is used there. Called at allocations, in collections, and in the handler of a fault: must not allocate, nor lock. 0:
+       unknown; then there is no GC_STRESS_LOCATION. */
+    uintptr_t (*location)(void *host, gc_thread *thread, char *text, size_t bytes);
+} gc_debug_options;
+
+/* The collector's own, for its tests: all zero elsewhere. */
+typedef struct gc__test_options {
+    bool scarce_memory;    /* the mark stack holds 64 entries, so that it overflows */
+    bool wholesale;        /* every other nursery may be kept as it is */
+    bool candidates;       /* any region may be evacuated at the end of a concurrent marking */
+    unsigned collectors;   /* 1: all collector threads trace in each collection, however small; above that: one at a time, in
+                              an order that follows from the number; 0: off */
+    unsigned marker_steps; /* concurrent marking without a thread, so many steps at a time; 0: off */
+} gc__test_options;
+
+/* Options of a heap. All zero is the default; each field says what 0 means, and that value written out means the same. */
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. From 8 on a
                                    region and a 256th of it is kept for evacuation while that helps, unless non_moving;
@@ -91,10 +125,11 @@ typedef struct gc_options {
        second or longer, each making room for less than a 64th of the limit, while more than seven eighths of what objects can
        have live: 60, say, for a program that would rather end than crawl. The allocations after it go on, until that is so
        once more. 0: it goes on as long as there is any room */
-    unsigned collecting_percent_max;
+    unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
-    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. See also `concurrent` */
+    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
+                                `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
@@ -103,9 +138,7 @@ typedef struct gc_options {
        most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 30 ms),
        and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there is one. */
     unsigned collector_threads;
-    bool
-        parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
-                                      once; they must not fork. Otherwise only the thread that collects calls them */
+    gc_trace_functions trace_functions; /* who may call trace functions */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
@@ -113,13 +146,9 @@ typedef struct gc_options {
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
        says what stands against it; it is off until that changes. If nobody allocates for a tenth of a second, a thread that comes
        to a safe point ends it; if all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the
-       collection's callbacks. By default it is on in heaps with a pause_goal_us, unless something stands against it or
-       collector_threads is 1. */
+       collection's callbacks. By default it is on in heaps with a pause_goal_us other than 5000, unless
+       something stands against it or collector_threads is 1. */
     gc_concurrent concurrent;
-    /* Trace functions may be called by that thread, while mutators change their objects: what they read of these besides slots
-       must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
-       point. Otherwise, and if they report weak entries or slots outside of their objects, they are called in the last pause. */
-    bool concurrent_trace_functions;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
     /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from
@@ -160,34 +189,19 @@ typedef struct gc_options {
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
-    /* Where the thread is in the host's program, for stress: the address of an instruction of its bytecode, say; 0: nowhere.
-       If `text` is not NULL, also describes the place there, "script.x:12 in f", for reports of what moved there, and of what
-       is used there. Called at allocations, in collections, and in the handler of a fault: must not allocate, nor lock. 0:
-       unknown; then there is no GC_STRESS_LOCATION. */
-    uintptr_t (*location)(void *host, gc_thread *thread, char *text, size_t bytes);
-    /* Called when a collection has queued finalizers: the host should call gc_finalizers_run soon. Runs in the collection,
+    /* Called when a collection has queued finalizers: the host should call gc_finalizer_run soon. Runs in the collection,
        so it must not allocate. 0: none; a heap with a finalizer thread needs none. */
     void (*finalizers_ready)(void *host);
-    unsigned stop_patience_ms;   /* if a collection waits longer for a thread, a warning names the thread; 0: 10,000 */
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
-    /* A finalizer that runs for longer than this is reported as a warning, and gc_heap_destroy does not wait longer for it.
-       0: 10,000. */
-    unsigned finalizer_patience_ms;
+    /* If a collection waits longer than this for a thread, or a finalizer runs for longer, a warning names it, and
+       gc_heap_destroy does not wait longer for a finalizer. 0: 10,000. */
+    unsigned patience_ms;
     void (*warning)(void *host, const char *message); /* may run in a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
 
-    unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
-    bool checkmark;           /* after each trace, check it by a second, simple mark */
-    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|location|N overrides */
-    unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
-    bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
-    /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
-       that follows from the number; 0: off. */
-    unsigned test_collectors;
-    bool test_wholesale;          /* for tests: every other nursery may be kept as it is */
-    bool test_candidates;          /* for tests: any region may be evacuated at the end of a concurrent marking */
-    unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
+    gc_debug_options debug; /* checks that find mistakes of the host */
+    gc__test_options test;
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
@@ -200,20 +214,26 @@ GC_API gc_heap *gc_heap_create(const gc_options *options);
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
    asserted if GC_DEBUG >= 1. After it has returned gc.h calls no callback, trace function or finalizer for this heap. If a
-   finalizer outlasts finalizer_patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
+   finalizer outlasts patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
    this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any thread, the last of the
    heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
-/* Changes heap_bytes_max; 0 means what it means there, by the container's limit at the time of the call. A heap that holds
-   more is collected and compacted first. If what lives needs more, that fails with GC_ERROR_HEAP_FULL, and the former
-   limit stays. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
-/* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
-/* Changes collecting_percent_max; 0: the heap goes on as long as there is any room. The time that collections have taken before
-   the call counts. [cooperative; may wait; GC_ERROR_OPTION: above 100, GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent);
+/* The limits among the options, which may change while the heap runs. 0 means in each field what it means there. */
+typedef struct gc_limits {
+    size_t heap_bytes_max;
+    size_t heap_bytes_soft;
+    unsigned overhead_percent_max;
+} gc_limits;
+
+/* Fills *limits with those that were set last, by the options or by gc_heap_set_limits: to change one of them.
+   [cooperative; never collects; cannot fail] */
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
+/* Changes all limits at once. With heap_bytes_max 0 the container's limit at the time of the call counts. A heap that holds more
+   than a lower heap_bytes_max is collected and compacted first; if what lives needs more, that fails with GC_ERROR_HEAP_FULL.
+   For overhead_percent_max the time counts, too, that collections have taken before the call. On failure nothing has changed.
+   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
@@ -239,7 +259,7 @@ typedef struct gc_stats {
     size_t committed_bytes;                  /* memory that the heap holds, free regions included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
-    size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
+    size_t external_bytes;      /* gc_object_add_external, gc_heap_add_external */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t metadata_bytes;        /* handles, lists of finalizers, the collector's lists */
     size_t heap_bytes_max;      /* the limit in force; 0: none */

@@ -53,11 +53,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_allocate) \
     X(CALL, gc__allocate_slow) \
     X(TYPED_INLINE, gc_new) \
-    X(TYPED_INLINE, gc_new_raw) \
     X(TYPED_INLINE, gc_new_array) \
-    X(TYPED_INLINE, gc_new_array_raw) \
     X(CALL, gc__new_slow) \
-    X(CALL, gc_external_add) \
+    X(CALL, gc_object_add_external) \
     X(CALL, gc_collect) \
     X(CALL, gc_heap_contains) \
     X(CALL, gc_heap_object_at) \
@@ -71,9 +69,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_heap_verify) \
     X(CALL, gc_finalizer_register) \
     X(CALL, gc_finalizer_suppress) \
-    X(CALL, gc_finalizers_run) \
-    X(CALL, gc_finalizers_pending) \
-    X(CALL, gc_finalizers_wait) \
+    X(CALL, gc_finalizer_run) \
+    X(CALL, gc_finalizer_pending) \
+    X(CALL, gc_finalizer_wait) \
     X(CALL, gc_finalizer_thread_start) \
     X(CALL, gc_handle_create) \
     X(CALL, gc_handle_create_dependent) \
@@ -128,9 +126,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_store_in) \
     X(INLINE, gc_store_value_in) \
     X(INLINE, gc_remember) \
-    X(CALL, gc_heap_external_add) \
-    X(CALL, gc_heap_set_bytes_max) \
-    X(CALL, gc_heap_set_bytes_soft) \
+    X(CALL, gc_heap_add_external) \
+    X(CALL, gc_heap_limits) \
+    X(CALL, gc_heap_set_limits) \
     X(TYPED, gc_trace_weak) \
     X(TYPED, gc_trace_ephemerons) \
     X(INLINE, gc_load_weak) \
@@ -138,16 +136,14 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_value_stack_reserve) \
     X(CALL, gc_value_stack_free) \
     X(CALL, gc_heap_print_memory) \
-    X(CALL, gc_allocate_fixed) \
-    X(TYPED, gc_new_fixed) \
-    X(TYPED, gc_new_array_fixed) \
+    X(INLINE, gc_new_with) \
+    X(CALL, gc__new_fixed) \
     X(TYPED, gc_array_grow) \
     X(CALL, gc_collection_find) \
     X(CALL, gc_finalizer_running) \
     X(CALL, gc_heap_pauses) \
     X(CALL, gc_pause_explain) \
-    X(CALL, gc_heap_print_pauses) \
-    X(CALL, gc_heap_set_collecting_percent_max)
+    X(CALL, gc_heap_print_pauses)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */

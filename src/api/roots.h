@@ -15,7 +15,8 @@ enum {
     GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
     GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
     GC_SLOT_ACTIVE = 1024,    /* of roots: each collection looks at all that the object owns (GC_SLOT_OWNED) */
-    GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived */
+    GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived; for a frame: `slots` are a base and what leads from it */
+    GC_SLOT_DERIVED = GC__SLOT_DERIVED | GC_SLOT_INTERIOR, /* of GC_ROOTS_WITH only */
     GC__SLOT_ENTRIES = 512,   /* of a gc_weak_entries */
     GC__SLOT_STACK = 2048     /* of a gc__stack_part */
 };

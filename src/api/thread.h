@@ -193,41 +193,23 @@ static inline void gc_safepoint(gc_thread *thread) {
    A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. In an
    interpreter's loop all labels lie in the scope of one GC_ROOTS before the loop, whose variables the opcodes use by turns. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
-/* The same for variables of tagged values. */
-#define GC_ROOTS_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_VALUE, __VA_ARGS__)
-/* GC_ROOTS for pointers that may lead anywhere into objects, from their first byte to their last. Addresses outside the heap
-   are allowed, and stay as they are. The object is kept, and the pointer moves with it. */
-#define GC_ROOTS_INTERIOR(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_INTERIOR, __VA_ARGS__)
-/* Makes `base`, a pointer to an object or null, a root, and `address` keep its distance from that object wherever it leads:
-   one past the object's end, say. An address outside the heap belongs to a null base, which leaves it as it is. */
-#define GC_ROOTS_DERIVED(thread, address, base) \
-    GC_ROOTS(thread, base);                     \
-    GC__ROOTS_OF(__COUNTER__, thread, GC_SLOT_INTERIOR | GC__SLOT_DERIVED, 1, #address, address, base)
-/* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
+/* GC_ROOTS for variables of another kind: `flags` is GC_SLOT_VALUE, GC_SLOT_PINNED, GC_SLOT_INTERIOR or GC_SLOT_DERIVED. With
+   GC_SLOT_INTERIOR they may lead anywhere into objects, from the first byte to the last; the object is kept, and the pointer
+   moves with it. With GC_SLOT_DERIVED the first is a pointer to an object or null, and the others keep their distance from that
+   object wherever they lead: one past its end, say. Addresses outside the heap stay as they are. */
+#define GC_ROOTS_WITH(thread, flags, ...) GC__ROOTS(__COUNTER__, thread, flags, __VA_ARGS__)
+/* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope; flags: as GC_ROOTS_WITH, or 0,
+   but not GC_SLOT_DERIVED. */
 #define GC_ROOTS_ARRAY(thread, first, count, flags) \
     GC__ROOTS_CONTIGUOUS(__COUNTER__, thread, first, count, flags, #first "[]")
-/* Evaluates an expression with the named variables (1 to 16 pointers to objects) as roots, and then has them lead to where
-   their objects are: GC_ROOTS_DURING(gc, ok = grow(f), f). For what a function seldom does: the rest of it pays nothing, since
-   the variables stay in registers. Within the expression the variables themselves are not updated. */
-#define GC_ROOTS_DURING(thread, expression, ...)     \
-    do {                                             \
-        GC__DURING_BEGIN(thread, 0, __VA_ARGS__)     \
-        expression;                                  \
-        GC__DURING_END(__VA_ARGS__)                  \
-    } while (0)
-/* The same for variables of tagged values. */
-#define GC_ROOTS_VALUES_DURING(thread, expression, ...)      \
-    do {                                                     \
-        GC__DURING_BEGIN(thread, GC_SLOT_VALUE, __VA_ARGS__) \
-        expression;                                          \
-        GC__DURING_END(__VA_ARGS__)                          \
-    } while (0)
-/* The same for pointers into objects, as GC_ROOTS_INTERIOR takes them. */
-#define GC_ROOTS_INTERIOR_DURING(thread, expression, ...)       \
-    do {                                                        \
-        GC__DURING_BEGIN(thread, GC_SLOT_INTERIOR, __VA_ARGS__) \
-        expression;                                             \
-        GC__DURING_END(__VA_ARGS__)                             \
+/* Evaluates an expression with the named variables (1 to 16) as roots, and then has them lead to where their objects are:
+   GC_ROOTS_DURING(gc, 0, ok = grow(f), f). For what a function seldom does: the rest of it pays nothing, since the variables
+   stay in registers. Within the expression the variables themselves are not updated. flags: as GC_ROOTS_ARRAY. */
+#define GC_ROOTS_DURING(thread, flags, expression, ...) \
+    do {                                                \
+        GC__DURING_BEGIN(thread, flags, __VA_ARGS__)    \
+        expression;                                     \
+        GC__DURING_END(__VA_ARGS__)                     \
     } while (0)
 #define GC__DURING_BEGIN(thread, flags, ...)                                                                        \
     gc_word gc__copies[GC__EACH(GC__FIELD_ONE, , __VA_ARGS__) 0], *gc__copy = gc__copies;                           \
@@ -251,14 +233,12 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
     (thread)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 
-#define GC__ROOTS(id, thread, flags, ...)                                                                             \
-    GC__ROOTS_OF(id, thread, flags, sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], #__VA_ARGS__, \
-                 __VA_ARGS__)
-#define GC__ROOTS_OF(id, thread_, flags_, count_, names_, ...)                                            \
-    void *GC__NAME(gc__slots, id)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                             \
-    static const gc_frame_site GC__NAME(gc__site, id) = {names_, __func__, __FILE__, __LINE__, (flags_)}; \
-    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
-        (thread_)->frames, &GC__NAME(gc__site, id), (thread_), (count_), GC__NAME(gc__slots, id)};        \
+#define GC__ROOTS(id, thread_, flags_, ...)                                                                     \
+    void *GC__NAME(gc__slots, id)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                   \
+    static const gc_frame_site GC__NAME(gc__site, id) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)}; \
+    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                              \
+        (thread_)->frames, &GC__NAME(gc__site, id), (thread_),                                                  \
+        sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], GC__NAME(gc__slots, id)};           \
     (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 /* A variable that is not one word, an array for example, does not compile: GC_ROOTS_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) GC__ADDRESS_OF(variable),

@@ -41,7 +41,7 @@ struct gc_finalizer {
     bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
     /* Whether this object says, by a mark of its own, that it needs no finalizer: then it dies at once, without the search
        that gc_finalizer_suppress makes. Called during collections, before the finalizer runs, and with
-       concurrent_trace_functions beside the program; must read that object only. NULL: every object needs it. */
+       GC_TRACE_FUNCTIONS_CONCURRENT beside the program; must read that object only. NULL: every object needs it. */
     bool (*is_suppressed)(const void *object);
 };
 
@@ -50,7 +50,7 @@ static const gc_finalizer gc_no_finalizer __attribute__((unused)) = {0, false, 0
 
 /* Flags of a type. */
 enum {
-    GC_TYPE_FIXED = 1 /* its objects never move: gc_new is gc_new_fixed */
+    GC_TYPE_FIXED = 1 /* its objects never move, as if all were made with GC_NEW_FIXED */
 };
 
 /* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may
@@ -118,7 +118,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
 /* An array of characters, or of other small numbers, with room for one 0 more behind its elements. gc_new_array has it zeroed;
-   who calls gc_new_array_raw writes it. */
+   who has it made with GC_NEW_RAW writes it. */
 #define GC_TYPE_STRING(T, member)                                                                              \
     {                                                                                                          \
 #T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, \

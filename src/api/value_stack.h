@@ -49,7 +49,7 @@ static inline void gc_value_stack_touch(gc_value_stack *stack, const void *entry
 }
 
 /* Makes room for `bytes` above the top, by realloc. *moved: the distance in bytes by which the entries have moved, which the
-   host adds to its own pointers into the stack. The memory counts as gc_heap_external_add's. [cooperative; never collects;
+   host adds to its own pointers into the stack. The memory counts as gc_heap_add_external's. [cooperative; never collects;
    GC_ERROR_MEMORY: nothing has changed] */
 GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved);
 /* Frees the memory; the stack is empty then. [any thread; never collects; cannot fail] */

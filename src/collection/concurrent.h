@@ -172,7 +172,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
    has suspended may hold a lock of the C library. */
 GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
-    if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
+    if (marker->has_thread || marker->refused || heap->options.test.marker_steps) return;
     marker->rests = rests;
     marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
     if (marker->has_thread) return;
@@ -205,9 +205,9 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
 GC__FN void gc__marking_take_turn(gc_heap *heap) {
-    if (!heap->options.test_marker_steps) return;
+    if (!heap->options.test.marker_steps) return;
     gc__lock_take(&heap->marker->lock);
-    gc__marker_turn(heap, heap->options.test_marker_steps);
+    gc__marker_turn(heap, heap->options.test.marker_steps);
     gc__lock_release(&heap->marker->lock);
 }
 
@@ -249,7 +249,7 @@ GC__COLD void gc__marking_step(gc_heap *heap) {
 GC__FN bool gc__marking_left_little(const gc__worker *worker) {
     const gc_heap *heap = worker->heap;
     bool little = !heap->pause.degenerated && !heap->pause.waiting_objects && !worker->overflowed;
-    return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
+    return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test.collectors;
 }
 
 /* Traces the old generation in the final mark, after a trace like that of a young collection: it is condemned with

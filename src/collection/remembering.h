@@ -32,7 +32,7 @@ GC__FN void gc__remembering_choose(gc_heap *heap) {
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     bool fixed = heap->options.nursery_bytes != 0; /* by the host; no time is measured */
     remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
-    if (heap->options.test_marker_steps) dear = 1;
+    if (heap->options.test.marker_steps) dear = 1;
     if (heap->remembers_slots) {
         remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;
         if (!possible || remembered->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);

@@ -32,7 +32,7 @@ GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
     return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), gc__min(GC__WORKERS_DEFAULT, GC__WORKERS_MAX));
 }
 GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
-    return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
+    return heap->options.test.collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
 /* Returns whether the collection that is due is the final mark of a cycle whose marking is done, so that it traces
@@ -54,7 +54,7 @@ GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int
     if (gc__workers_finds_marked(heap, purpose)) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
-    if (heap->options.test_collectors) return true;
+    if (heap->options.test.collectors) return true;
     if (survivors < GC__WORKERS_WORTH || gc__workers_leaves_holes(heap, generation)) return false;
     bool wanted = heap->options.collector_threads || gc__has_pause_goal(heap);
     return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__WORKERS_WORTH_NS;
@@ -82,7 +82,7 @@ GC__COLD gc__workers *gc__workers_new(gc_heap *heap) {
     gc__lock_init(&workers->lock);
     gc__lock_init(&workers->space);
     workers->heap = heap;
-    workers->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
+    workers->seed = heap->options.test.collectors > 1 ? heap->options.test.collectors : 0;
     workers->count = workers->most = 1;
     workers->threads[0].workers = workers;
     __atomic_fetch_add(&heap->metadata_bytes, sizeof *workers, __ATOMIC_RELAXED);
@@ -160,7 +160,7 @@ GC__COLD void gc__workers_enter(gc__worker *worker) {
     gc__workers *workers = heap->collector->workers;
     if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || plan->into_holes) return;
     if (plan->purpose == GC__YOUNG_WHOLESALE) return; /* hardly anything is traced */
-    if (plan->tight && !heap->options.test_collectors) return;
+    if (plan->tight && !heap->options.test.collectors) return;
     bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
     if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
         worth = gc__count_dirty_bundles() >= GC__WORKERS_WORTH_BUNDLES;

@@ -181,7 +181,7 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
     return false;
 }
 
-/* As of an object of gc_allocate_fixed, which is marked before its host writes the header. */
+/* As of an object without a type that was made with GC_NEW_FIXED, which is marked before its host writes the header. */
 GC__DAC_FN bool gc__dac_has_no_header(const gc__dac_cursor *cursor, uint64_t at) {
     uint64_t header = 1;
     if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);

@@ -92,7 +92,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_line(file, "free", m.free, all, "regions");
     gc__memory_line(file, "tables", m.tables, all, "mark bits, cards, regions");
     gc__memory_line(file, "beside", m.metadata, all, "handles, finalizers, the collector's lists");
-    gc__memory_line(file, "off-heap", m.external, all, "gc_external_add, gc_heap_external_add");
+    gc__memory_line(file, "off-heap", m.external, all, "gc_object_add_external, gc_heap_add_external");
     gc__memory_line(file, "all", all, all, limit ? "" : "no limit");
     if (limit) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
     fprintf(file, "regions of %zu KiB: . free, n nursery, L large, 0 to 9 tenths that live\n", GC_REGION_BYTES >> 10);

@@ -31,7 +31,7 @@ GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     GC__HOST_SCOPE;
     gc_thread *thread = gc__thread_self(heap);
     *text = 0;
-    if (heap->options.location && thread) heap->options.location(heap->options.host, thread, text, bytes);
+    if (heap->options.debug.location && thread) heap->options.debug.location(heap->options.host, thread, text, bytes);
     text[bytes - 1] = 0;
 }
 

@@ -31,7 +31,7 @@ GC__COLD bool gc__stack_is_new(gc_heap *heap) {
 GC__COLD bool gc__location_is_new(gc_thread *thread) {
     GC__HOST_SCOPE;
     const gc_options *options = &thread->heap->options;
-    uintptr_t location = options->location(options->host, thread, NULL, 0);
+    uintptr_t location = options->debug.location(options->host, thread, NULL, 0);
     return location && gc__stress_is_new(thread->heap, location);
 }
 

@@ -152,7 +152,7 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     const gc_heap *heap = verifier->heap;
     const gc__region *region = gc__in_arena(ref) ? gc__region_of(ref) : NULL;
     bool stale = region && region->kind == GC__QUARANTINED;
-    if (!heap->stress->kept.words || !(stale || (unseen && heap->options.verify))) return;
+    if (!heap->stress->kept.words || !(stale || (unseen && heap->options.debug.verify))) return;
     uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
     if (stale)
         fprintf(stderr,

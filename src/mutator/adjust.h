@@ -34,55 +34,47 @@ GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__heap_note_held(heap);
 }
 
-GC__COLD gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
-    size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
-    if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
-    if (wanted && !gc__limit_reach(heap, wanted)) {
+/* The world is stopped. */
+GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
+    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
+    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
         gc__fail(GC_ERROR_HEAP_FULL,
-                 "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
                  "stays, and does not become %zu KiB: drop references first",
                  gc__bytes_charged(heap) >> 10, wanted >> 10);
         gc__heap_fail_with_others(heap);
         return GC_ERROR_HEAP_FULL;
     }
+    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
+    heap->options.overhead_percent_max = limits->overhead_percent_max;
     gc__limit_set(heap, bytes, share);
     gc__marking_resolve(heap, false);
     gc__limit_adapt(heap);
     return GC_OK;
 }
 
-GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
-    GC__API_SCOPE("gc_heap_set_bytes_max");
-    if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
+    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
+    gc__heap_lock(heap);
+    const gc_options *options = &heap->options;
+    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
+    limits->heap_bytes_soft = options->heap_bytes_soft;
+    limits->overhead_percent_max = options->overhead_percent_max;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
+    GC__API_SCOPE("gc_heap_set_limits");
+    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
+    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
+        return GC_ERROR_OPTION;
     const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
     gc__heap_lock(heap);
     gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
-    gc_result result = gc__limit_change(heap, bytes);
+    gc_result result = gc__limits_change(heap, limits);
     gc__world_resume(heap);
     return result;
-}
-
-GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
-    GC__API_SCOPE("gc_heap_set_bytes_soft");
-    if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
-    gc__world_stop(heap);
-    heap->options.heap_bytes_soft = gc__min(bytes, GC__BUDGET_MOST);
-    gc__limit_adapt(heap);
-    gc__world_resume(heap);
-    return GC_OK;
-}
-
-/* Sets the percentage under the lock, since allocations that meet the limit read it with the lock held. */
-GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
-    GC__API_SCOPE("gc_heap_set_collecting_percent_max");
-    if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
-    if (!gc__overhead_is_percent(percent)) return GC_ERROR_OPTION;
-    gc__heap_lock(heap);
-    heap->options.collecting_percent_max = percent;
-    gc__heap_unlock(heap);
-    return GC_OK;
 }

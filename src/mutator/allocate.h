@@ -136,7 +136,7 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (gc__stress_of(heap) == GC_STRESS_NTH) {
         now = gc__record(thread)->stress_countdown <= 1;
         gc__record(thread)->stress_countdown =
-            now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
+            now ? heap->options.debug.stress_interval : gc__record(thread)->stress_countdown - 1;
     }
     if (now) gc__collect_under_stress(heap);
 }
@@ -229,7 +229,8 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if ((gc__heap_is_marking(heap) && heap->marker->has_thread) || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
+    bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
+    if (marks || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
     bool gives_up = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
     if (gives_up) return NULL;
@@ -291,7 +292,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     }
     if (GC__UNLIKELY(gc__is_abandoned(heap))) {
         gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted finalizer_patience_ms, in a heap that was destroyed "
+                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
                  "meanwhile: have the finalizer return");
         return NULL;
     }
@@ -365,13 +366,6 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
     return gc__allocated(thread, object);
 }
 
-GC_API __attribute__((noinline)) void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
-    void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
-    if (object) gc__fixed_begin(object);
-    gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
-    return gc__allocated(thread, object);
-}
-
 #if !GC_HAS_MODEL
 GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
                               const void *caller) {
@@ -426,15 +420,20 @@ GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_
     if (object) return object;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
-
-GC_API __attribute__((noinline)) void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
-    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED, __builtin_return_address(0)));
-}
-
-GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
-    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
-}
 #endif
+
+/* `type` NULL: `length` bytes, whose header the host writes. */
+GC_API __attribute__((noinline)) void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length) {
+#if !GC_HAS_MODEL
+    if (type) return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
+#endif
+    (void)type;
+    GC_ASSERT(!type, "gc_new_with: with GC_MODEL_BYTES its type must be NULL");
+    void *object = gc__allocate_any(thread, length, GC__FOR_FIXED);
+    if (object) gc__fixed_begin(object);
+    gc__allocation_note(thread, object, length, __builtin_return_address(0), false);
+    return gc__allocated(thread, object);
+}
 
 #if !GC_HAS_MODEL
 /* Counts the bytes by which an object has grown. The heap's lock is held. */
@@ -570,7 +569,7 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t b
 /* Adds off-heap bytes to the object, or subtracts them. The heap's lock is held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
-        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %p is not an object of this heap", object);
+        return gc__fail(GC_ERROR_MISUSE, "gc_object_add_external: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
@@ -580,8 +579,8 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
-    if (!gc__external_count(heap, (size_t)bytes, "gc_external_add")) return GC_ERROR_TOO_LARGE;
+        return gc__fail(GC_ERROR_MEMORY, "gc_object_add_external: the system gives no memory for the table");
+    if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     heap->owned_bytes += (size_t)bytes;
@@ -589,10 +588,10 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     return GC_OK;
 }
 
-GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (gc__is_null(thread, "gc_external_add", "thread") || gc__is_null(object, "gc_external_add", "object"))
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_object_add_external", "thread") || gc__is_null(object, "gc_object_add_external", "object"))
         return GC_ERROR_ARGUMENT;
-    if (GC_DEBUG >= 1) gc__check_outside("gc_external_add");
+    if (GC_DEBUG >= 1) gc__check_outside("gc_object_add_external");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
     gc_result result = gc__external_add(thread->heap, object, bytes);
@@ -605,7 +604,7 @@ GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     size_t before = gc__counted(&heap->unowned_bytes);
     do {
         if (before >= bytes) continue;
-        gc__fail(GC_ERROR_MISUSE, "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+        gc__fail(GC_ERROR_MISUSE, "gc_heap_add_external: %zu bytes are taken off, more than were added without an owner",
                  bytes);
         return false;
     } while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before - bytes, true, __ATOMIC_RELAXED,
@@ -626,7 +625,7 @@ GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
         return true;
     }
     if (bytes < 0) return gc__unowned_remove(heap, (size_t)0 - (size_t)bytes);
-    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_external_add")) return false;
+    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_add_external")) return false;
     gc__count(&heap->unowned_bytes, (size_t)bytes);
     return true;
 }
@@ -645,8 +644,8 @@ GC__FN void gc__external_interrupt(gc_heap *heap) {
     if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
 }
 
-GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
-    if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
+GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes) {
+    if (gc__is_null(heap, "gc_heap_add_external", "heap")) return GC_ERROR_ARGUMENT;
     if (!gc__unowned_add(heap, bytes)) return gc__last_result;
     if (bytes > 0) gc__external_interrupt(heap);
     return GC_OK;
@@ -677,7 +676,7 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
 }
 
 GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
-    gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
+    gc_heap_add_external(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
 }

@@ -164,7 +164,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     gc__record(thread)->tid = gc__os_thread_number();
     thread->safepoint = gc__safepoint_slow;
     thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
-    gc__record(thread)->stress_countdown = heap->options.stress_interval;
+    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
     gc__heap_lock(heap);
     gc__record(thread)->next = heap->threads->first;
     heap->threads->first = thread;

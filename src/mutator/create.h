@@ -32,11 +32,11 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
-    if (GC_DIAGNOSTICS && verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (GC_DIAGNOSTICS && verify && strcmp(verify, "0") != 0) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     const char *checkmark = gc__setting("GC_CHECKMARK");
-    if (GC_DIAGNOSTICS && checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
+    if (GC_DIAGNOSTICS && checkmark && strcmp(checkmark, "0") != 0) options->debug.checkmark = true;
     if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
-                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors)))
+                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
         return GC_ERROR_OPTION;
     const char *concurrent = gc__setting("GC_CONCURRENT");
     if (GC_CONCURRENT && concurrent && *concurrent)
@@ -47,16 +47,16 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     char *end;
     unsigned long every = strtoul(stress, &end, 10);
     if (strcmp(stress, "allocation") == 0)
-        options->stress = GC_STRESS_ALLOCATION;
+        options->debug.stress = GC_STRESS_ALLOCATION;
     else if (strcmp(stress, "safepoint") == 0)
-        options->stress = GC_STRESS_SAFEPOINT;
+        options->debug.stress = GC_STRESS_SAFEPOINT;
     else if (strcmp(stress, "stack") == 0)
-        options->stress = GC_STRESS_STACK;
+        options->debug.stress = GC_STRESS_STACK;
     else if (strcmp(stress, "location") == 0)
-        options->stress = GC_STRESS_LOCATION;
+        options->debug.stress = GC_STRESS_LOCATION;
     else if (*end == 0 && every <= 0xFFFFFFFF) {
-        options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
-        options->stress_interval = (unsigned)every;
+        options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+        options->debug.stress_interval = (unsigned)every;
     } else {
         return gc__fail(
             GC_ERROR_OPTION,
@@ -69,7 +69,9 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 
 /* Returns whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
-    const char *diagnosis = options->stress ? "stress" : options->verify ? "verify" : options->checkmark ? "checkmark" : NULL;
+    const gc_debug_options *debug = &options->debug;
+    const char *checks = debug->verify ? "debug.verify" : debug->checkmark ? "debug.checkmark" : NULL;
+    const char *diagnosis = debug->stress ? "debug.stress" : checks;
     const char *concurrent = options->concurrent == GC_CONCURRENT_ON ? "concurrent" : NULL;
     const char *option = !GC_DIAGNOSTICS && diagnosis ? diagnosis : !GC_CONCURRENT ? concurrent : NULL;
     const char *macro = !GC_DIAGNOSTICS && diagnosis ? "GC_DIAGNOSTICS" : "GC_CONCURRENT";
@@ -84,14 +86,14 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
 GC__FN gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
     if (!gc__options_are_present(options)) return GC_ERROR_OPTION;
-    if ((unsigned)options->stress > GC_STRESS_LOCATION)
-        return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
-    if (options->stress == GC_STRESS_LOCATION && !options->location)
-        return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.location, by which the host says where it is");
-    if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
+    if ((unsigned)options->debug.stress > GC_STRESS_LOCATION)
+        return gc__fail(GC_ERROR_OPTION, "options.debug.stress is %d, which is none of GC_STRESS_*", (int)options->debug.stress);
+    if (options->debug.stress == GC_STRESS_LOCATION && !options->debug.location)
+        return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.debug.location, by which the host says where it is");
+    if (options->debug.verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
         return gc__fail(GC_ERROR_OPTION,
-                        "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
-                        options->verify);
+                        "options.debug.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
+                        options->debug.verify);
     if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION,
                         "options.collector_threads is %u: at most %u threads trace together (GC_COLLECTOR_THREADS_MAX, which "
@@ -100,15 +102,18 @@ GC__FN gc_result gc__options_check(gc_options *options) {
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
                         (int)options->concurrent);
-    if (!gc__overhead_is_percent(options->collecting_percent_max)) return GC_ERROR_OPTION;
+    if (!gc__overhead_is_percent(options->overhead_percent_max)) return GC_ERROR_OPTION;
+    if ((unsigned)options->trace_functions > GC_TRACE_FUNCTIONS_CONCURRENT)
+        return gc__fail(GC_ERROR_OPTION, "options.trace_functions is %d, which is none of GC_TRACE_FUNCTIONS_*",
+                        (int)options->trace_functions);
+    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
-    if (options->stress_interval == 0) options->stress_interval = 100;
-    if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
-    if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
+    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
+    if (options->patience_ms == 0) options->patience_ms = 10000;
     return GC_OK;
 }
 
@@ -225,7 +230,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (opened == GC_OK) gc__marking_tables();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
-    if (GC_DIAGNOSTICS && opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
+    bool debugs = options.debug.stress || options.debug.verify || options.debug.checkmark;
+    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
     if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
         gc__heap_end_locks(heap);
@@ -299,15 +305,15 @@ GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
    code that makes a callback without it checks gc__is_abandoned first. */
 GC__COLD void gc__heap_abandon(gc_heap *heap) {
     gc_options *options = &heap->options;
-    uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
+    uint64_t deadline = gc__deadline(options->patience_ms);
     gc__heap_lock(heap); /* after a collection that the finalizer has begun */
     __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
-    options->location = NULL;
-    if (options->stress == GC_STRESS_LOCATION) options->stress = GC_STRESS_OFF;
+    options->debug.location = NULL;
+    if (options->debug.stress == GC_STRESS_LOCATION) options->debug.stress = GC_STRESS_OFF;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);

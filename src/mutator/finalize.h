@@ -102,16 +102,16 @@ GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
     return running;
 }
 
-GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
-    if (gc__is_null(thread, "gc_finalizers_run", "thread")) return 0;
-    if (gc__is_called_by_hook(thread->heap, "gc_finalizers_run")) return 0;
+GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
+    if (gc__is_null(thread, "gc_finalizer_run", "thread")) return 0;
+    if (gc__is_called_by_hook(thread->heap, "gc_finalizer_run")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
 }
 
-GC_API size_t gc_finalizers_pending(gc_heap *heap) {
-    if (gc__is_null(heap, "gc_finalizers_pending", "heap")) return 0;
+GC_API size_t gc_finalizer_pending(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizer_pending", "heap")) return 0;
     gc__finalizers *all = heap->finalizers;
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
@@ -126,7 +126,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
 /* Waits, in preemptive mode in all heaps of the thread, until `event` has changed or until `deadline_ns`. Then reports
    finalizers that run for too long. */
 GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
-    uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
+    uint64_t now = gc__os_now_ns(), patience = heap->options.patience_ms * GC__NS_PER_MS;
     uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
     gc__park(NULL);
@@ -151,15 +151,15 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
-    if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
+GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
+    if (gc__is_null(thread, "gc_finalizer_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__is_finalizing(all, thread, __builtin_frame_address(0))) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
-        if (!gc_finalizers_pending(heap)) return true;
+        if (!gc_finalizer_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
         if (others || !gc__finalizer_run(thread, __builtin_frame_address(0)))
@@ -206,7 +206,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (heap->options.suspend)
         return gc__fail(GC_ERROR_OPTION,
                         "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
-                        "a thread of the host's call gc_finalizers_run");
+                        "a thread of the host's call gc_finalizer_run");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
@@ -277,11 +277,11 @@ GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
         size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
         if (!count) return;
-        gc_finalizers_run(thread, count);
+        gc_finalizer_run(thread, count);
     }
     gc__warn(&heap->options,
              "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
-    gc_finalizers_run(thread, gc__finalizers_queue_all(heap, true));
+    gc_finalizer_run(thread, gc__finalizers_queue_all(heap, true));
 }
 
 /* Runs the remaining finalizers. Returns false if the heap cannot be freed. */
@@ -290,7 +290,7 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
     (void)finalizing;
     GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
-    uint64_t deadline = gc__deadline(heap->options.finalizer_patience_ms);
+    uint64_t deadline = gc__deadline(heap->options.patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
         gc__warn(&heap->options,

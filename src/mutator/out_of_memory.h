@@ -9,7 +9,7 @@ GC__COLD void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
         gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
-                      "call gc_finalizers_run more often, or gc_finalizer_thread_start",
+                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
                       finalizers);
 }
 

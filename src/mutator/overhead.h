@@ -1,5 +1,5 @@
-/* The GC overhead limit: a nearly full heap can go on for ever, with a full collection for every few objects. A
-   program that would rather fail sets by options.collecting_percent_max which part of its time that may take. */
+/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
+   rather fail says by options.overhead_percent_max what part of its time that may take. */
 #pragma once
 
 #include "../trace/collector.h"
@@ -11,7 +11,7 @@
 
 GC__COLD bool gc__overhead_is_percent(unsigned percent) {
     if (percent <= 100) return true;
-    gc__fail(GC_ERROR_OPTION, "collecting_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
+    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
     return false;
 }
 
@@ -28,7 +28,7 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
    *spent. The heap's lock is held. */
 GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
-    unsigned most = heap->options.collecting_percent_max;
+    unsigned most = heap->options.overhead_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
     /* This is less than before if windows were given back. */
     size_t allocated = gc__counted(&heap->stats.allocated_bytes);
@@ -48,10 +48,10 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
 GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
     if (!gc__is_nearly_full(heap)) return false;
     gc__fail(GC_ERROR_HEAP_FULL,
-             "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
+             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
              "live of at most %zu (%s): raise that, or drop references",
              (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
-             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.collecting_percent_max, heap->full_bytes >> 10,
+             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
              heap->limit_bytes >> 10, gc__limit_name(heap));
     return true;
 }

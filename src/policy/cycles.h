@@ -34,7 +34,7 @@ GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
 GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
     const gc_options *options = &heap->options;
     const char *obstacle = gc__marking_obstacle(options);
-    if (obstacle || options->pause_goal_us || options->test_marker_steps || heap->limit_bytes >= GC__MARKING_WORTH)
+    if (obstacle || options->pause_goal_us || options->test.marker_steps || heap->limit_bytes >= GC__MARKING_WORTH)
         return obstacle;
     return "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
 }
@@ -64,7 +64,7 @@ GC__FN bool gc__stores_are_logged(const gc_heap *heap) {
 /* Returns how many bytes the final mark of the cycle that begins may copy from candidate regions. */
 GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
     size_t goal = gc__pace_goal_ns(heap) / GC__CANDIDATES_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
-    if (heap->options.test_candidates) return SIZE_MAX;
+    if (heap->options.test.candidates) return SIZE_MAX;
     if (!gc__fills_holes(heap)) return 0;
     return gc__regions_left(heap) < scarce ? GC__CANDIDATES_HURRY * goal : goal;
 }

@@ -69,14 +69,14 @@ GC__FN void gc__external_count_left(gc_heap *heap) {
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
-    gc__fail(GC_ERROR_TOO_LARGE, "gc_external_add: %zu bytes are more than the heap can ever hold", bytes);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }
 
 GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t object, size_t bytes) {
     uintptr_t *held = gc__map_find(table, object);
     if (!held || *held < bytes)
-        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
+        return gc__fail(GC_ERROR_MISUSE, "gc_object_add_external: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
     gc__external_disown(heap, bytes);
     return GC_OK;

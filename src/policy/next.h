@@ -34,7 +34,7 @@ GC__COLD gc__request gc__request_mark_begin(gc_reason reason) { return gc__reque
 GC__COLD gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     if (gc__marker_is_spoilt(heap)) return GC_DEGENERATED_BARRIER;
-    if (!marker->has_thread && !heap->options.test_marker_steps) return GC_DEGENERATED_THREAD;
+    if (!marker->has_thread && !heap->options.test.marker_steps) return GC_DEGENERATED_THREAD;
     return gc__marking_is_lost(heap) ? GC_DEGENERATED_GROWTH : GC_DEGENERATED_NOT;
 }
 
@@ -49,7 +49,7 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
 /* Returns whether a cycle is due. `full`: a full collection would be due if there were no cycles. */
 GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
-    if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test_marker_steps)) return false;
+    if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test.marker_steps)) return false;
     bool grown = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
     return full || (grown && gc__marking_is_short(heap)) || old + gc__marking_reserve(heap) >= heap->pace->full_threshold;
 }
@@ -88,7 +88,7 @@ GC__COLD bool gc__next_ends_nursery(const gc_heap *heap) {
    being marked, and enough has become old for a cycle to free some of it. */
 GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
-    bool worth = old >= enough && old >= GC__MARKING_WORTH && !gc__stress_of(heap) && !heap->options.test_marker_steps;
+    bool worth = old >= enough && old >= GC__MARKING_WORTH && !gc__stress_of(heap) && !heap->options.test.marker_steps;
     return worth && !gc__heap_is_marking(heap) && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
 }
 

@@ -173,8 +173,9 @@ GC__COLD bool gc__pace_waits(const gc_heap *heap, int generation) {
     return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
+#define GC__PAUSE_GOAL_US 5000 /* of heaps without a pause_goal_us */
 GC__COLD uint64_t gc__pace_goal_ns(const gc_heap *heap) {
-    return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+    return (heap->options.pause_goal_us ? heap->options.pause_goal_us : GC__PAUSE_GOAL_US) * (uint64_t)1000;
 }
 
 /* Returns how long a collection should be predicted to take: half of the goal, since the same work occasionally

@@ -336,8 +336,8 @@ GC__FN bool gc__is_limited(const gc_heap *heap) {
    not be there. */
 GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    return GC__HAS_MARKER && plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
-           !plan->request.compacting;
+    bool young = plan->condemned == 1 && !plan->request.compacting;
+    return GC__HAS_MARKER && young && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL;
 }
 
 #define GC__WHOLESALE_WASTE 8 /* at most 1/n of young regions has no objects: it would become holes */
@@ -354,7 +354,7 @@ GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
     bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
     bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test_wholesale) return may && heap->collection.number % 2;
+    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {

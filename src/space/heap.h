@@ -71,7 +71,7 @@ struct gc_heap {
     size_t large_bytes;
     size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
     size_t owned_bytes;                   /* off-heap bytes that objects own */
-    size_t unowned_bytes;                 /* off-heap bytes added by gc_heap_external_add; atomic */
+    size_t unowned_bytes;                 /* those of gc_heap_add_external; atomic */
     size_t large_regions;                 /* regions that large objects occupy */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
     size_t fresh_regions;                 /* never written to, taken since free regions were last prefaulted; atomic */
@@ -114,9 +114,9 @@ struct gc_heap {
 };
 
 /* What of the options needs diagnostics. */
-GC__FN gc_stress gc__stress_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.stress : GC_STRESS_OFF; }
-GC__FN unsigned gc__verify_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.verify : 0; }
-GC__FN bool gc__is_checkmarked(const gc_heap *heap) { return GC_DIAGNOSTICS && heap->options.checkmark; }
+GC__FN gc_stress gc__stress_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.debug.stress : GC_STRESS_OFF; }
+GC__FN unsigned gc__verify_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.debug.verify : 0; }
+GC__FN bool gc__is_checkmarked(const gc_heap *heap) { return GC_DIAGNOSTICS && heap->options.debug.checkmark; }
 
 /* Whether generation 2 is being marked beside mutators. */
 GC__FN bool gc__heap_is_marking(const gc_heap *heap) { return GC__HAS_MARKER && heap->marking; }
@@ -297,8 +297,8 @@ GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
     if (metadata > heap->limit_bytes / GC__METADATA_MUCH)
         gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", metadata >> 10);
     if (external > heap->limit_bytes / GC__METADATA_MUCH)
-        gc__fail_more("; %zu KiB of it are off the heap (gc_external_add, gc_heap_external_add), until their objects are freed, "
-                      "or the program says that it has freed them", external >> 10);
+        gc__fail_more("; %zu KiB of it are off the heap (gc_object_add_external, gc_heap_add_external), until their "
+                      "objects are freed, or the program says that it has freed them", external >> 10);
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {

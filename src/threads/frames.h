@@ -130,7 +130,8 @@ GC__HOT void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visit
         if (flags & GC__SLOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
         } else if (flags & GC__SLOT_DERIVED) {
-            gc_visit_derived(visitor, frame->slots[0], frame->slots[1]);
+            gc_visit(visitor, (void *)frame->slots[0], 1, 0);
+            for (size_t i = 1; i < frame->count; i++) gc_visit_derived(visitor, frame->slots[i], frame->slots[0]);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }

@@ -51,8 +51,8 @@ GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
 }
 
 #define GC__TRACING_ELSEWHERE \
-    "called by the trace function of a `%s`, on a thread of the collector's (parallel_trace_functions, " \
-    "concurrent_trace_functions): it would wait for ever. Have the function set a flag and return, and make the call afterwards"
+    "called by the trace function of a `%s`, on a thread of the collector's (options.trace_functions): it would wait for ever. " \
+    "Have the function set a flag and return, and make the call afterwards"
 
 /* Refuses a call by such a thread. */
 GC__COLD bool gc__refuse_in_trace(const char *function) {

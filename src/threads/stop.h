@@ -38,7 +38,7 @@ GC__FN bool gc__world_interrupt(gc_thread *thread) {
 }
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
-    const uint64_t patience_ms = heap->options.stop_patience_ms;
+    const uint64_t patience_ms = heap->options.patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);

@@ -132,7 +132,8 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
    that is not marked yet was not scanned either. */
 __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker) {
     uintptr_t owner = gc__traced;
-    if (!worker->heap->options.concurrent_trace_functions) return; /* otherwise it has waited since it was marked */
+    /* Otherwise it has waited since it was marked. */
+    if (worker->heap->options.trace_functions != GC_TRACE_FUNCTIONS_CONCURRENT) return;
     if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
@@ -411,7 +412,7 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool man
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */
 GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && !worker->heap->options.parallel_trace_functions;
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
@@ -555,7 +556,8 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         region->overflowed = false;
         if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
         gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
-        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region)) gc__rescan_marked(worker, region, gc__finalizer_marks);
+        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region))
+            gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
 }
 

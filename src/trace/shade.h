@@ -242,7 +242,7 @@ GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__th
 
 /* Makes room for this many more words on one of the marker's lists. Returns false if there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
-    if (heap->options.test_scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
+    if (heap->options.test.scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
     return gc__words_reserve(list, list->count + words);
 }
 GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word) {
@@ -254,7 +254,8 @@ GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word)
    an entry, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    gc__words *seen = GC__HAS_WORKERS && worker->number ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
+    bool other = GC__HAS_WORKERS && worker->number;
+    gc__words *seen = other ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
     if (gc__shade_push(worker->heap, seen, object)) return;
     __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__shade_word(object);
@@ -294,9 +295,9 @@ GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
 GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 #if GC_HAS_MODEL
     (void)object;
-    return heap->options.concurrent_trace_functions;
+    return heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 #else
-    return heap->options.concurrent_trace_functions || gc__trace_is_own(gc__object_type(object)->trace);
+    return heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT || gc__trace_is_own(gc__object_type(object)->trace);
 #endif
 }
 

@@ -103,7 +103,7 @@ GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
 /* Makes room for some more words on the mark stack. Returns false if there is no memory. */
 GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
     gc__words *memory = worker->memory;
-    bool small = worker->heap->options.test_scarce_memory;
+    bool small = worker->heap->options.test.scarce_memory;
     size_t count = (size_t)(worker->top - worker->stack);
     if (worker->stack && worker->stack != memory->words)
         memmove(memory->words, worker->stack, count * sizeof *memory->words);

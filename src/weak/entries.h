@@ -60,7 +60,7 @@ GC__FN bool gc__waits_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
     if (handles->indexed == waiting->count) return true;
-    if (worker->heap->options.test_scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 3) ||
+    if (worker->heap->options.test.scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 3) ||
         !gc__words_reserve(&handles->ready, waiting->count / 3))
         return false;
     worker->found = &handles->ready;

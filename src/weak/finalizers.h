@@ -617,7 +617,7 @@ GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__lock_take(&all->lock);
     for (gc__finalizing *record = all->running; record && !late; record = record->next) {
         uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
-        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
+        if (record->reported || ms < heap->options.patience_ms) continue;
         late = record->reported = true;
         snprintf(message, sizeof message,
                  "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",

@@ -162,7 +162,7 @@ GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
 /* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
-    return !ask || ask == gc__safe_is_suppressed || heap->options.concurrent_trace_functions;
+    return !ask || ask == gc__safe_is_suppressed || heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 }
 
 /* Sets the finalizer mark of the pair's object, or leaves the pair to the final mark, unless it was marked since. */

@@ -62,7 +62,7 @@ int main(void) {
     gc_options options;
     memset(&options, 0, sizeof options);
     options.warning = on_warning;
-    options.verify = GC_VERIFY_BEFORE;
+    options.debug.verify = GC_VERIFY_BEFORE;
     pthread_key_create(&key, overwrite); /* before gc.h's, so that it is called before */
     heap = gc_heap_create(&options);
     gc_thread *gc = gc_thread_attach(heap);

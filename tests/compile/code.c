@@ -36,7 +36,7 @@ static uintptr_t call(gc_thread *thread, void (*code)(void), uintptr_t a, uintpt
 int main(void) {
     gc_options options;
     memset(&options, 0, sizeof options);
-    options.stress = GC_STRESS_SAFEPOINT;
+    options.debug.stress = GC_STRESS_SAFEPOINT;
     gc_heap *heap = gc_heap_create(&options);
     gc_thread *thread = gc_thread_attach(heap);
     if (!thread) return 2;

@@ -90,7 +90,7 @@ static uint64_t catches_within(gc_thread *self, node *) {
 
 int main() {
     gc_options options = gc_options();
-    options.stress = GC_STRESS_SAFEPOINT;
+    options.debug.stress = GC_STRESS_SAFEPOINT;
     heap = gc_heap_create(&options);
     thread = gc_thread_attach(heap);
     if (!thread) return 2;

@@ -140,15 +140,15 @@ static void finalized(const gc_finalizer *finalizer, int objects) {
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
 }
 
-static void run_finalizers(int most) { gc_finalizers_run(gc, (size_t)most); }
-static void wait_for_finalizers(int ms) { gc_finalizers_wait(gc, (uint64_t)ms); }
+static void run_finalizers(int most) { gc_finalizer_run(gc, (size_t)most); }
+static void wait_for_finalizers(int ms) { gc_finalizer_wait(gc, (uint64_t)ms); }
 static void destroy(int) { gc_heap_destroy(heap); }
 
 static void finalize_nested(gc_thread *, void *) {
     ran++;
     finalized(&thrower, 1);
     bool inner = throws(run_finalizers, 1);
-    if (gc_finalizers_pending(heap) != 1 || gc_finalizers_wait(gc, 1) || !inner) ran = -1000;
+    if (gc_finalizer_pending(heap) != 1 || gc_finalizer_wait(gc, 1) || !inner) ran = -1000;
 }
 
 static void smash() {
@@ -159,14 +159,14 @@ static void smash() {
 static void finalizers() {
     ran = 0;
     finalized(&thrower, 3);
-    ok(throws(run_finalizers, 10), "an exception leaves a finalizer and gc_finalizers_run");
+    ok(throws(run_finalizers, 10), "an exception leaves a finalizer and gc_finalizer_run");
     smash();
-    ok(gc_finalizers_pending(heap) == 2, "it counts as run");
+    ok(gc_finalizer_pending(heap) == 2, "it counts as run");
     ok(throws(run_finalizers, 10) && throws(wait_for_finalizers, 1000), "and so do others");
-    ok(gc_finalizers_wait(gc, 1000) && ran == 3, "until none is left");
+    ok(gc_finalizer_wait(gc, 1000) && ran == 3, "until none is left");
     gc_collect(heap, 2, GC_COLLECT_DEFAULT);
     finalized(&nesting, 1);
-    ok(gc_finalizers_run(gc, 1) == 1 && ran == 5 && !gc_finalizers_pending(heap), "the same within another one");
+    ok(gc_finalizer_run(gc, 1) == 1 && ran == 5 && !gc_finalizer_pending(heap), "the same within another one");
     gc_finalizer_register(gc, new_node(1), &thrower);
     gc_finalizer_register(gc, new_node(1), &thrower);
     gc_thread_set_mode(gc, GC_MODE_PREEMPTIVE);
@@ -186,9 +186,9 @@ static void leave_collection() {
 int main(int count, char **arguments) {
     gc_options options;
     memset(&options, 0, sizeof options);
-    options.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    options.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     bool leave = count > 1 && strcmp(arguments[1], "leave") == 0;
-    if (leave) options.scan_roots = throw_roots, options.verify = 0;
+    if (leave) options.scan_roots = throw_roots, options.debug.verify = 0;
     heap = gc_heap_create(&options);
     gc = gc_thread_attach(heap);
     if (count > 1 && strcmp(arguments[1], "forget") == 0) {

@@ -72,7 +72,7 @@ int main(void) {
         gc_store(gc, &h->front, d.safe);
         gc_new(gc, &empty_type);
         gc_collect(heap, 2, 0);
-        gc_finalizers_run(gc, 10);
+        gc_finalizer_run(gc, 10);
         wrong += finalized != 1 || closed != 30;
     }
     gc_heap_destroy(heap);

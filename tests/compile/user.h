@@ -76,14 +76,14 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
     node *a = (node *)gc_new(gc, &user_types[0]), *b = a, *list[2] = {a, b};
     uint64_t value = 0;
     GC_ROOTS(gc, a, b);
-    GC_ROOTS_VALUES(gc, value);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, value);
     GC_ROOTS_ARRAY(gc, list, 2, 0);
-    GC_ROOTS_DURING(gc, gc_safepoint(gc), a, b);
-    GC_ROOTS_VALUES_DURING(gc, gc_safepoint(gc), value);
+    GC_ROOTS_DURING(gc, 0, gc_safepoint(gc), a, b);
+    GC_ROOTS_DURING(gc, GC_SLOT_VALUE, gc_safepoint(gc), value);
     char *inside = (char *)b, *past = (char *)(a + 1);
-    GC_ROOTS_INTERIOR_DURING(gc, gc_safepoint(gc), inside, past);
-    GC_ROOTS_INTERIOR(gc, inside);
-    GC_ROOTS_DERIVED(gc, past, a);
+    GC_ROOTS_DURING(gc, GC_SLOT_INTERIOR, gc_safepoint(gc), inside, past);
+    GC_ROOTS_WITH(gc, GC_SLOT_INTERIOR, inside);
+    GC_ROOTS_WITH(gc, GC_SLOT_DERIVED, a, past);
     GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     {
@@ -93,8 +93,8 @@ static inline void *user(gc_heap *heap, gc_thread *gc) {
         gc_stores_begin(gc, v->items, 3, 0); gc_stores_end(gc, v->items, 3, 0);
     }
     gc_frame *mark = gc_frames_mark(gc);
-    bytes *raw = (bytes *)gc_new_array_raw(gc, &user_types[7], 10);
-    gc_keep_alive(gc_new_raw(gc, &user_types[3]));
+    bytes *raw = (bytes *)gc_new_with(gc, &user_types[7], 10, GC_NEW_RAW);
+    gc_keep_alive(gc_new_with(gc, &user_types[3], 0, GC_NEW_RAW));
     gc_store(gc, &a->left, b);
     gc_store_value(gc, &a->value, value);
     gc_safepoint(gc);

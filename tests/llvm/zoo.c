@@ -174,7 +174,7 @@ int main(int argc, char **argv) {
     gc_llvm_module *code =
         gc_code_add_llvm(__start_llvm_stackmaps, (size_t)(__stop_llvm_stackmaps - __start_llvm_stackmaps),
                          by_size ? GC_LLVM_FRAMES_BY_SIZE : 0);
-    gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .stress = 1};
+    gc_options options = {.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .debug.stress = 1};
     heap = code ? gc_heap_create(&options) : NULL;
     gc_thread *gc = heap ? gc_thread_attach(heap) : NULL;
     if (!gc) {

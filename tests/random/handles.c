@@ -456,10 +456,10 @@ static void op_finalizer(void) {
 
 static void op_run(void) {
     size_t count = below(3) ? below(6) : SIZE_MAX;
-    if (gc_finalizers_run(gc, count) > count) wrong("more finalizers have run than were asked for");
+    if (gc_finalizer_run(gc, count) > count) wrong("more finalizers have run than were asked for");
     read_finalizers(states);
     drop_suppressed(states);
-    if (count == SIZE_MAX && !running && gc_finalizers_pending(heap))
+    if (count == SIZE_MAX && !running && gc_finalizer_pending(heap))
         wrong("finalizers are pending after all have run");
 }
 
@@ -523,8 +523,8 @@ static void finalize(gc_thread *thread, void *object) {
 
 /* In so short a pause hardly any region is evacuated, so what is dead and has a finalizer is reprieved. */
 #define STAYING \
-    .nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .pause_goal_us = 1, \
-    .concurrent_trace_functions = true
+    .nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 20, .pause_goal_us = 1, \
+    .trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT
 
 static const struct {
     const char *name;
@@ -533,14 +533,14 @@ static const struct {
              {"compacting", {.nursery_bytes = 64 << 10, .skip_finalizers_at_end = true}},
              {"non_moving", {.nursery_bytes = 256 << 10, .non_moving = true}},
              {"non_generational", {.nursery_bytes = 256 << 10, .non_generational = true}},
-             {"stress", {.stress = GC_STRESS_NTH, .stress_interval = 50}},
-             {"without_memory", {.nursery_bytes = 256 << 10, .test_scarce_memory = true}},
-             {"concurrent", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20}},
+             {"stress", {.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50}},
+             {"without_memory", {.nursery_bytes = 256 << 10, .test.scarce_memory = true}},
+             {"concurrent", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 20}},
              {"staying", {STAYING}},
-             {"staying_without_memory", {STAYING, .test_scarce_memory = true}},
-             {"leaving", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .test_candidates = true}},
+             {"staying_without_memory", {STAYING, .test.scarce_memory = true}},
+             {"leaving", {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 20, .test.candidates = true}},
              {"concurrent_without_memory",
-              {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 20, .test_scarce_memory = true}}};
+              {.nursery_bytes = 64 << 10, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 20, .test.scarce_memory = true}}};
 enum { MODES = sizeof modes / sizeof *modes };
 
 static void work(void) {
@@ -588,7 +588,7 @@ static void run_mode(size_t mode, size_t number) {
            (unsigned long long)cleared, (unsigned long long)queued, (unsigned long long)ran);
     bool beside = options.concurrent == GC_CONCURRENT_ON;
     if (run_options.ops >= 10000 && (!cleared || !queued || !ran || (beside && markings < 10))) wrong("too little has happened");
-    if (run_options.ops >= 20000 && options.concurrent_trace_functions && !options.test_scarce_memory && !left_over) wrong("no finalizers were left for later");
+    if (run_options.ops >= 20000 && options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT && !options.test.scarce_memory && !left_over) wrong("no finalizers were left for later");
     fflush(stdout);
 }
 

@@ -184,10 +184,10 @@ static void op_follow(world *w) {
     size_t charge = least_charge(w), least = 8 * GC_REGION_BYTES;
     size_t limit = charge / 100 * (110 + below(&w->random, 190)) + GC_REGION_BYTES;
     if (limit < least) limit = least;
-    gc_result result = gc_heap_set_bytes_max(w->heap, limit);
+    gc_result result = gc_heap_set_limits(w->heap, &(gc_limits){.heap_bytes_max = limit});
     if (result == GC_OK) w->options.heap_bytes_max = limit;
     else if (result != GC_ERROR_HEAP_FULL || must_fit(w, 0, limit))
-        wrong("gc_heap_set_bytes_max(%zu), while %zu are needed: %s", limit, charge, gc_last_message());
+        wrong("gc_heap_set_limits(%zu), while %zu are needed: %s", limit, charge, gc_last_message());
     gc_stats s;
     gc_heap_stats(w->heap, &s);
     if (s.heap_bytes_max != w->options.heap_bytes_max) wrong("the limit is %zu, expected %zu", s.heap_bytes_max, w->options.heap_bytes_max);
@@ -212,10 +212,10 @@ static object allocate(world *w, kind *k, size_t length) {
     bound_live(w);
     bool fixed = one_in(&w->random, 16);
     raw &= !fixed;
-    char *address = fixed && k->type.element_bytes ? gc_new_array_fixed(w->thread, &k->type, length)
-                    : fixed                ? gc_new_fixed(w->thread, &k->type)
+    char *address = fixed && k->type.element_bytes ? gc_new_with(w->thread, &k->type, length, GC_NEW_FIXED)
+                    : fixed                ? gc_new_with(w->thread, &k->type, 0, GC_NEW_FIXED)
                     : !k->type.element_bytes ? gc_new(w->thread, &k->type)
-                    : raw                  ? gc_new_array_raw(w->thread, &k->type, length)
+                    : raw                  ? gc_new_with(w->thread, &k->type, length, GC_NEW_RAW)
                                            : gc_new_array(w->thread, &k->type, length);
     if (!address) {
         allocation_failed(w, k, length, hook_calls);
@@ -515,12 +515,12 @@ static void op_external(world *w) {
     node *n = node_of(w, o);
     bool add = !n->external || one_in(&w->random, 2);
     size_t bytes = 1 + skewed(&w->random, 0, add ? (size_t)1 << 16 : n->external - 1);
-    if (!add && gc_external_add(w->thread, o.address, -(ptrdiff_t)(n->external + 1)) == GC_OK)
-        wrong("gc_external_add takes off more than the `%s` has", n->kind->name);
-    gc_result result = gc_external_add(w->thread, o.address, add ? (ptrdiff_t)bytes : -(ptrdiff_t)bytes);
+    if (!add && gc_object_add_external(w->thread, o.address, -(ptrdiff_t)(n->external + 1)) == GC_OK)
+        wrong("gc_object_add_external takes off more than the `%s` has", n->kind->name);
+    gc_result result = gc_object_add_external(w->thread, o.address, add ? (ptrdiff_t)bytes : -(ptrdiff_t)bytes);
     if (result == GC_OK) n->external += add ? bytes : -bytes;
     else if (!w->options.heap_bytes_max || result != GC_ERROR_HEAP_FULL)
-        wrong("gc_external_add: %s", gc_last_message());
+        wrong("gc_object_add_external: %s", gc_last_message());
 }
 
 /* Collecting and asking. */
@@ -552,7 +552,7 @@ static void op_pack(world *w) {
 static void op_collect(world *w) {
     static const unsigned modes[] = {GC_COLLECT_DEFAULT, GC_COLLECT_BLOCKING, GC_COLLECT_NON_BLOCKING, GC_COLLECT_OPTIMIZED,
                                      GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING, GC_COLLECT_COMPACTING};
-    bool packs = !w->options.non_moving && !w->options.stress && one_in(&w->random, 8);
+    bool packs = !w->options.non_moving && !w->options.debug.stress && one_in(&w->random, 8);
     if (packs) {
         op_pack(w);
         return;
@@ -576,7 +576,7 @@ static void op_absurd(world *w) {
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         size_t hook_calls = w->out_of_memory, collections = w->collections, length = lengths[i];
         if (length == 0) length = SIZE_MAX; /* the sum that wrapped around, for elements of one byte */
-        void *object = is_leaf(k) && one_in(&w->random, 2) ? gc_new_array_raw(w->thread, &k->type, length)
+        void *object = is_leaf(k) && one_in(&w->random, 2) ? gc_new_with(w->thread, &k->type, length, GC_NEW_RAW)
                                                            : gc_new_array(w->thread, &k->type, length);
         if (object) wrong("a `%s` of length %zu", k->name, length);
         if (gc_last_result() != GC_ERROR_TOO_LARGE) wrong("no `%s` of length %zu: %s", k->name, length, gc_last_message());

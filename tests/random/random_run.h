@@ -140,20 +140,20 @@ static void options_both(world *w, gc_options *o) {
 }
 static void options_stress(world *w, gc_options *o) {
     options_moving(w, o);
-    o->stress = GC_STRESS_NTH;
-    o->stress_interval = (unsigned)skewed(&w->random, 20, 1000);
+    o->debug.stress = GC_STRESS_NTH;
+    o->debug.stress_interval = (unsigned)skewed(&w->random, 20, 1000);
     o->non_generational = one_in(&w->random, 6);
-    o->test_scarce_memory = one_in(&w->random, 4);
+    o->test.scarce_memory = one_in(&w->random, 4);
     w->live_most /= 4;
 }
 static void options_stress_all(world *w, gc_options *o) {
     options_moving(w, o);
-    o->stress = one_in(&w->random, 2) ? GC_STRESS_ALLOCATION : GC_STRESS_SAFEPOINT;
+    o->debug.stress = one_in(&w->random, 2) ? GC_STRESS_ALLOCATION : GC_STRESS_SAFEPOINT;
     w->live_most = 200;
 }
 static void options_mark_stack(world *w, gc_options *o) {
     options_moving(w, o);
-    o->test_scarce_memory = true;
+    o->test.scarce_memory = true;
     o->non_moving = one_in(&w->random, 3);
     o->non_generational = one_in(&w->random, 5);
 }
@@ -165,7 +165,7 @@ static void options_limit(world *w, gc_options *o) {
     w->bytes_most = SIZE_MAX;
     if (o->non_moving || o->non_generational || one_in(&w->random, 2)) return;
     o->concurrent = GC_CONCURRENT_ON;
-    o->test_marker_steps = 1;
+    o->test.marker_steps = 1;
     w->marks = true;
 }
 static void options_adaptive(world *w, gc_options *o) {
@@ -178,14 +178,14 @@ static void options_concurrent(world *w, gc_options *o) {
     o->nursery_bytes = size_kib(w, 16, 512);
     o->growth_percent = one_in(&w->random, 2) ? 30 : 0;
     o->concurrent = GC_CONCURRENT_ON;
-    o->test_marker_steps = 1;
-    o->test_candidates = one_in(&w->random, 2);
-    o->test_wholesale = one_in(&w->random, 2);
-    o->concurrent_trace_functions = one_in(&w->random, 2);
+    o->test.marker_steps = 1;
+    o->test.candidates = one_in(&w->random, 2);
+    o->test.wholesale = one_in(&w->random, 2);
+    o->trace_functions = one_in(&w->random, 2) ? GC_TRACE_FUNCTIONS_CONCURRENT : GC_TRACE_FUNCTIONS_ALONE;
     if (one_in(&w->random, 2)) o->barrier_changed = NULL; /* young collections do less where no code is emitted */
-    o->test_scarce_memory = one_in(&w->random, 4);
-    if (one_in(&w->random, 4)) o->stress = GC_STRESS_NTH, o->stress_interval = (unsigned)skewed(&w->random, 20, 1000);
-    if (one_in(&w->random, 3)) o->collector_threads = 3, o->test_collectors = 1 + (unsigned)below(&w->random, 100);
+    o->test.scarce_memory = one_in(&w->random, 4);
+    if (one_in(&w->random, 4)) o->debug.stress = GC_STRESS_NTH, o->debug.stress_interval = (unsigned)skewed(&w->random, 20, 1000);
+    if (one_in(&w->random, 3)) o->collector_threads = 3, o->test.collectors = 1 + (unsigned)below(&w->random, 100);
     w->marks = true;
 }
 
@@ -217,9 +217,9 @@ static const mode modes[] = {
 
 /* Takes back what the collector was compiled without. */
 static void leave_out(gc_options *o) {
-    if (!GC_DIAGNOSTICS) o->stress = GC_STRESS_OFF, o->verify = 0, o->checkmark = false;
-    if (!GC_CONCURRENT) o->concurrent = GC_CONCURRENT_OFF, o->test_marker_steps = 0;
-    if (GC_COLLECTOR_THREADS_MAX == 1) o->collector_threads = o->test_collectors = 0;
+    if (!GC_DIAGNOSTICS) o->debug.stress = GC_STRESS_OFF, o->debug.verify = 0, o->debug.checkmark = false;
+    if (!GC_CONCURRENT) o->concurrent = GC_CONCURRENT_OFF, o->test.marker_steps = 0;
+    if (GC_COLLECTOR_THREADS_MAX == 1) o->collector_threads = o->test.collectors = 0;
 }
 
 static void world_open(world *w, const mode *m, uint64_t seed) {
@@ -227,7 +227,7 @@ static void world_open(world *w, const mode *m, uint64_t seed) {
     w->random.state = mix(seed);
     w->live_most = one_in(&w->random, 4) ? 4000 : 300 + below(&w->random, 1200);
     w->bytes_most = GC_REGION_BYTES * 6 > (8 << 20) ? GC_REGION_BYTES * 6 : 8 << 20;
-    w->options = (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .scan_roots = scan_roots, .fatal = on_fatal,
+    w->options = (gc_options){.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .debug.checkmark = true, .scan_roots = scan_roots, .fatal = on_fatal,
                               .collection_start = on_start, .collection_end = on_end, .out_of_memory = on_out_of_memory,
                               .barrier_changed = on_barrier_changed, .host = w};
     w->options.keep_memory = one_in(&w->random, 3);

@@ -310,9 +310,9 @@ static void op_finalizer(worker *w) {
         if (!gc_finalizer_suppress(w->thread, n)) wrong("a finalizer that was registered is not there");
         __atomic_fetch_add(&suppressed, 1, __ATOMIC_RELAXED);
     }
-    if (below(w, 50) == 0) gc_finalizers_wait(w->thread, 1);
+    if (below(w, 50) == 0) gc_finalizer_wait(w->thread, 1);
     if (below(w, 50) == 0) __atomic_fetch_xor(&held, 1, __ATOMIC_RELAXED);
-    if (!run_options.finalizer_thread && below(w, 10) == 0) gc_finalizers_run(w->thread, below(w, 5));
+    if (!run_options.finalizer_thread && below(w, 10) == 0) gc_finalizer_run(w->thread, below(w, 5));
 }
 
 static void op_look(worker *w) {
@@ -425,23 +425,22 @@ static void draw_concurrent(gc_options *options) {
     options->growth_percent = growths[drawn(4)];
     if (drawn(4) == 0) options->heap_bytes_max = (24 + drawn(100)) * GC_REGION_BYTES;
     if (drawn(4) == 0) options->nursery_bytes = 0;
-    options->test_candidates = drawn(3) == 0;
-    options->concurrent_trace_functions = drawn(2);
+    options->test.candidates = drawn(3) == 0;
 }
 
 static gc_options mode_options(void) {
-    gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .warning = on_warning, .nursery_bytes = 512 << 10,
+    gc_options options = {.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .warning = on_warning, .nursery_bytes = 512 << 10,
                           .handle_is_held = handle_is_held};
     const char *mode = run_options.mode;
     if (strcmp(mode, "non_moving") == 0) options.non_moving = true;
     else if (strcmp(mode, "conservative") == 0) options.conservative_stack = true;
-    else if (strcmp(mode, "stress") == 0) options.stress = GC_STRESS_NTH, options.stress_interval = 500;
+    else if (strcmp(mode, "stress") == 0) options.debug.stress = GC_STRESS_NTH, options.debug.stress_interval = 500;
     else if (strcmp(mode, "limit") == 0) options.heap_bytes_max = 24 * GC_REGION_BYTES;
     else if (strcmp(mode, "concurrent") == 0) draw_concurrent(&options);
     else if (strcmp(mode, "moving") != 0) exit(2);
-    options.parallel_trace_functions = drawn(2);
+    options.trace_functions = (gc_trace_functions)drawn(3);
     run_options.is_concurrent = options.concurrent == GC_CONCURRENT_ON;
-    options.test_wholesale = run_options.is_concurrent && run_options.seed / 2 % 2;
+    options.test.wholesale = run_options.is_concurrent && run_options.seed / 2 % 2;
     return options;
 }
 
@@ -481,7 +480,7 @@ int main(int count, char **arguments) {
     pthread_join(outsider, NULL);
     gc_thread_set_mode(gc, GC_MODE_COOPERATIVE);
     full();
-    if (!gc_finalizers_wait(gc, 10000)) wrong("finalizers do not end");
+    if (!gc_finalizer_wait(gc, 10000)) wrong("finalizers do not end");
     full();
     gc_heap_verify(heap);
     gc_stats s = stats();

@@ -66,7 +66,7 @@ static void end(client *c, int number) {
     int is_cleared = f->gc_handle_get(c->weak) == NULL, is_kept = f->gc_handle_get(c->strong) != NULL;
     f->gc_handle_destroy(c->heap, c->strong);
     f->gc_collect(c->heap, 2, GC_COLLECT_DEFAULT);
-    int run = (int)f->gc_finalizers_run(c->thread, 10);
+    int run = (int)f->gc_finalizer_run(c->thread, 10);
     f->gc_thread_detach(c->thread);
     f->gc_heap_destroy(c->heap);
     const GcDacVars *vars = c->library->vars;

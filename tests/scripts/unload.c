@@ -199,7 +199,7 @@ static int concurrent(int round) {
     gc_options options = {0};
     gc_stats stats;
     options.concurrent = GC_CONCURRENT_ON;
-    options.concurrent_trace_functions = options.parallel_trace_functions = true;
+    options.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
     options.collector_threads = 3;
     gc_heap *heap = gc_heap_create(&options);
     REQUIRE(heap);
@@ -268,7 +268,7 @@ static int with_all(gc_heap *heap, gc_thread *gc) {
         REQUIRE(gc_handle_create(heap, (gc_handle_kind)(i % 3), other));
         REQUIRE(gc_handle_create_dependent(heap, one, other));
         REQUIRE(gc_finalizer_register(gc, one, &finalizer) == GC_OK);
-        REQUIRE(gc_external_add(gc, one, 1000) == GC_OK);
+        REQUIRE(gc_object_add_external(gc, one, 1000) == GC_OK);
         REQUIRE(number_new(gc, i, true).safe);
     }
     static cell *slots[10];
@@ -332,7 +332,7 @@ static int with_reports(gc_heap *heap, gc_thread *gc) {
     if (gc_barrier_current() != GC_BARRIER_NONE)
         for (int i = 1; i < GC_BARRIER_COUNT; i++)
             if (gc_barrier_switch((gc_barrier)i) == GC_OK && fill(gc, 1000) != 0) return 1;
-    REQUIRE(gc_heap_set_bytes_max(heap, 48 << 20) == GC_OK);
+    REQUIRE(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 48 << 20}) == GC_OK);
     for (void *c; (c = gc_new_array(gc, &bytes_type, 1 << 20)) != NULL;) REQUIRE(gc_handle_create(heap, GC_HANDLE_STRONG, c));
     return gc_last_result() != GC_ERROR_HEAP_FULL;
 }

@@ -33,17 +33,17 @@ mistake() {
     fi
 }
 
-mistake 'a root of new_closure' objects.c 's/GC_ROOTS_DURING(vm.gc, \(c = .*\), f);/\1;/' closures 'new_closure:new_elements(' 'field `function` .* of `closure`|used a `function`'
-mistake 'a root of new_bound' objects.c '/GC_ROOTS_VALUES(vm.gc, receiver);/d' bound_methods 'new_bound:new_object(' 'field `receiver` .* of `bound`'
-mistake 'a root of array_push, whose value is stored' objects.c '/^void array_push/,/^}/s/GC_ROOTS_VALUES(vm.gc, v);//' closures \
+mistake 'a root of new_closure' objects.c 's/GC_ROOTS_DURING(vm.gc, 0, \(c = .*\), f);/\1;/' closures 'new_closure:new_elements(' 'field `function` .* of `closure`|used a `function`'
+mistake 'a root of new_bound' objects.c '/GC_ROOTS_WITH(vm.gc, GC_SLOT_VALUE, receiver);/d' bound_methods 'new_bound:new_object(' 'field `receiver` .* of `bound`'
+mistake 'a root of array_push, whose value is stored' objects.c '/^void array_push/,/^}/s/GC_ROOTS_WITH(vm.gc, GC_SLOT_VALUE, v);//' closures \
     'array_push:gc_store_value(' 'stored a reference to a `[a-z]+` .* that object (moved away|was found dead)'
-mistake 'an interior root of capture' objects.c 's/GC_ROOTS_INTERIOR_DURING(vm.gc, \(u = .*\), link);/\1;/' late_upvalues 'capture:new_object(' 'moved away'
+mistake 'an interior root of capture' objects.c 's/GC_ROOTS_DURING(vm.gc, GC_SLOT_INTERIOR, \(u = .*\), link);/\1;/' late_upvalues 'capture:new_object(' 'moved away'
 mistake 'a variable of capture_all that is not read again' run.c \
     's/^static .*capture_all.*/&\n    closure *c = object_of(*made);/; s/((closure \*)object_of(\*made))->upvalues/c->upvalues/' closures 'capture_all:capture(' 'moved away'
 mistake 'a root of native_slice' natives.c '/GC_ROOTS(vm.gc, a);/d' arrays 'native_slice:new_array(' 'used a `array`'
 mistake 'a root of native_keys' natives.c '/GC_ROOTS(vm.gc, t);/d' tables 'native_keys:new_array(' 'used a `table`'
 mistake 'an argument of call_class that is not read again' call.c 's/&i->class->methods/\&class->methods/' classes 'call_class:new_instance(' 'used a `class`'
-mistake 'a root of map_set' map.c '/^bool map_set/,/^}/s/GC_ROOTS_INTERIOR(vm.gc, m);//' tables 'map_set:map_grow(' 'moved away'
+mistake 'a root of map_set' map.c '/^bool map_set/,/^}/s/GC_ROOTS_WITH(vm.gc, GC_SLOT_INTERIOR, m);//' tables 'map_set:map_grow(' 'moved away'
 mistake 'a root that scan_roots forgets' collector.c '/&vm.init/d' classes '' 'the static variable `vm` .* holds it'
 mistake 'a field that its type forgets' collector.c 's/GC_TYPE(instance, class, fields.pairs)/GC_TYPE(instance, class)/' classes '' \
     'offset 16 of `instance` .* its type names no reference there'

@@ -31,9 +31,9 @@ static size_t marked_of(const gc__words *numbers) {
 /* As many are due as have died and are not in `run` yet; each runs once. */
 static void rest_is_due(size_t run) {
     size_t wrong = 0;
-    is(gc_finalizers_pending(heap), QUEUED - LIVE - 1 - run, "all others are due");
+    is(gc_finalizer_pending(heap), QUEUED - LIVE - 1 - run, "all others are due");
     mark_and_settle_all();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     for (size_t i = 0; i < QUEUED; i++) wrong += times_run[i] != (i >= LIVE && i != STRONG);
     is(wrong + wrong_children, 0, "each runs once, and its child is there");
 }
@@ -49,7 +49,7 @@ static void reprieved_objects(void) {
     make_dying(many = new_vector(QUEUED), parents, children);
     begin_marking();
     mark_and_settle_all();
-    size_t left = all->finalizer_grey.count, least = heap->options.test_scarce_memory || heap->options.test_candidates ? 0 : QUEUED / 2;
+    size_t left = all->finalizer_grey.count, least = heap->options.test.scarce_memory || heap->options.test.candidates ? 0 : QUEUED / 2;
     ok(left >= least, "most are reprieved");
     gc_store(gc, &scanned->items[3], gc_handle_get(parents[0])); /* lives again, and the marker comes to know it only now */
     gc_collect(heap, 0, 0);
@@ -63,11 +63,11 @@ static void reprieved_objects(void) {
     gc_store(gc, &scanned->items[4], gc_handle_get(parents[LATE - STRONG])); /* too late */
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);
-    is(gc_finalizers_run(gc, 5), 5, "some are run");
+    is(gc_finalizer_run(gc, 5), 5, "some are run");
     rest_is_due(6);
     gc_store(gc, &scanned->items[3], NULL);
     full();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(times_run[STRONG], 1, "what was found again is finalized when it dies");
     for (int i = 0; i < FOUND; i++) gc_handle_destroy(heap, parents[i]), gc_handle_destroy(heap, children[i]);
     scene_close();
@@ -95,7 +95,7 @@ static void undecided_objects(void) {
         for (int i = 0; i < FOUND; i++) gc_handle_destroy(heap, parents[i]), gc_handle_destroy(heap, children[i]);
         gc_store(gc, &scanned->items[3], many = NULL);
         full();
-        gc_finalizers_run(gc, SIZE_MAX);
+        gc_finalizer_run(gc, SIZE_MAX);
         scene_close();
     }
 }

@@ -49,7 +49,7 @@ static void mark_and_settle_all(void) {
 
 static size_t runs(void) {
     size_t sum = 0;
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     for (size_t i = 0; i < SETTLED + 10; i++) sum += runs_of[i];
     return sum;
 }
@@ -60,7 +60,7 @@ static void settled_finalizers(void) {
     gc__finalizers *all = heap->finalizers;
     vector *many = NULL;
     node *one = NULL;
-    bool scarce = heap->options.test_scarce_memory;
+    bool scarce = heap->options.test.scarce_memory;
     size_t leave = 0;
     GC_ROOTS(gc, many, one);
     scene_open();

@@ -109,14 +109,14 @@ static void sparse_fixed_are_not_kept(void) {
     enum { NODES = 12 * GC_REGION_BYTES / sizeof(node) };
     vector *held = NULL;
     GC_ROOTS(gc, held);
-    heap->options.test_wholesale = false;
+    heap->options.test.wholesale = false;
     for (int has_fixed = 0; has_fixed < 2; has_fixed++) {
         full();
         full();
         __atomic_store_n(&heap->budget_bytes, SIZE_MAX / 2, __ATOMIC_RELAXED); /* all that follows is one nursery */
         held = new_vector(NODES);
         for (size_t at = 0; at < NODES; at++) gc_store(gc, &held->items[at], new_node(1));
-        if (has_fixed) gc_store(gc, &held->items[0], gc_new_fixed(gc, &node_type));
+        if (has_fixed) gc_store(gc, &held->items[0], gc_new_with(gc, &node_type, 0, GC_NEW_FIXED));
         heap->pace->wholesale_most = 1;
         heap->pace->wholesale_count = 0;
         heap->pace->tenures_at_once = true;

@@ -252,7 +252,7 @@ static void given_back_later(void) {
 }
 
 static void on_time(void) {
-    gc_options options = {.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 1 << 20};
+    gc_options options = {.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 1 << 20};
     run(lateness, options);
     run(parts, options);
     run(many_slots, options);
@@ -261,7 +261,7 @@ static void on_time(void) {
     run(given_back_later, options);
     options.heap_bytes_max = 48 * GC_REGION_BYTES + (4 << 20);
     run(no_region, options);
-    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 4 << 20});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 4 << 20});
     few_holes();
     end();
 }

@@ -114,7 +114,7 @@ static void stopped_once(void) {
     gc_pause pauses[GC_PAUSES_KEPT];
     gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true);
     pthread_t thread = begin_stubborn();
-    is(gc_heap_set_bytes_max(heap, 4 * GC_REGION_BYTES), GC_ERROR_HEAP_FULL, "a limit below what lives");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 * GC_REGION_BYTES}), GC_ERROR_HEAP_FULL, "a limit below what lives");
     size_t count = gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, true), stops = 0;
     for (size_t i = 0; i < count; i++) stops += pauses[i].stop_ns != 0;
     ok(count >= 2, "%zu collections", count);

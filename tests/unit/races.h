@@ -21,11 +21,11 @@ static void lost_once(void) {
     vector *held = NULL;
     GC_ROOTS(gc, held);
     held = hold_many(RACERS);
-    heap->options.test_marker_steps = 1;
+    heap->options.test.marker_steps = 1;
     for (int i = 0; i < 1000 && !stats().concurrent_lost; i++) replace(held, 1000, false);
     ok(stats().concurrent_lost, "a marker that does next to nothing loses");
     is(heap->pace->degenerated, 0, "the heap keeps to its goal all the same");
-    heap->options.test_marker_steps = 256;
+    heap->options.test.marker_steps = 256;
     replace(held, RACERS, true);
     uint64_t before = stopped(), finished = stats().concurrent_finished;
     replace(held, 6 * RACERS, true);

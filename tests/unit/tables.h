@@ -38,7 +38,7 @@ static size_t looked_at(void) {
 /* Entries of sparse regions would be looked at again. */
 static void begin_marking_in_place(void) {
     begin_marking();
-    for (gc__region *region = heap->regions[2]; region && !heap->options.test_candidates; region = region->next) {
+    for (gc__region *region = heap->regions[2]; region && !heap->options.test.candidates; region = region->next) {
         region->candidate = false;
         gc__region_set_rank(region, gc__region_age(heap, region), true);
     }
@@ -78,7 +78,7 @@ static void settled_pairs(const gc_type *type, gc_weak_kind kind) {
     if (kind != GC_WEAK_VALUES) gc_store(gc, &table->items[5000].key, new_node(1)); /* dies */
     finish();
     size_t looked = looked_at(), wrong = 0;
-    if (!heap->options.test_scarce_memory && !heap->options.test_candidates)
+    if (!heap->options.test.scarce_memory && !heap->options.test.candidates)
         ok(looked <= 12 * PIECE_ENTRIES, "kind %d: %zu entries are looked at in the last pause", (int)kind, looked);
     for (size_t i = 0; i < ENTRIES; i++) {
         bool gone = i == 10 || i == 2000 || (i == 5000 && kind != GC_WEAK_VALUES);
@@ -287,7 +287,7 @@ static void settled_references_of(size_t settled) {
     gc_collect(heap, 1, 0);
     finish();
     size_t looked = looked_at(), wrong = 0;
-    if (settled == SIZE_MAX && !heap->options.test_scarce_memory && !heap->options.test_candidates)
+    if (settled == SIZE_MAX && !heap->options.test.scarce_memory && !heap->options.test.candidates)
         ok(looked <= 8 * PIECE_ENTRIES, "%zu weak references are looked at in the last pause", looked);
     for (size_t i = 0; i < ENTRIES; i++) {
         const node *held = gc_load_weak(gc, &weak->items[i]);

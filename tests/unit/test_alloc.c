@@ -76,7 +76,7 @@ static void raw(void) {
     GC_ROOTS(gc, keep);
     bool kept = true;
     for (int i = 0; i < 20000; i++) {
-        bytes *object = gc_new_array_raw(gc, &bytes_type, (size_t)i % 1000);
+        bytes *object = gc_new_with(gc, &bytes_type, (size_t)i % 1000, GC_NEW_RAW);
         kept &= object && object->header.length == (size_t)i % 1000 && object->header.header.type == &bytes_type;
         memset(object->items, i & 0xFF, object->header.length);
         if (i % 100 == 0) keep = object;
@@ -84,7 +84,7 @@ static void raw(void) {
         if (i % 1000 == 0) new_node(1), gc_collect(heap, i / 1000 % 3, 0);
     }
     ok(kept, "raw arrays have header and length, and keep what is written");
-    bytes *large = gc_new_array_raw(gc, &bytes_type, 3 * GC_REGION_BYTES);
+    bytes *large = gc_new_with(gc, &bytes_type, 3 * GC_REGION_BYTES, GC_NEW_RAW);
     is(large->header.length, 3 * GC_REGION_BYTES, "a large raw array");
 }
 
@@ -99,7 +99,7 @@ static void overflow(void) {
         is(gc_last_result(), GC_ERROR_TOO_LARGE, "%zu: GC_ERROR_TOO_LARGE", lengths[i]);
         ok(gc_last_message() && gc_last_message()[0], "%zu: a message", lengths[i]);
         ok(!new_bytes(lengths[i]), "%zu bytes do not fit", lengths[i]);
-        ok(!gc_new_array_raw(gc, &bytes_type, lengths[i]), "%zu raw bytes do not fit", lengths[i]);
+        ok(!gc_new_with(gc, &bytes_type, lengths[i], GC_NEW_RAW), "%zu raw bytes do not fit", lengths[i]);
         ok(!gc_allocate(gc, lengths[i]), "%zu: gc_allocate", lengths[i]);
     }
     is(keep->value, 5, "nothing was lost");
@@ -128,7 +128,7 @@ static void empty(void) {
     vector *none = new_vector(0);
     bytes *nothing = NULL;
     GC_ROOTS(gc, none, nothing);
-    nothing = gc_new_array_raw(gc, &bytes_type, 0);
+    nothing = gc_new_with(gc, &bytes_type, 0, GC_NEW_RAW);
     node *after = new_node(9);
     GC_ROOTS(gc, after);
     compact();
@@ -157,7 +157,7 @@ static void grown(void) {
                 for (size_t j = 0; j < b->header.length; j++) wrong += b->items[j] != (j < before ? (unsigned char)(i + j) : 0);
                 for (size_t j = before; j < b->header.length; j++) b->items[j] = (unsigned char)(i + j);
             } else {
-                b = i % 3 == 0 ? gc_new_array_fixed(gc, &bytes_type, length) : i % 3 == 1 ? gc_new_array_raw(gc, &bytes_type, length) : new_bytes(length);
+                b = i % 3 == 0 ? gc_new_with(gc, &bytes_type, length, GC_NEW_FIXED) : i % 3 == 1 ? gc_new_with(gc, &bytes_type, length, GC_NEW_RAW) : new_bytes(length);
                 for (size_t j = 0; j < length; j++) b->items[j] = (unsigned char)(i + j);
                 gc_store(gc, &keep->items[i], b);
             }
@@ -195,12 +195,12 @@ int main(void) {
     run(grown, (gc_options){0});
     run(grown, (gc_options){.non_moving = true});
     run(grown, (gc_options){.non_generational = true});
-    run(grown, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 40});
+    run(grown, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 40});
     run(grown, (gc_options){.heap_bytes_max = 200 * GC_REGION_BYTES});
     run(sizes, (gc_options){0});
     run(sizes, (gc_options){.non_moving = true});
     run(sizes, (gc_options){.nursery_bytes = GC_REGION_BYTES});
-    run(sizes, (gc_options){.test_scarce_memory = true, .non_generational = true});
+    run(sizes, (gc_options){.test.scarce_memory = true, .non_generational = true});
     run(zeroed_again, (gc_options){0});
     run(zeroed_again, (gc_options){.non_moving = true});
     run(raw, (gc_options){0});

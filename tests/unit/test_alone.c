@@ -8,7 +8,7 @@
 enum { UNIT = 64, ROOTS = 6 * UNIT, SHARED = 128, CHAINS = 3, LINKS = 200, ORDERS = 24 };
 
 static void begin_order(unsigned threads, unsigned order) {
-    begin_verified((gc_options){.collector_threads = threads, .test_collectors = 2 + order * 7919});
+    begin_verified((gc_options){.collector_threads = threads, .test.collectors = 2 + order * 7919});
 }
 
 /* Many roots refer to few objects. The first object is large, so that it is marked, and not copied: a worker has it before any
@@ -71,7 +71,7 @@ static chain *chain_make(unsigned links) {
     chain *first = NULL;
     GC_ROOTS(gc, first);
     for (unsigned i = links; i-- > 0;) {
-        chain *c = gc_new_fixed(gc, &chain_type);
+        chain *c = gc_new_with(gc, &chain_type, 0, GC_NEW_FIXED);
         c->next = first;
         c->number = i;
         first = c;

@@ -23,7 +23,7 @@ static char report[4096];
 
 static void misuse_stores(void *which) {
     void *slots[4] = {NULL, NULL, NULL, NULL};
-    begin(&(gc_options){.verify = GC_DEBUG >= 1 ? 0 : GC_VERIFY_BEFORE});
+    begin(&(gc_options){.debug.verify = GC_DEBUG >= 1 ? 0 : GC_VERIFY_BEFORE});
     switch (*(int *)which) {
     case 0: gc_stores_end(gc, slots, 4, 0); break;
     case 1: gc_stores_begin(gc, slots, 4, 0), gc_stores_end(gc, slots, 3, 0); break;
@@ -88,7 +88,10 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_pause_explain, text, gc_pause_explain(&pause, NULL, 1) == 0)                         \
     X(gc_heap_print_pauses, heap, (gc_heap_print_pauses(NULL, stdout), true))                 \
     X(gc_heap_print_pauses, file, (gc_heap_print_pauses(heap, NULL), true))                   \
-    X(gc_heap_set_collecting_percent_max, heap, gc_heap_set_collecting_percent_max(NULL, 1))  \
+    X(gc_heap_limits, heap, (gc_heap_limits(NULL, &limits), true))                            \
+    X(gc_heap_limits, limits, (gc_heap_limits(heap, NULL), true))                             \
+    X(gc_heap_set_limits, heap, gc_heap_set_limits(NULL, &limits) == null)                    \
+    X(gc_heap_set_limits, limits, gc_heap_set_limits(heap, NULL) == null)                     \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
     X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \
     X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \
@@ -107,8 +110,8 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_heap_walk, heap, (gc_heap_walk(NULL, visit_object, &visits), visits == 0))           \
     X(gc_heap_walk, visit, (gc_heap_walk(heap, NULL, &visits), visits == 0))                  \
     X(gc_heap_verify, heap, gc_heap_verify(NULL) == 0)                                        \
-    X(gc_external_add, thread, gc_external_add(NULL, object, 1) == null)                      \
-    X(gc_external_add, object, gc_external_add(gc, NULL, 1) == null)                          \
+    X(gc_object_add_external, thread, gc_object_add_external(NULL, object, 1) == null)        \
+    X(gc_object_add_external, object, gc_object_add_external(gc, NULL, 1) == null)            \
     X(gc_roots_add, heap, gc_roots_add(NULL, &object, 1, 0) == null)                          \
     X(gc_roots_add, slots, gc_roots_add(heap, NULL, 1, 0) == null)                            \
     X(gc_roots_remove, heap, gc_roots_remove(NULL, &object) == null)                          \
@@ -134,9 +137,9 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_finalizer_register, object, gc_finalizer_register(gc, NULL, &finalizer) == null)     \
     X(gc_finalizer_register, finalizer, gc_finalizer_register(gc, object, NULL) == null)      \
     X(gc_finalizer_suppress, thread, !gc_finalizer_suppress(NULL, object))                    \
-    X(gc_finalizers_run, thread, gc_finalizers_run(NULL, 1) == 0)                             \
-    X(gc_finalizers_pending, heap, gc_finalizers_pending(NULL) == 0)                          \
-    X(gc_finalizers_wait, thread, !gc_finalizers_wait(NULL, 0))                               \
+    X(gc_finalizer_run, thread, gc_finalizer_run(NULL, 1) == 0)                             \
+    X(gc_finalizer_pending, heap, gc_finalizer_pending(NULL) == 0)                          \
+    X(gc_finalizer_wait, thread, !gc_finalizer_wait(NULL, 0))                               \
     X(gc_finalizer_thread_start, heap, gc_finalizer_thread_start(NULL) == null)               \
     X(gc_safe_handle_new, thread, gc_safe_handle_new(NULL, &safe_kind, 0, false) == NULL)     \
     X(gc_safe_handle_new, kind, gc_safe_handle_new(gc, NULL, 0, false) == NULL)
@@ -156,6 +159,7 @@ static void null_call(void *which) {
     const gc_result null = GC_ERROR_ARGUMENT;
     gc_visitor nobody = {NULL};
     gc_stats stats;
+    gc_limits limits = {0};
     gc_pause pause = {0};
     char text[64];
     int visits = 0;
@@ -203,7 +207,7 @@ static void collect_at_end(void *host, const gc_collection *collection) {
 static int finalizing_how;
 static void finalize_at_end(void *host, const gc_collection *collection) {
     (void)host, (void)collection;
-    if (finalizing_how == 6 && gc_finalizers_run(gc, 1)) exit(1);
+    if (finalizing_how == 6 && gc_finalizer_run(gc, 1)) exit(1);
     collect_result = finalizing_how == 7 ? gc_finalizer_thread_start(heap) : gc_last_result();
 }
 static bool collect_in_walk(void *context, void *an_object, size_t bytes, int generation) {
@@ -232,7 +236,7 @@ static void collect_wrongly(void *which) {
 
 static void collecting(void) {
     static const char *const messages[] = {"no generation 3", "no generation -1", "called by a hook", "a callback of a walk",
-                                           "in preemptive mode", "gc_collect: called by a hook", "gc_finalizers_run: called by a hook",
+                                           "in preemptive mode", "gc_collect: called by a hook", "gc_finalizer_run: called by a hook",
                                            "gc_finalizer_thread_start: called by a hook"};
     for (int i = 0; i < 8; i++) {
         int status = tap_child(collect_wrongly, &i, report, sizeof report);
@@ -385,18 +389,57 @@ static void raw(void) {
     GC_ROOTS(gc, last);
     int stale = 0, wrong = 0;
     for (int i = 0; i < 1000000; i++) {
-        n = gc_new_raw(gc, &leaf_type);
+        n = gc_new_with(gc, &leaf_type, 0, GC_NEW_RAW);
         stale += n->value == 0x5A5A;
         wrong += gc_object_type(n) != &leaf_type || gc_object_bytes(n) != sizeof(node);
         n->value = 0x5A5A;
         if (i % 1000 == 0) last = n;
     }
-    is(wrong, 0, "gc_new_raw: header and size");
-    ok(GC_DEBUG >= 2 || stale > 100000, "gc_new_raw does not clear memory that was in use (%d of 1000000)", stale);
+    is(wrong, 0, "GC_NEW_RAW: header and size");
+    ok(GC_DEBUG >= 2 || stale > 100000, "GC_NEW_RAW does not clear memory that was in use (%d of 1000000)", stale);
     gc_collect(heap, 2, GC_COLLECT_COMPACTING);
     is(last->value, 0x5A5A, "and the contents move with it");
-    node *full = gc_new_raw(gc, &node_type);
+    node *full = gc_new_with(gc, &node_type, 0, GC_NEW_RAW);
     ok(!full->left && !full->right, "a type with references is cleared on the slow path");
+    end();
+}
+
+/* What gc_new_with makes of its flags, constant or not, and of a type without elements. */
+static void with_flags(void) {
+    begin(NULL);
+    volatile size_t none = 0, three = 3;
+    volatile unsigned plain = 0, raw = GC_NEW_RAW, fixed = GC_NEW_FIXED, at_once = GC_NEW_AT_ONCE;
+    node *n = gc_new_with(gc, &node_type, none, plain);
+    ok(gc_object_type(n) == &node_type && gc_object_bytes(n) == sizeof(node) && !n->left && !n->value, "gc_new_with: an object without elements");
+    vector *v = gc_new_with(gc, &vector_type, three, plain);
+    ok(v->header.length == 3 && !v->items[2], "an array");
+    v = gc_new_with(gc, &vector_type, 0, 0);
+    ok(gc_object_type(v) == &vector_type && v->header.length == 0, "an empty array");
+    bytes *b = gc_new_with(gc, &bytes_type, three, raw);
+    ok(gc_object_type(b) == &bytes_type && b->header.length == 3, "a raw array");
+    GC_ROOTS(gc, v);
+    v = gc_new_with(gc, &vector_type, three, fixed);
+    uintptr_t address = (uintptr_t)v;
+    gc_collect(heap, 2, GC_COLLECT_COMPACTING);
+    ok((uintptr_t)v == address && v->header.length == 3, "an array that stays where it is");
+    ok(!gc_new_with(gc, &node_type, 0, fixed | at_once), "which nothing makes at once");
+    gc_new(gc, &node_type), gc_new_with(gc, &bytes_type, 9, raw); /* memory is ready */
+    uint64_t collections = stats().collections[0];
+    size_t made = 0;
+    while ((n = gc_new_with(gc, &node_type, none, at_once)) != NULL) made++;
+    ok(stats().collections[0] == collections && (made > 10 || GC_DEBUG >= 2), "at once, %zu are made before something has to be done", made);
+    made = 0;
+    while (made < 100000 && (b = gc_new_with(gc, &bytes_type, 9, at_once | raw)) != NULL) made += b->header.length == 9;
+    ok(stats().collections[0] == collections && made < 100000 && (made > 10 || GC_DEBUG >= 2), "raw ones likewise: %zu", made);
+    struct header { const gc_type *type; } *h = gc_new_with(gc, NULL, sizeof(node), plain);
+    h->type = &node_type;
+    is(gc_object_bytes(h), sizeof(node), "bytes whose header the caller writes");
+    collections = stats().collections[0], made = 0;
+    while ((h = gc_new_with(gc, NULL, sizeof(node), at_once)) != NULL) h->type = &node_type, made++;
+    ok(stats().collections[0] == collections && made > 0, "these are made at once, too: %zu", made);
+    h = gc_new_with(gc, NULL, sizeof(node), fixed);
+    h->type = &node_type;
+    ok(gc_heap_contains(heap, h), "and stay where they are");
     end();
 }
 
@@ -443,6 +486,7 @@ int main(void) {
     leaving();
     objects();
     raw();
+    with_flags();
     handles();
     return done();
 }

@@ -20,7 +20,7 @@ static void begin_full(void) {
         for (int i = 0; i < g; i++) gc_collect(heap, i, 0);
         gc_finalizer_register(gc, kept[1 + g], &finalizer);
     }
-    gc_external_add(gc, kept[3], 1000);
+    gc_object_add_external(gc, kept[3], 1000);
     kept[0] = new_bytes(GC_REGION_BYTES);
     new_bytes(GC_REGION_BYTES);
     gc_collect(heap, 0, 0); /* makes some regions free */

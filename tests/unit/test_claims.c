@@ -32,7 +32,7 @@ static raw_file *raw_file_new(int fd) {
 static void meanwhile(void) {
     GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
     full();
-    gc_finalizers_run(gc, 100);
+    gc_finalizer_run(gc, 100);
 }
 
 static void claim_1_the_race_with_your_own_finalizer(void) {
@@ -225,7 +225,7 @@ static void claim_5_critical_finalizers(void) {
         flushed = 0;
         begin(&(gc_options){.skip_finalizers_at_end = at_end == 2});
         stream_new(ends[1]);
-        if (!at_end) full(), gc_finalizers_run(gc, 100);
+        if (!at_end) full(), gc_finalizer_run(gc, 100);
         if (!at_end) ok(!is_open(ends[1]), "5: found dead together,");
         end();
         ok(!is_open(ends[1]), "5: the handle is closed, %s", at_end ? "at the heap's end" : "by a collection");
@@ -253,7 +253,7 @@ static void claim_6_owned_or_not(void) {
     ok(!is_open(number), "6: what it owns is closed");
     file_new(gc, fd, false);
     full();
-    is(gc_finalizers_pending(heap), 0, "6: and it has no finalizer");
+    is(gc_finalizer_pending(heap), 0, "6: and it has no finalizer");
     ok(is_open(fd), "6: so its death closes nothing");
     close(fd);
 }
@@ -283,7 +283,7 @@ static size_t left_after(const gc_type *type) {
     }
     full();
     size_t left = stats().live_bytes;
-    is(gc_finalizers_run(gc, 100), 20, "7: twenty files");
+    is(gc_finalizer_run(gc, 100), 20, "7: twenty files");
     full();
     return left;
 }
@@ -299,7 +299,7 @@ static void stress_shows_claim_1(void) {
     raw_file *raw = raw_file_new(dup(1));
     int fd = raw->fd;
     new_node(1), new_node(2), new_node(3);
-    gc_finalizers_run(gc, 10);
+    gc_finalizer_run(gc, 10);
     ok(!is_open(fd), "1: under stress the race is lost at once");
 }
 
@@ -312,6 +312,6 @@ int main(void) {
     claim_5_critical_finalizers();
     run(claim_6_owned_or_not, (gc_options){0});
     run(claim_7_smaller_graphs, (gc_options){0});
-    run(stress_shows_claim_1, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(stress_shows_claim_1, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     return done();
 }

@@ -73,7 +73,7 @@ static void collect_some(void) {
         if (i == 1) gc_finalizer_register(gc, list, &finalizer);
         if (i == 2) list = NULL;
         gc_collect(heap, i % 3, 0);
-        gc_finalizers_run(gc, SIZE_MAX);
+        gc_finalizer_run(gc, SIZE_MAX);
     }
 }
 
@@ -234,7 +234,7 @@ int main(void) {
     windows_after_a_step();
     steps_back("a thread", (gc_options){0}, false);
     steps_back("two threads", (gc_options){0}, true);
-    steps_back("marking beside", (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 64}, false);
+    steps_back("marking beside", (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 64}, false);
     begin(&(gc_options){.warning = on_warning});
     waits_for_others();
     end();

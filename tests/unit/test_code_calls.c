@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 #define VALUE ((int32_t)offsetof(node, value))
-#define STRESSED ((gc_options){.stress = GC_STRESS_SAFEPOINT})
+#define STRESSED ((gc_options){.debug.stress = GC_STRESS_SAFEPOINT})
 
 static uintptr_t call1(const method *m, uintptr_t argument) { return gc_code_call(gc, m->start, &argument, 1); }
 
@@ -354,7 +354,7 @@ int main(void) {
     run(jumps_below, (gc_options){0});
     run(jumps_below, STRESSED);
     run(on_fibers, (gc_options){0});
-    run(on_fibers, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 3});
+    run(on_fibers, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 3});
     run(preemptive, (gc_options){0});
     return done();
 }

@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 
-#define VERIFIED ((gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER})
+#define VERIFIED ((gc_options){.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER})
 
 static uintptr_t call1(const method *m, uintptr_t argument) { return gc_code_call(gc, m->start, &argument, 1); }
 static void collect_all(void) { full(); }
@@ -390,7 +390,7 @@ static void use_stale(gc_thread *thread, volatile node *n) {
 }
 
 static void forgotten_slot(void *unused) {
-    gc_options options = {.stress = GC_STRESS_SAFEPOINT};
+    gc_options options = {.debug.stress = GC_STRESS_SAFEPOINT};
     (void)unused;
     begin(&options);
     method *m = method_begin("forgets"), *outer = method_begin("outermost");
@@ -413,7 +413,7 @@ static method *uses_itself(uint32_t *after, uint32_t *use) {
 }
 
 static void forgotten_use(void *stress) {
-    gc_options options = {.stress = *(gc_stress *)stress, .stress_interval = 1, .verify = GC_VERIFY_AFTER};
+    gc_options options = {.debug.stress = *(gc_stress *)stress, .debug.stress_interval = 1, .debug.verify = GC_VERIFY_AFTER};
     uint32_t after, use;
     begin(&options);
     call1(uses_itself(&after, &use), (uintptr_t)new_node(1));

@@ -479,7 +479,7 @@ static void limit_signals(void *unused) {
     setrlimit(RLIMIT_SIGPENDING, &none);
     handle(GC_CODE_SIGNAL, count_foreign);
     foreign = 0;
-    begin(&(gc_options){.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_stops});
+    begin(&(gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 1u << 30, .collection_end = note_stops});
     random_instructions();
     printf("# %d of gc.h's were handed on\n", (int)foreign);
     foreign = 0;
@@ -556,10 +556,10 @@ static void timers(void) {
 
 int main(int count, char **arguments) {
     if (count > 1 && strncmp(arguments[1], "--count=", 8) == 0) count_wanted = strtoull(arguments[1] + 8, NULL, 10);
-    gc_options stress = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = count_moves},
-               quarantine = {.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .collection_end = note_stops},
-               nested = {.collection_end = await_second}, none = {0}, patient = {.stop_patience_ms = 60000},
-               timed = {.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = stop_stress};
+    gc_options stress = {.debug.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = count_moves},
+               quarantine = {.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 1u << 30, .collection_end = note_stops},
+               nested = {.collection_end = await_second}, none = {0}, patient = {.patience_ms = 60000},
+               timed = {.debug.stress = GC_STRESS_SAFEPOINT, .non_generational = true, .collection_end = stop_stress};
     dispositions();
     limited_signals();
     handle(GC_CODE_SIGNAL, count_foreign);

@@ -344,7 +344,7 @@ static void all(void) {
 }
 
 int main(void) {
-    gc_options stress = {.stress = GC_STRESS_SAFEPOINT,
+    gc_options stress = {.debug.stress = GC_STRESS_SAFEPOINT,
                          .non_generational = true,
                          .collection_end = count_returns,
                          .warning = count_warnings};

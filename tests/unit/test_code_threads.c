@@ -237,6 +237,6 @@ int main(int count, char **arguments) {
         if (!strncmp(arguments[i], "--seed=", 7)) seed = strtoull(arguments[i] + 7, NULL, 10);
         if (!strncmp(arguments[i], "--rounds=", 9)) rounds = strtol(arguments[i] + 9, NULL, 10);
     }
-    run(together, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 1u << 30});
+    run(together, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 1u << 30});
     return done();
 }

@@ -10,7 +10,7 @@
 
 #define VALUE ((int32_t)offsetof(node, value))
 #define LEFT ((int32_t)offsetof(node, left))
-#define STRESSED ((gc_options){.stress = GC_STRESS_SAFEPOINT})
+#define STRESSED ((gc_options){.debug.stress = GC_STRESS_SAFEPOINT})
 
 static uintptr_t call2(const method *m, uintptr_t a, uintptr_t b) {
     uintptr_t arguments[] = {a, b};
@@ -461,9 +461,9 @@ int main(void) {
     run(saved_registers, (gc_options){0});
     run(saved_registers, STRESSED);
     run(recursion, (gc_options){0});
-    run(recursion, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 7});
+    run(recursion, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 7});
     run(deep, (gc_options){0});
-    run(threads, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
+    run(threads, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
     run(by_turns, (gc_options){0});
     run(by_turns, STRESSED);
     run(pushed_arguments, STRESSED);

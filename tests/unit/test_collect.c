@@ -419,7 +419,7 @@ static void refilled(void) {
 
 int main(void) {
     gc_options moving = {0}, fixed = {.non_moving = true}, one = {.non_generational = true},
-               narrow = {.test_scarce_memory = true};
+               narrow = {.test.scarce_memory = true};
     run(ages, moving);
     run(death, moving);
     run(death, fixed);
@@ -443,7 +443,7 @@ int main(void) {
     run(hooks, (gc_options){.collection_start = at_start, .collection_end = at_end, .host = &starts});
     void (*const big[])(void) = {deep_list, wide_tree, garbage};
     for (int i = 0; i < 3; i++) {
-        begin(&(gc_options){.test_scarce_memory = i == 1});
+        begin(&(gc_options){.test.scarce_memory = i == 1});
         big[i]();
         end();
     }

@@ -116,7 +116,7 @@ static void fill(void) {
         gc_store(gc, &fresh->left, list);
         list = fresh;
     }
-    for (int i = 0; i < 5; i++) gc_new_array_raw(gc, &bytes_type, 100);
+    for (int i = 0; i < 5; i++) gc_new_with(gc, &bytes_type, 100, GC_NEW_RAW);
 }
 
 static void check(const counts *all) {
@@ -220,7 +220,7 @@ static void wait_in_frames(void) {
     gc_finalizer_register(gc, first, &quiet);
     gc_finalizer_register(gc, new_node(6), &quiet);
     full();
-    GC_ROOTS_DURING(gc, raise(SIGSTOP), second, first);
+    GC_ROOTS_DURING(gc, 0, raise(SIGSTOP), second, first);
 }
 
 static bool see_root(void *context, const gc_dac_root *root) {

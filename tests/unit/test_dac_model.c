@@ -114,7 +114,7 @@ int main(void) {
     ok(most > 0 && most <= 2, "two far places are read once each, not %u times in all", most);
     gc_dac_close(dac);
 
-    uint64_t *fixed = gc_allocate_fixed(gc, 64);
+    uint64_t *fixed = gc_new_with(gc, NULL, 64, GC_NEW_FIXED);
     ok(!*fixed, "an object that never moves, of which the host has not written the header");
     fresh = gc_dac_open(&self);
     gc_dac_set_host(fresh, &host);

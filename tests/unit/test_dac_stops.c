@@ -56,7 +56,7 @@ static void *churn(void *number) {
         gc_store(self, &one->next, other);
         void *garbage = round % 64 ? gc_new(self, &node_type) : gc_new_array(self, &vector_type, random_of(&x) % 2000);
         gc_store(self, &one->garbage, garbage);
-        if (round % 7 == 0) gc_new_array_raw(self, &bytes_type, random_of(&x) % 300);
+        if (round % 7 == 0) gc_new_with(self, &bytes_type, random_of(&x) % 300, GC_NEW_RAW);
         if (round % 50000 == 0) gc_collect(heap, 2, GC_COLLECT_COMPACTING);
         __atomic_store_n(&shadow->rounds[me], round + 1, __ATOMIC_RELEASE);
     }
@@ -285,15 +285,15 @@ static void *allocate_one(unsigned kind, size_t length) {
     case 0:
         return gc_new(gc, &node_type);
     case 1:
-        return gc_new_raw(gc, &tick_type);
+        return gc_new_with(gc, &tick_type, 0, GC_NEW_RAW);
     case 2:
         return gc_new_array(gc, &vector_type, length / 8);
     case 3:
-        return gc_new_array_raw(gc, &bytes_type, length);
+        return gc_new_with(gc, &bytes_type, length, GC_NEW_RAW);
     case 4:
         return gc_new_array(gc, &bytes_type, length);
     default:
-        return gc_new_array_raw(gc, &bytes_type, length / 16);
+        return gc_new_with(gc, &bytes_type, length / 16, GC_NEW_RAW);
     }
 }
 
@@ -342,10 +342,10 @@ static void test_steps(gc_options options, const char *name) {
         one->id = i;
         gc_store(gc, &kept->items[i], one);
         size_t length = random_of(&seed) % (i % 8 ? 500 : 2000);
-        dead = gc_new_array_raw(gc, &bytes_type, length);
+        dead = gc_new_with(gc, &bytes_type, length, GC_NEW_RAW);
         write_garbage(dead, length);
     }
-    dead = gc_new_array_raw(gc, &bytes_type, GC_LARGE_BYTES + 2000);
+    dead = gc_new_with(gc, &bytes_type, GC_LARGE_BYTES + 2000, GC_NEW_RAW);
     write_garbage(dead, GC_LARGE_BYTES + 2000);
     dead = NULL;
     full();

@@ -9,21 +9,21 @@ static void counted(void) {
     node *a = new_node(1), *b = NULL;
     GC_ROOTS(gc, a, b);
     b = new_node(2);
-    is(gc_external_add(gc, a, 10 * MIB), GC_OK, "gc_external_add");
-    is(gc_external_add(gc, b, 5 * MIB), GC_OK, "of another object");
+    is(gc_object_add_external(gc, a, 10 * MIB), GC_OK, "gc_object_add_external");
+    is(gc_object_add_external(gc, b, 5 * MIB), GC_OK, "of another object");
     is(stats().external_bytes, 15 * MIB, "the sum");
-    is(gc_external_add(gc, a, -4 * MIB), GC_OK, "less");
+    is(gc_object_add_external(gc, a, -4 * MIB), GC_OK, "less");
     is(stats().external_bytes, 11 * MIB, "the sum is less");
     for (int i = 0; i < 4; i++) {
         gc_collect(heap, i % 3, i == 3 ? GC_COLLECT_COMPACTING : 0);
         is(stats().external_bytes, 11 * MIB, "the living keep theirs, %d", i);
     }
-    is(gc_external_add(gc, a, MIB), GC_OK, "after it has moved");
+    is(gc_object_add_external(gc, a, MIB), GC_OK, "after it has moved");
     is(stats().external_bytes, 12 * MIB, "the sum after moving");
     a = NULL;
     full(), full();
     is(stats().external_bytes, 5 * MIB, "the dead have theirs taken off");
-    is(gc_external_add(gc, b, -5 * MIB), GC_OK, "down to nothing");
+    is(gc_object_add_external(gc, b, -5 * MIB), GC_OK, "down to nothing");
     is(stats().external_bytes, 0, "is nothing");
     b = NULL;
     full();
@@ -38,7 +38,7 @@ static void budget(void) {
     int failures = 0;
     for (int i = 0; i < 20000; i++) {
         n = new_node((uint64_t)i);
-        failures += gc_external_add(gc, n, MIB / 4) != GC_OK;
+        failures += gc_object_add_external(gc, n, MIB / 4) != GC_OK;
         if (stats().external_bytes > peak) peak = stats().external_bytes;
     }
     is(failures, 0, "little objects with much outside");
@@ -55,16 +55,16 @@ static void account(void) {
     gc_stats before = stats();
     int failures = 0;
     for (int i = 0; i < 20000; i++)
-        failures += gc_external_add(gc, n, 100000) != GC_OK || gc_external_add(gc, n, -100000) != GC_OK;
+        failures += gc_object_add_external(gc, n, 100000) != GC_OK || gc_object_add_external(gc, n, -100000) != GC_OK;
     is(failures, 0, "adding and taking off the same");
     gc_stats after = stats();
     is(after.collections[0] + after.collections[1] + after.collections[2], before.collections[0] + before.collections[1] + before.collections[2],
        "collects nothing");
-    is(gc_external_add(gc, n, 150000), GC_OK, "what stays");
+    is(gc_object_add_external(gc, n, 150000), GC_OK, "what stays");
     after = stats();
     is(after.live_bytes, before.live_bytes, "is not among the objects");
     is(after.generation_bytes[0], before.generation_bytes[0], "nor allocated in generation 0");
-    is(gc_external_add(gc, n, (ptrdiff_t)1 << 39), GC_ERROR_HEAP_FULL, "more than the limit");
+    is(gc_object_add_external(gc, n, (ptrdiff_t)1 << 39), GC_ERROR_HEAP_FULL, "more than the limit");
     after = stats();
     is(after.generation_bytes[0], before.generation_bytes[0], "is not allocated either");
     is(after.external_bytes, 150000, "nor held");
@@ -75,14 +75,14 @@ static void account(void) {
 static void limit(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
-    is(gc_external_add(gc, n, 200 * MIB), GC_ERROR_HEAP_FULL, "more than heap_bytes_max");
+    is(gc_object_add_external(gc, n, 200 * MIB), GC_ERROR_HEAP_FULL, "more than heap_bytes_max");
     ok(gc_last_message()[0], "a message: %s", gc_last_message());
     is(stats().external_bytes, 0, "nothing was added");
-    is(gc_external_add(gc, n, 80 * MIB), GC_OK, "what fits");
-    is(gc_external_add(gc, n, 80 * MIB), GC_ERROR_HEAP_FULL, "no more");
+    is(gc_object_add_external(gc, n, 80 * MIB), GC_OK, "what fits");
+    is(gc_object_add_external(gc, n, 80 * MIB), GC_ERROR_HEAP_FULL, "no more");
     is(stats().external_bytes, 80 * MIB, "the first stays");
     n = new_node(2);
-    is(gc_external_add(gc, n, 80 * MIB), GC_OK, "the first one dead, there is room");
+    is(gc_object_add_external(gc, n, 80 * MIB), GC_OK, "the first one dead, there is room");
     is(stats().external_bytes, 80 * MIB, "for the second");
     is(n->value, 2, "which is whole");
 }
@@ -101,9 +101,9 @@ static void compacted(void) {
     for (size_t i = 0; i < count; i += 5) gc_store(gc, &keep->items[i], NULL);
     full();
     size_t left = REGIONS * GC_REGION_BYTES - stats().used_bytes;
-    is(gc_external_add(gc, keep, (ptrdiff_t)left), GC_OK, "all of %zu KiB beside fragmented regions", left >> 10);
+    is(gc_object_add_external(gc, keep, (ptrdiff_t)left), GC_OK, "all of %zu KiB beside fragmented regions", left >> 10);
     uint64_t before = stats().collections[2];
-    is(gc_external_add(gc, keep, (REGIONS + 1) * (ptrdiff_t)GC_REGION_BYTES), GC_ERROR_HEAP_FULL, "more than can ever fit");
+    is(gc_object_add_external(gc, keep, (REGIONS + 1) * (ptrdiff_t)GC_REGION_BYTES), GC_ERROR_HEAP_FULL, "more than can ever fit");
     is(stats().collections[2], before, "is refused without a collection");
 }
 
@@ -112,12 +112,12 @@ static void edges(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
     size_t step = GC_REGION_BYTES / 4, added = 0;
-    while (gc_external_add(gc, n, (ptrdiff_t)step) == GC_OK) added += step;
+    while (gc_object_add_external(gc, n, (ptrdiff_t)step) == GC_OK) added += step;
     size_t most = 64 * GC_REGION_BYTES;
     ok(added >= most / 2 && added < most, "%zu of %zu bytes fit, beside tables and a region", added, most);
-    is(gc_external_add(gc, n, -(ptrdiff_t)step), GC_OK, "a quarter of a region less");
-    is(gc_external_add(gc, n, (ptrdiff_t)step), GC_OK, "fits again");
-    is(gc_external_add(gc, n, PTRDIFF_MIN), GC_ERROR_MISUSE, "less than nothing is refused");
+    is(gc_object_add_external(gc, n, -(ptrdiff_t)step), GC_OK, "a quarter of a region less");
+    is(gc_object_add_external(gc, n, (ptrdiff_t)step), GC_OK, "fits again");
+    is(gc_object_add_external(gc, n, PTRDIFF_MIN), GC_ERROR_MISUSE, "less than nothing is refused");
     has(gc_last_message(), "9223372036854775808", "with the number");
     is(stats().external_bytes, added, "and takes nothing off");
 }
@@ -130,7 +130,7 @@ static void many(void) {
     for (size_t i = 0; i < COUNT; i++) {
         node *n = new_node(i);
         gc_store(gc, &keep->items[i], n);
-        gc_external_add(gc, keep->items[i], (ptrdiff_t)(i % 10));
+        gc_object_add_external(gc, keep->items[i], (ptrdiff_t)(i % 10));
     }
     for (int round = 0; round < 3; round++) {
         for (size_t i = (size_t)round; i < COUNT; i += 5) gc_store(gc, &keep->items[i], NULL);
@@ -145,31 +145,31 @@ static void many(void) {
 static void unowned(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
-    is(gc_heap_external_add(heap, 3 * MIB), GC_OK, "bytes without an owner");
-    is(gc_external_add(gc, n, 2 * MIB), GC_OK, "beside an object's");
+    is(gc_heap_add_external(heap, 3 * MIB), GC_OK, "bytes without an owner");
+    is(gc_object_add_external(gc, n, 2 * MIB), GC_OK, "beside an object's");
     is(stats().external_bytes, 5 * MIB, "the sum of both");
-    is(gc_heap_external_add(heap, -3 * MIB - 1), GC_ERROR_MISUSE, "more than there are without an owner");
+    is(gc_heap_add_external(heap, -3 * MIB - 1), GC_ERROR_MISUSE, "more than there are without an owner");
     has(gc_last_message(), "3145729 bytes", "are refused, with the number");
     is(stats().external_bytes, 5 * MIB, "and nothing is taken off");
-    is(gc_heap_external_add(heap, -MIB), GC_OK, "a part of them is taken off");
+    is(gc_heap_add_external(heap, -MIB), GC_OK, "a part of them is taken off");
     n = NULL;
     full(), full();
     is(stats().external_bytes, 2 * MIB, "what has no owner stays when objects die");
-    is(gc_heap_external_add(heap, -2 * MIB), GC_OK, "and goes");
+    is(gc_heap_add_external(heap, -2 * MIB), GC_OK, "and goes");
     is(stats().external_bytes, 0, "to the last byte");
 }
 
 /* Sums that no memory has are refused, alone and beside another thread. */
 static void *add_too_much(void *unused) {
     (void)unused;
-    is(gc_heap_external_add(heap, PTRDIFF_MAX), GC_OK, "off-heap bytes may be as many as PTRDIFF_MAX");
-    for (int i = 0; i < 2; i++) is(gc_heap_external_add(heap, PTRDIFF_MAX), GC_ERROR_TOO_LARGE, "but not more");
-    is(gc_heap_external_add(heap, 1), GC_ERROR_TOO_LARGE, "not by one");
-    has(gc_last_message(), "gc_heap_external_add: 1 bytes are added to 9223372036854775807", "which is said");
+    is(gc_heap_add_external(heap, PTRDIFF_MAX), GC_OK, "off-heap bytes may be as many as PTRDIFF_MAX");
+    for (int i = 0; i < 2; i++) is(gc_heap_add_external(heap, PTRDIFF_MAX), GC_ERROR_TOO_LARGE, "but not more");
+    is(gc_heap_add_external(heap, 1), GC_ERROR_TOO_LARGE, "not by one");
+    has(gc_last_message(), "gc_heap_add_external: 1 bytes are added to 9223372036854775807", "which is said");
     is(stats().external_bytes, PTRDIFF_MAX, "and nothing was added");
-    is(gc_heap_external_add(heap, -PTRDIFF_MAX), GC_OK, "all can be taken off");
+    is(gc_heap_add_external(heap, -PTRDIFF_MAX), GC_OK, "all can be taken off");
     is(stats().external_bytes, 0, "and then none are left");
-    is(gc_heap_external_add(heap, PTRDIFF_MIN), GC_ERROR_MISUSE, "nor can more be taken off");
+    is(gc_heap_add_external(heap, PTRDIFF_MIN), GC_ERROR_MISUSE, "nor can more be taken off");
     return NULL;
 }
 
@@ -184,16 +184,16 @@ static void too_much(void) {
 static void too_much_of_objects(void) {
     node *n = new_node(1);
     GC_ROOTS(gc, n);
-    gc_heap_external_add(heap, PTRDIFF_MAX - 100);
-    is(gc_external_add(gc, n, 101), GC_ERROR_TOO_LARGE, "an object has no more than what others leave");
-    is(gc_external_add(gc, n, 100), GC_OK, "but that");
+    gc_heap_add_external(heap, PTRDIFF_MAX - 100);
+    is(gc_object_add_external(gc, n, 101), GC_ERROR_TOO_LARGE, "an object has no more than what others leave");
+    is(gc_object_add_external(gc, n, 100), GC_OK, "but that");
     is(stats().external_bytes, PTRDIFF_MAX, "which is all");
     gc_value_stack stack = {0};
     ptrdiff_t moved;
     is(gc_value_stack_reserve(heap, &stack, 100, &moved), GC_ERROR_MEMORY, "a stack of values has none");
     ok(!stack.base, "and is as it was");
-    is(gc_external_add(gc, n, -100), GC_OK, "all is taken off");
-    is(gc_heap_external_add(heap, -(PTRDIFF_MAX - 100)), GC_OK, "again");
+    is(gc_object_add_external(gc, n, -100), GC_OK, "all is taken off");
+    is(gc_heap_add_external(heap, -(PTRDIFF_MAX - 100)), GC_OK, "again");
     is(stats().external_bytes, 0, "and none is left");
 }
 
@@ -204,8 +204,8 @@ static void *add_and_take(void *unused) {
     __atomic_fetch_add(&threads_there, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&threads_there, __ATOMIC_SEQ_CST) < 2) {}
     for (int i = 0; i < 3000000; i++) {
-        gc_heap_external_add(heap, i % 100 + 1);
-        refused += gc_heap_external_add(heap, -(i % 100)) != GC_OK;
+        gc_heap_add_external(heap, i % 100 + 1);
+        refused += gc_heap_add_external(heap, -(i % 100)) != GC_OK;
     }
     return refused ? heap : unused;
 }
@@ -217,19 +217,19 @@ static void unowned_by_threads(void) {
     for (int i = 0; i < 2; i++) pthread_join(threads[i], &refused[i]);
     ok(!refused[0] && !refused[1], "what was added can be taken off, whatever other threads do");
     is(stats().external_bytes, 6000000, "no byte is lost among threads");
-    is(gc_heap_external_add(heap, -6000001), GC_ERROR_MISUSE, "nor won");
-    is(gc_heap_external_add(heap, -6000000), GC_OK, "they are all without an owner");
+    is(gc_heap_add_external(heap, -6000001), GC_ERROR_MISUSE, "nor won");
+    is(gc_heap_add_external(heap, -6000000), GC_OK, "they are all without an owner");
 }
 
 /* A few objects with much memory of the host's: the next allocation collects. */
 static void unowned_budget(void) {
     uint64_t before = stats().collections[0] + stats().collections[1] + stats().collections[2];
     new_node(1);
-    gc_heap_external_add(heap, 200 * MIB);
-    is(stats().collections[0] + stats().collections[1] + stats().collections[2], before, "gc_heap_external_add does not collect");
+    gc_heap_add_external(heap, 200 * MIB);
+    is(stats().collections[0] + stats().collections[1] + stats().collections[2], before, "gc_heap_add_external does not collect");
     new_node(2);
     ok(stats().collections[0] + stats().collections[1] + stats().collections[2] > before, "but the next allocation does");
-    gc_heap_external_add(heap, -200 * MIB);
+    gc_heap_add_external(heap, -200 * MIB);
 }
 
 /* A list as most interpreters have it: its items are in memory from malloc, which grows by realloc. */
@@ -295,12 +295,12 @@ static void buffers(void) {
         k = random_bits() % LISTS;
         list *l = lists->items[k];
         for (size_t j = 0; l && j < counts[k]; j++) wrong += l->items[j]->value != expected[k][j];
-        if (i % 20 == 0) gc_finalizers_run(gc, 100);
+        if (i % 20 == 0) gc_finalizer_run(gc, 100);
     }
     is(wrong, 0, "objects with buffers keep what is in them");
     lists = NULL;
     full(), full();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(lists_ended, made, "and all are finalized, once");
     full();
     ok(stats().live_bytes < 100, "and nothing stays: %zu bytes", stats().live_bytes);
@@ -333,8 +333,8 @@ int main(void) {
     run(buffers, (gc_options){0});
     run(buffers, (gc_options){.non_moving = true});
     run(buffers, (gc_options){.non_generational = true});
-    run(buffers, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 7});
-    run(buffers, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
+    run(buffers, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 7});
+    run(buffers, (gc_options){.nursery_bytes = 4096, .test.scarce_memory = true});
     run(forgotten, (gc_options){0});
     run(counted, (gc_options){0});
     run(counted, (gc_options){.non_moving = true});

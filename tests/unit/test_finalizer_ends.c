@@ -25,7 +25,7 @@ static void threaded(void) {
     for (int round = 0; round < 50; round++) {
         for (uint64_t i = 0; i < 4; i++) new_final(i);
         gc_collect(heap, round % 3, 0);
-        if (!gc_finalizers_wait(gc, 10000)) break;
+        if (!gc_finalizer_wait(gc, 10000)) break;
     }
     is(noted(), 200, "it runs what each collection queues");
 }
@@ -49,12 +49,12 @@ static void in_flight(void) {
     start_thread();
     new_with(7, &moved), full();
     await_stage(gc, 1);
-    is(gc_finalizers_pending(heap), 1, "a finalizer that runs is pending");
-    ok(!gc_finalizers_wait(gc, 20), "and is waited for");
+    is(gc_finalizer_pending(heap), 1, "a finalizer that runs is pending");
+    ok(!gc_finalizer_wait(gc, 20), "and is waited for");
     for (int i = 0; i < 5; i++) compact();
     for (int i = 0; i < 1000; i++) new_node(0xBAD);
     enter_stage(2);
-    ok(gc_finalizers_wait(gc, 10000), "until it ends");
+    ok(gc_finalizer_wait(gc, 10000), "until it ends");
     ok(seen_after != seen_before, "its object moved meanwhile");
     is(notes[0], 7, "and was followed");
 }
@@ -66,11 +66,11 @@ static void side_by_side(void) {
     start_thread();
     new_with(1, &slow), new_with(2, &critical), full();
     await_stage(gc, 1);
-    is(gc_finalizers_run(gc, 10), 0, "while a normal finalizer runs elsewhere no critical one does");
+    is(gc_finalizer_run(gc, 10), 0, "while a normal finalizer runs elsewhere no critical one does");
     new_final(3), full();
-    is(gc_finalizers_run(gc, 10), 1, "another normal one may");
+    is(gc_finalizer_run(gc, 10), 1, "another normal one may");
     enter_stage(2);
-    ok(gc_finalizers_wait(gc, 10000), "when it has ended");
+    ok(gc_finalizer_wait(gc, 10000), "when it has ended");
     ok(noted() == 3 && notes[0] == 3 && notes[1] == 1 && notes[2] == 2, "the critical one runs");
 }
 
@@ -99,7 +99,7 @@ static void suppressed_meanwhile(void) {
     waited_for = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_with(2, &critical)), full();
     pthread_create(&thread, NULL, suppressing, NULL);
     uint64_t start = now_ms();
-    ok(gc_finalizers_wait(gc, 60000), "a wait for what is suppressed meanwhile");
+    ok(gc_finalizer_wait(gc, 60000), "a wait for what is suppressed meanwhile");
     ok(now_ms() - start < 5000, "ends");
     is(noted(), 1, "and it did not run");
     GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
@@ -117,8 +117,8 @@ static void *making(void *argument) {
         if (i % 2 == 0) gc_finalizer_register(me, n, i % 4 ? &plain : &critical);
         if (i % 7 == 0) __atomic_fetch_add(&suppressed, gc_finalizer_suppress(me, n), __ATOMIC_SEQ_CST);
         if (i % 100 == 0) gc_collect(heap, (int)(i / 100 % 3), 0);
-        if (i % 50 == 0) gc_finalizers_run(me, 5);
-        if (i % 500 == 0) gc_finalizers_wait(me, 5);
+        if (i % 50 == 0) gc_finalizer_run(me, 5);
+        if (i % 500 == 0) gc_finalizer_wait(me, 5);
     }
     gc_thread_detach(me);
     return argument;
@@ -135,7 +135,7 @@ static void by_many(void) {
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
     full();
-    ok(gc_finalizers_wait(gc, 60000), "four threads");
+    ok(gc_finalizer_wait(gc, 60000), "four threads");
     is(noted() + suppressed, made, "each finalizer ran once, or was taken back");
 }
 
@@ -162,7 +162,7 @@ static void one_by_many(void) {
         for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     }
     gc_handle_set(shared, NULL), full();
-    is(gc_finalizers_run(gc, SIZE_MAX), THREADS * REGISTERED, "what several threads register at once all runs");
+    is(gc_finalizer_run(gc, SIZE_MAX), THREADS * REGISTERED, "what several threads register at once all runs");
 }
 
 /* Threads that start the finalizer thread at once. */
@@ -187,7 +187,7 @@ static void started_by_many(void) {
             for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
         }
         new_final(1), full();
-        if (!gc_finalizers_wait(gc, 10000) || started != 1 || refused != THREADS - 1) break;
+        if (!gc_finalizer_wait(gc, 10000) || started != 1 || refused != THREADS - 1) break;
         end();
     }
     ok(!heap, "of threads that start the finalizer thread at once, one does");
@@ -195,7 +195,7 @@ static void started_by_many(void) {
 
 /* A finalizer that does not return. */
 static void hanging(void) {
-    gc_options options = {.finalizer_patience_ms = 60, .warning = on_warning};
+    gc_options options = {.patience_ms = 60, .warning = on_warning};
     static gc_heap *left; /* for LeakSanitizer */
     forget_notes(), forget_warnings();
     enter_stage(0);
@@ -206,7 +206,7 @@ static void hanging(void) {
     await_stage(gc, 1);
     new_with(2, &plain), new_with(3, &critical), full();
     uint64_t start = now_ms();
-    ok(!gc_finalizers_wait(gc, 200), "a wait for one that does not return ends");
+    ok(!gc_finalizer_wait(gc, 200), "a wait for one that does not return ends");
     ok(now_ms() - start >= 200, "at its limit");
     is(warning_count, 1, "it is reported, once");
     has(warnings, "the finalizer of a `node`", "by its object's type");
@@ -263,7 +263,7 @@ static void on_message(void *h, const char *message) {
     on_call(h);
 }
 static const gc_options counting = {.heap_bytes_max = 8 * GC_REGION_BYTES,
-                                    .finalizer_patience_ms = 30,
+                                    .patience_ms = 30,
                                     .scan_roots = on_roots,
                                     .collection_start = on_collection,
                                     .collection_end = on_collection,
@@ -290,9 +290,9 @@ static void outlast(gc_thread *thread, void *object) {
     snprintf(outlast_message, sizeof outlast_message, "%s", gc_last_message());
     outlast_large = gc_new_array(thread, &vector_type, GC_REGION_BYTES / 8) != NULL;
     gc_collect(mine, 2, GC_COLLECT_COMPACTING);
-    outlast_ran = gc_finalizers_run(thread, 10);
+    outlast_ran = gc_finalizer_run(thread, 10);
     outlast_verified = gc_heap_verify(mine);
-    gc_finalizers_wait(thread, 1);
+    gc_finalizer_wait(thread, 1);
     gc_safepoint(thread);
     note_value(self->value);
 }
@@ -336,14 +336,14 @@ static void outlasted(bool finalizer_thread) {
     is(h.calls_after, 0, "not after the heap's end, which a finalizer outlasts");
     is(noted(), 1, "which ends, alone");
     is(outlast_ran + outlast_verified + outlast_large, 0, "having run and verified nothing, nor allocated a large object");
-    has(outlast_message, "a finalizer that outlasted finalizer_patience_ms", "its allocations fail");
+    has(outlast_message, "a finalizer that outlasted patience_ms", "its allocations fail");
     sleep_us(1000);
 }
 
 /* The same for one that a thread of the host's runs: collections look for it too. */
 static void *running(void *unused) {
     gc_thread *me = gc_thread_attach(heap);
-    gc_finalizers_run(me, 1);
+    gc_finalizer_run(me, 1);
     gc_thread_detach(me);
     return unused;
 }
@@ -358,9 +358,9 @@ static void hanging_elsewhere(void) {
     sleep_us(60000);
     full();
     has(warnings, "on the thread `(unnamed)`", "a collection reports one that a thread of the host's runs");
-    ok(!gc_finalizers_wait(gc, 30), "and it is waited for");
+    ok(!gc_finalizer_wait(gc, 30), "and it is waited for");
     enter_stage(2);
-    ok(gc_finalizers_wait(gc, 10000), "until it ends");
+    ok(gc_finalizer_wait(gc, 10000), "until it ends");
     GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
     pthread_join(thread, NULL);
 }
@@ -385,7 +385,7 @@ static void outlasting_stores(bool marking) {
     forget_notes();
     enter_stage(0);
     begin(&(gc_options){
-        .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .finalizer_patience_ms = 30, .warning = on_warning});
+        .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 32, .patience_ms = 30, .warning = on_warning});
     left[marking] = heap;
     stored_to = new_vector(400);
     gc_roots_add(heap, &stored_to, 1, 0);
@@ -421,7 +421,7 @@ static void ends(const char *name, gc_options options, bool thread) {
     forget_notes();
     begin_verified(options);
     make_all();
-    if (thread) start_thread(), gc_finalizers_wait(gc, 10000);
+    if (thread) start_thread(), gc_finalizer_wait(gc, 10000);
     end();
     bool skip = options.skip_finalizers_at_end && !thread;
     is(noted(), skip ? 3 : options.skip_finalizers_at_end ? 4 : 7, "%s: what runs at the heap's end", name);
@@ -559,8 +559,8 @@ static void out_of_space(void *how) {
     }
     list = NULL;
     for (int i = 0; i < 3; i++) full();
-    if (gc_finalizers_pending(heap) != count) _exit(5);
-    gc_finalizers_run(gc, SIZE_MAX);
+    if (gc_finalizer_pending(heap) != count) _exit(5);
+    gc_finalizer_run(gc, SIZE_MAX);
     printf("%llu made, %llu failed, %d ran: %s\n", (unsigned long long)count, (unsigned long long)failed, noted(),
            message);
     fflush(stdout);
@@ -586,7 +586,7 @@ static void steady(void *how) {
         wrong += !new_final(1);
         if (i % 1000) continue;
         gc_collect(heap, 0, 0);
-        ran += gc_finalizers_run(gc, SIZE_MAX);
+        ran += gc_finalizer_run(gc, SIZE_MAX);
     }
     _exit(wrong != 0 || ran != (how ? 0 : 299001));
 }
@@ -623,12 +623,12 @@ static void full_heap(void) {
     char expected[100];
     snprintf(expected, sizeof expected, "; %llu finalizers are queued", (unsigned long long)count);
     has(gc_last_message(), expected, "says so");
-    has(gc_last_message(), "call gc_finalizers_run more often, or gc_finalizer_thread_start", "and what to do");
+    has(gc_last_message(), "call gc_finalizer_run more often, or gc_finalizer_thread_start", "and what to do");
     for (int round = 0; round < 3; round++) {
         full();
-        size_t pending = gc_finalizers_pending(heap);
+        size_t pending = gc_finalizer_pending(heap);
         is(pending, count, "all are queued");
-        is(gc_finalizers_run(gc, SIZE_MAX), count, "all run, round %d", round);
+        is(gc_finalizer_run(gc, SIZE_MAX), count, "all run, round %d", round);
         wrong += (uint64_t)noted() != count;
         full();
         for (count = 0, forget_notes(); gc_new(gc, &padded_type);) count++;
@@ -639,18 +639,18 @@ static void full_heap(void) {
 /* The same by off-heap bytes, which finalizers would free. */
 static void full_of_external(void) {
     size_t count = 0;
-    for (padded *p; (p = gc_new(gc, &padded_type)) && gc_external_add(gc, p, 100000) == GC_OK; count++) {}
+    for (padded *p; (p = gc_new(gc, &padded_type)) && gc_object_add_external(gc, p, 100000) == GC_OK; count++) {}
     is(gc_last_result(), GC_ERROR_HEAP_FULL, "a heap full of off-heap bytes of objects that wait for their finalizers");
     char expected[100];
     snprintf(expected, sizeof expected, "; %zu finalizers are queued", count);
     has(gc_last_message(), expected, "says so: %s", gc_last_message());
     node *n = new_node(1);
     GC_ROOTS(gc, n);
-    is(gc_external_add(gc, n, 1000000000), GC_ERROR_HEAP_FULL, "more than the limit, which finalizers could not free");
+    is(gc_object_add_external(gc, n, 1000000000), GC_ERROR_HEAP_FULL, "more than the limit, which finalizers could not free");
     ok(!strstr(gc_last_message(), "finalizers"), "does not speak of them: %s", gc_last_message());
-    ok(gc_finalizers_run(gc, SIZE_MAX) >= count, "they run");
-    is(gc_external_add(gc, n, 1000000), GC_OK, "and then there is room");
-    while (gc_external_add(gc, n, 1000) == GC_OK) {}
+    ok(gc_finalizer_run(gc, SIZE_MAX) >= count, "they run");
+    is(gc_object_add_external(gc, n, 1000000), GC_OK, "and then there is room");
+    while (gc_object_add_external(gc, n, 1000) == GC_OK) {}
     while (new_final(1)) {}
     has(gc_last_message(), " finalizers are queued", "an object with a finalizer is refused, with the same words: %s", gc_last_message());
 }
@@ -664,9 +664,9 @@ static void full_heap_attended(void) {
     await_stage(gc, 1);
     while (gc_new(gc, &padded_type)) {}
     is(gc_last_result(), GC_ERROR_HEAP_FULL, "the heap is full while a finalizer takes its time");
-    ok(gc_finalizers_pending(heap) > 100 && !strstr(gc_last_message(), "finalizer"), "which is not said to be nobody's work: %s", gc_last_message());
+    ok(gc_finalizer_pending(heap) > 100 && !strstr(gc_last_message(), "finalizer"), "which is not said to be nobody's work: %s", gc_last_message());
     enter_stage(2);
-    ok(gc_finalizers_wait(gc, 10000), "all run");
+    ok(gc_finalizer_wait(gc, 10000), "all run");
     ok(gc_new(gc, &padded_type) != NULL, "and then there is room");
 }
 
@@ -677,7 +677,7 @@ static void own_suspension(void) {
        "a host that stops its threads itself gets no thread that it does not know");
     forget_notes();
     new_final(1), full();
-    ok(gc_finalizers_wait(gc, 10000) && noted() == 1, "but runs finalizers");
+    ok(gc_finalizer_wait(gc, 10000) && noted() == 1, "but runs finalizers");
 }
 
 int main(void) {
@@ -687,7 +687,7 @@ int main(void) {
     run(side_by_side, (gc_options){0});
     run(suppressed_meanwhile, (gc_options){0});
     run(by_many, (gc_options){.nursery_bytes = 64 << 10});
-    begin(&(gc_options){.stress = GC_STRESS_NTH, .stress_interval = 100}), by_many(), end();
+    begin(&(gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 100}), by_many(), end();
     run(one_by_many, (gc_options){0});
     started_by_many();
     hanging();
@@ -695,9 +695,9 @@ int main(void) {
     outlasted(false);
     outlasting_stores(false);
     outlasting_stores(true);
-    run(hanging_elsewhere, (gc_options){.finalizer_patience_ms = 40, .warning = on_warning});
+    run(hanging_elsewhere, (gc_options){.patience_ms = 40, .warning = on_warning});
     ends("defaults", (gc_options){0}, false);
-    ends("stress", (gc_options){.stress = GC_STRESS_ALLOCATION}, false);
+    ends("stress", (gc_options){.debug.stress = GC_STRESS_ALLOCATION}, false);
     ends("non_moving", (gc_options){.non_moving = true}, false);
     ends("critical only", (gc_options){.skip_finalizers_at_end = true}, false);
     ends("with a thread", (gc_options){0}, true);

@@ -41,19 +41,19 @@ static void types(void) {
         inner = new_node(3);
         gc_store(gc, &v->items[4], inner);
         gc_new_array(gc, &bytes_final_type, 4);
-        gc_new_array_raw(gc, &bytes_final_type, 6);
+        gc_new_with(gc, &bytes_final_type, 6, GC_NEW_RAW);
         gc_new_array(gc, &bytes_final_type, GC_LARGE_BYTES + 8);
         full();
-        is(gc_finalizers_pending(heap), 4, "objects that a root holds are not finalized");
+        is(gc_finalizer_pending(heap), 4, "objects that a root holds are not finalized");
     }
     forget_notes();
-    is(gc_finalizers_run(gc, 100), 4, "a leaf, arrays, a large one");
+    is(gc_finalizer_run(gc, 100), 4, "a leaf, arrays, a large one");
     ok(noted_at(1) >= 0 && noted_at(4) >= 0 && noted_at(6) >= 0 && noted_at(GC_LARGE_BYTES + 8) >= 0, "are seen whole");
     full();
-    is(gc_finalizers_run(gc, 100), 2, "an object with references, an array of them");
+    is(gc_finalizer_run(gc, 100), 2, "an object with references, an array of them");
     ok(noted_at(2) >= 0 && noted_at(3) >= 0, "and what they refer to is still there");
     full();
-    is(gc_finalizers_pending(heap), 0, "once");
+    is(gc_finalizer_pending(heap), 0, "once");
     is(stats().live_bytes, 0, "and then they are gone");
 }
 
@@ -67,24 +67,24 @@ static void registering(void) {
     GC_ROOTS(gc, n);
     forget_notes();
     is(gc_finalizer_register(gc, n, &other), GC_OK, "another finalizer");
-    n = NULL, full(), gc_finalizers_run(gc, 100);
+    n = NULL, full(), gc_finalizer_run(gc, 100);
     ok(noted() == 2 && noted_at(1) >= 0 && noted_at(101) >= 0, "runs beside that of the type");
     n = new_final(2);
     ok(gc_finalizer_suppress(gc, n), "suppressed");
     ok(!gc_finalizer_suppress(gc, n), "which is done once");
     n = NULL, full();
-    is(gc_finalizers_pending(heap), 0, "so it does not run");
+    is(gc_finalizer_pending(heap), 0, "so it does not run");
     n = new_final(3), gc_finalizer_suppress(gc, n);
     is(gc_finalizer_register(gc, n, &plain), GC_OK, "registered again after that");
-    n = NULL, full(), gc_finalizers_run(gc, 100);
+    n = NULL, full(), gc_finalizer_run(gc, 100);
     ok(noted() == 3 && notes[2] == 3, "it runs");
     ok(!gc_finalizer_suppress(gc, NULL), "NULL has none");
     n = new_node(4);
     ok(!gc_finalizer_suppress(gc, n), "nor has an object of a type without");
     for (int i = 0; i < 5; i++) gc_finalizer_register(gc, n, i % 2 ? &plain : &critical);
     n = NULL, full();
-    is(gc_finalizers_pending(heap), 5, "registered five times it is queued five times");
-    is(gc_finalizers_run(gc, 100), 5, "and all run");
+    is(gc_finalizer_pending(heap), 5, "registered five times it is queued five times");
+    is(gc_finalizer_run(gc, 100), 5, "and all run");
 }
 
 /* What is queued can be reached by a long weak handle. */
@@ -94,18 +94,18 @@ static void queued(void) {
     gc_handle third = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_with(3, &critical));
     forget_notes();
     full();
-    is(gc_finalizers_pending(heap), 3, "three are queued");
+    is(gc_finalizer_pending(heap), 3, "three are queued");
     ok(gc_finalizer_suppress(gc, gc_handle_get(first)), "a queued one is suppressed");
-    is(gc_finalizers_pending(heap), 2, "it is pending no more");
+    is(gc_finalizer_pending(heap), 2, "it is pending no more");
     ok(gc_finalizer_suppress(gc, gc_handle_get(third)), "a critical one");
-    is(gc_finalizers_pending(heap), 1, "too");
+    is(gc_finalizer_pending(heap), 1, "too");
     ok(!gc_finalizer_suppress(gc, gc_handle_get(first)), "once");
     full();
     ok(!gc_handle_get(first) && !gc_handle_get(third), "and dies at the next collection");
     is(replace_finalizer(gc, gc_handle_get(second), &other), GC_OK, "one that is queued gets another finalizer");
-    is(gc_finalizers_pending(heap), 0, "so it is not due now");
+    is(gc_finalizer_pending(heap), 0, "so it is not due now");
     full();
-    is(gc_finalizers_run(gc, 100), 1, "but when it is found dead again");
+    is(gc_finalizer_run(gc, 100), 1, "but when it is found dead again");
     ok(noted() == 1 && notes[0] == 102, "and then that one runs");
     full();
     ok(!gc_handle_get(second), "and then it dies");
@@ -120,9 +120,9 @@ static void suppressed_by_mark(void) {
     gc_handle even = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_with(2, &marked));
     full();
     ok(!gc_handle_get(odd), "an object that says its finalizer is not needed dies at once");
-    is(gc_finalizers_pending(heap), 1, "another one is queued");
+    is(gc_finalizer_pending(heap), 1, "another one is queued");
     ((node *)gc_handle_get(even))->value = 3;
-    is(gc_finalizers_run(gc, 100), 1, "one that says so when it is queued already is taken");
+    is(gc_finalizer_run(gc, 100), 1, "one that says so when it is queued already is taken");
     is(noted(), 0, "but not run");
     full();
     ok(!gc_handle_get(even), "and dies");
@@ -162,7 +162,7 @@ static void closures(void) {
     }
     forget_notes();
     full();
-    is(gc_finalizers_run(gc, 10), 3, "closures run");
+    is(gc_finalizer_run(gc, 10), 3, "closures run");
     ok(noted_at(0) >= 0 && noted_at(1001) >= 0 && noted_at(2002) >= 0, "each with its own data");
     ok(!gc_finalizer_running(gc), "and none runs now");
 }
@@ -181,17 +181,17 @@ static void resurrection(void) {
     }
     full();
     ok(!gc_handle_get(brief) && gc_handle_get(lasting), "weak handles before the finalizer: short cleared, long not");
-    is(gc_finalizers_run(gc, 100), 1, "an object's finalizer stores it");
+    is(gc_finalizer_run(gc, 100), 1, "an object's finalizer stores it");
     full();
     const node *again = gc_handle_get(saved);
     ok(again && again->left->value == 2, "so it lives, with what it refers to");
-    is(gc_finalizers_pending(heap), 0, "its finalizer is not due");
+    is(gc_finalizer_pending(heap), 0, "its finalizer is not due");
     gc_handle_set(saved, NULL), full();
-    is(gc_finalizers_run(gc, 100), 1, "registered by its finalizer it runs a second time, and is stored again");
+    is(gc_finalizer_run(gc, 100), 1, "registered by its finalizer it runs a second time, and is stored again");
     full();
     ok(gc_handle_get(saved) && gc_handle_get(lasting) == gc_handle_get(saved), "and lives again");
     gc_handle_set(saved, NULL), full();
-    is(gc_finalizers_run(gc, 100), 0, "it does not run a third time");
+    is(gc_finalizer_run(gc, 100), 0, "it does not run a third time");
     ok(!gc_handle_get(lasting), "but the object dies");
     is(noted(), 2, "after two runs");
 }
@@ -202,7 +202,7 @@ static void order(void) {
     forget_notes();
     for (uint64_t i = 0; i < 40; i++) new_with(i, i % 2 ? &plain : &critical);
     full();
-    is(gc_finalizers_run(gc, 100), 40, "forty");
+    is(gc_finalizer_run(gc, 100), 40, "forty");
     int wrong = 0;
     for (int i = 0; i < 40; i++) wrong += notes[i] % 2 != (i < 20);
     is(wrong, 0, "normal ones run before critical ones that died with them");
@@ -211,15 +211,15 @@ static void order(void) {
     new_with(1, &plain), full();
     new_with(4, &critical), full();
     new_with(3, &plain), full();
-    gc_finalizers_run(gc, 100);
+    gc_finalizer_run(gc, 100);
     ok(noted() == 4 && notes[0] == 1 && notes[1] == 3 && notes[2] == 2 && notes[3] == 4,
        "and before those that died earlier");
     forget_notes();
     new_with(6, &critical), new_with(5, &plain), full();
-    is(gc_finalizers_run(gc, 1), 1, "one");
+    is(gc_finalizer_run(gc, 1), 1, "one");
     is(notes[0], 5, "is the normal one");
     new_with(7, &plain), full();
-    gc_finalizers_run(gc, 100);
+    gc_finalizer_run(gc, 100);
     ok(noted() == 3 && notes[1] == 7 && notes[2] == 6, "a normal one that comes meanwhile precedes the critical one");
 }
 
@@ -232,7 +232,7 @@ static void circles(void) {
         c = new_with(3, &critical), gc_store(gc, &c->left, a), gc_store(gc, &b->right, c);
     }
     full();
-    is(gc_finalizers_run(gc, 100), 3, "objects that refer to each other are finalized together");
+    is(gc_finalizer_run(gc, 100), 3, "objects that refer to each other are finalized together");
     is(noted_at(3), 2, "critical ones last");
     forget_notes();
     for (uint64_t i = 0; i < 100; i++) {
@@ -245,7 +245,7 @@ static void circles(void) {
         }
     }
     do full();
-    while (gc_finalizers_run(gc, 1000));
+    while (gc_finalizer_run(gc, 1000));
     is(noted(), 200, "so are chains, at the latest when those ran that refer to them");
 }
 
@@ -261,9 +261,9 @@ static void generations(void) {
             is(gc_object_generation(n), g, "an object of generation %d", g);
         }
         for (int younger = 0; younger < g; younger++) gc_collect(heap, younger, 0);
-        is(gc_finalizers_pending(heap), 0, "is not found dead by a younger collection, %d", g);
+        is(gc_finalizer_pending(heap), 0, "is not found dead by a younger collection, %d", g);
         gc_collect(heap, g, 0);
-        is(gc_finalizers_run(gc, 100), 1, "but by one of its generation, %d", g);
+        is(gc_finalizer_run(gc, 100), 1, "but by one of its generation, %d", g);
     }
     node *old = new_node(9);
     {
@@ -272,13 +272,13 @@ static void generations(void) {
         replace_finalizer(gc, old, &plain);
         new_final(10);
         gc_collect(heap, 0, 0);
-        is(gc_finalizers_run(gc, 100), 1, "registering an old object is no reason to look at it");
+        is(gc_finalizer_run(gc, 100), 1, "registering an old object is no reason to look at it");
         gc_collect(heap, 1, 0), gc_collect(heap, 0, 0);
     }
     gc_collect(heap, 1, 0);
-    is(gc_finalizers_pending(heap), 0, "nor to find it dead");
+    is(gc_finalizer_pending(heap), 0, "nor to find it dead");
     full();
-    is(gc_finalizers_run(gc, 100), 1, "until a full collection does");
+    is(gc_finalizer_run(gc, 100), 1, "until a full collection does");
     is(notes[noted() - 1], 9, "this is it");
 }
 
@@ -312,7 +312,7 @@ static void random_step(vector *keep, uint64_t *next) {
     case 3:
         if (bits >> 40 & 7) break;
         gc_collect(heap, (int)(bits >> 30 & 0xFF) % 3, bits >> 50 & 1 ? GC_COLLECT_COMPACTING : 0);
-        if (bits >> 51 & 1) gc_finalizers_run(gc, bits >> 52 & 15);
+        if (bits >> 51 & 1) gc_finalizer_run(gc, bits >> 52 & 15);
         break;
     default:
         if (*next == RANDOM) break;
@@ -336,10 +336,10 @@ static void at_random(void) {
     vector *keep = new_vector(SLOTS);
     GC_ROOTS(gc, keep);
     while (next < RANDOM) random_step(keep, &next);
-    full(), gc_finalizers_run(gc, SIZE_MAX);
+    full(), gc_finalizer_run(gc, SIZE_MAX);
     for (size_t i = 0; i < RANDOM; i++) wrong += model[i].ran != (model[i].dropped && model[i].registered);
     is(wrong, 0, "at random: the finalizers of what was dropped ran once");
-    keep = NULL, full(), gc_finalizers_run(gc, SIZE_MAX);
+    keep = NULL, full(), gc_finalizer_run(gc, SIZE_MAX);
     for (size_t i = 0; i < RANDOM; i++) wrong += model[i].ran != model[i].registered;
     is(wrong, 0, "and then all others");
     full();
@@ -361,16 +361,16 @@ static void draining(void) {
     is(ready, 1, "and once for ten");
     full();
     is(ready, 1, "not again for the same");
-    is(gc_finalizers_run(gc, 0), 0, "none");
-    is(gc_finalizers_run(gc, 3), 3, "three");
-    is(gc_finalizers_pending(heap), 7, "leave seven");
-    ok(gc_finalizers_wait(gc, 10000), "waiting");
+    is(gc_finalizer_run(gc, 0), 0, "none");
+    is(gc_finalizer_run(gc, 3), 3, "three");
+    is(gc_finalizer_pending(heap), 7, "leave seven");
+    ok(gc_finalizer_wait(gc, 10000), "waiting");
     is(noted(), 10, "runs the rest");
-    ok(gc_finalizers_wait(gc, 0), "nothing is pending: no time is needed");
+    ok(gc_finalizer_wait(gc, 0), "nothing is pending: no time is needed");
     new_final(11), full();
-    ok(!gc_finalizers_wait(gc, 0), "no time for one that is");
+    ok(!gc_finalizer_wait(gc, 0), "no time for one that is");
     is(noted(), 10, "so it does not run");
-    gc_finalizers_run(gc, 10);
+    gc_finalizer_run(gc, 10);
 }
 
 static void tardy(gc_thread *thread, void *object) {
@@ -385,18 +385,18 @@ static void limited(void) {
     for (uint64_t i = 0; i < 50; i++) new_with(i, &late);
     full();
     uint64_t start = now_ms();
-    ok(!gc_finalizers_wait(gc, 50), "a wait ends at its limit");
+    ok(!gc_finalizer_wait(gc, 50), "a wait ends at its limit");
     uint64_t took = now_ms() - start;
     ok(took >= 50, "and not before: after %llu ms", (unsigned long long)took);
     ok(noted() >= 1 && noted() < 50, "with a finalizer, and not with all: %d ran", noted());
-    for (int i = 0; i < 50; i++) gc_finalizers_run(gc, 0);
+    for (int i = 0; i < 50; i++) gc_finalizer_run(gc, 0);
     gc_handle_destroy(heap, NULL);
 }
 
 static bool nested_wait;
 static void wait_within(gc_thread *thread, void *object) {
     note(thread, object);
-    nested_wait = gc_finalizers_wait(thread, 100000);
+    nested_wait = gc_finalizer_wait(thread, 100000);
 }
 static const gc_finalizer waiter = {wait_within, false, NULL};
 
@@ -404,7 +404,7 @@ static void from_within(void) {
     for (int round = 0; round < 2; round++) {
         nested_wait = true;
         new_with(1, &waiter), full();
-        ok(gc_finalizers_wait(gc, 10000), "a finalizer that waits for finalizers, %d", round);
+        ok(gc_finalizer_wait(gc, 10000), "a finalizer that waits for finalizers, %d", round);
         ok(!nested_wait, "is told false at once");
         if (round == 0) is(gc_finalizer_thread_start(heap), GC_OK, "the same on the finalizer thread");
     }
@@ -440,15 +440,15 @@ static void busy_finalizers(void) {
     late_registered = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
     for (uint64_t i = 0; i < 8; i++) new_with(i, &busy_final);
     full();
-    ok(gc_finalizers_wait(gc, 60000), "finalizers that allocate, collect, make handles, register others");
+    ok(gc_finalizer_wait(gc, 60000), "finalizers that allocate, collect, make handles, register others");
     const node *last = gc_handle_get(late_registered);
     ok(last && last->left && last->value == last->left->value + 1000, "and store their object");
     is(((const node *)gc_handle_get(made))->value, 299, "and what they made");
     gc_handle_set(late_registered, NULL);
     full();
-    ok(gc_finalizers_wait(gc, 60000), "again");
+    ok(gc_finalizer_wait(gc, 60000), "again");
     full();
-    ok(gc_finalizers_wait(gc, 60000), "and again");
+    ok(gc_finalizer_wait(gc, 60000), "and again");
     is(noted(), 16, "what they registered is finalized too");
     for (uint64_t i = 0; i < 8; i++) ok(noted_at(i) >= 0 && noted_at(i + 1000) >= 0, "object %d", (int)i);
     gc_handle_destroy(heap, made), gc_handle_destroy(heap, late_registered);
@@ -491,18 +491,18 @@ static void many(void) {
     for (uint64_t i = 0; i < COUNT; i++) new_with(i, &plain);
     uint64_t took = now_ms() - start;
     full();
-    is(gc_finalizers_run(gc, SIZE_MAX), COUNT, "%d registered by hand, in %llu ms", COUNT, (unsigned long long)took);
+    is(gc_finalizer_run(gc, SIZE_MAX), COUNT, "%d registered by hand, in %llu ms", COUNT, (unsigned long long)took);
     for (uint64_t i = 0; i < COUNT; i++) new_final(i);
     full();
-    is(gc_finalizers_run(gc, SIZE_MAX), COUNT, "and by type");
+    is(gc_finalizer_run(gc, SIZE_MAX), COUNT, "and by type");
 }
 
 int main(void) {
     const gc_options kinds[] = {{0},
                                 {.non_moving = true},
                                 {.non_generational = true},
-                                {.stress = GC_STRESS_ALLOCATION},
-                                {.test_scarce_memory = true}};
+                                {.debug.stress = GC_STRESS_ALLOCATION},
+                                {.test.scarce_memory = true}};
     for (int i = 0; i < 5; i++) {
         diag("options %d", i);
         run(types, kinds[i]);
@@ -521,8 +521,8 @@ int main(void) {
     run(limited, (gc_options){.skip_finalizers_at_end = true});
     run(from_within, (gc_options){0});
     run(busy_on_thread, (gc_options){0});
-    run(busy_on_thread, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
-    run(busy_on_thread, (gc_options){.stress = GC_STRESS_SAFEPOINT});
+    run(busy_on_thread, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
+    run(busy_on_thread, (gc_options){.debug.stress = GC_STRESS_SAFEPOINT});
     refused();
     begin(&(gc_options){0}), many(), end();
     return done();

@@ -157,7 +157,7 @@ static int finalize_in_child(bool start) {
     alarm(PATIENCE_S);
     finalized = holding = 0;
     if (start && gc_finalizer_thread_start(heap) != GC_OK) return 1;
-    if (!gc_finalizers_wait(gc, UINT64_MAX)) return 2;
+    if (!gc_finalizer_wait(gc, UINT64_MAX)) return 2;
     if (finalized != 9) return 3; /* not the one that was running */
     gc_finalizer_register(gc, new_node(1), &counting);
     gc_heap_destroy(heap);
@@ -180,7 +180,7 @@ static void with_finalizer_thread(void) {
            start ? "in the child a finalizer thread can be started" : "without it the child runs finalizers itself");
     }
     __atomic_store_n(&holding, 0, __ATOMIC_SEQ_CST);
-    is(gc_finalizers_wait(gc, UINT64_MAX), true, "the parent's finalizer thread goes on");
+    is(gc_finalizer_wait(gc, UINT64_MAX), true, "the parent's finalizer thread goes on");
     is(finalized, 10, "and runs each finalizer once");
 }
 
@@ -248,7 +248,7 @@ static int after_hook(gc_handle held) {
     gc_handle_destroy(heap, held);
     gc_finalizer_register(gc, new_node(1), &finalizer);
     full();
-    if (!gc_finalizers_wait(gc, UINT64_MAX)) return 3;
+    if (!gc_finalizer_wait(gc, UINT64_MAX)) return 3;
     gc_heap_destroy(second);
     gc_heap_destroy(heap);
     return 0;
@@ -363,7 +363,7 @@ int main(void) {
     run(of_many_threads, (gc_options){.conservative_stack = true, .nursery_bytes = 256 << 10});
     run(with_finalizer_thread, (gc_options){0});
     run(in_hooks, (gc_options){.collection_start = on_start, .scan_roots = on_scan, .handle_is_held = on_held});
-    run(in_a_warning, (gc_options){.warning = on_warning, .stop_patience_ms = 10});
+    run(in_a_warning, (gc_options){.warning = on_warning, .patience_ms = 10});
     run(of_a_host_that_stops, (gc_options){.suspend = on_suspend, .restart = on_restart});
     return done();
 }

@@ -76,16 +76,16 @@ static void beside_garbage(void) {
     for (size_t round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < MIB / sizeof(node); i++) new_node(i);
         ptrdiff_t left = (ptrdiff_t)gc__bytes_left(heap) - 1000;
-        gc_heap_external_add(heap, left);
+        gc_heap_add_external(heap, left);
         for (size_t i = 0; i < GC__HANDLE_PLACES; i++) refusals += !(handles[made++] = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL));
         while (round == ROUNDS - 1 && gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL)) {}
         most = gc__max(most, held());
-        gc_heap_external_add(heap, -left);
+        gc_heap_add_external(heap, -left);
     }
     is(refusals, 0, "%zu handles are made beside garbage", made);
     ok(most <= LIMIT * MIB + SLACK + LIMIT * MIB / GC__METADATA_PART, "%zu KiB are held at most", most >> 10);
     full();
-    gc_heap_external_add(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
+    gc_heap_add_external(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
     while (gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL)) {}
     ok(held() <= LIMIT * MIB, "where there is none, the limit holds");
     has(gc_last_message(), "room for more handles: raise the limit, end handles", "that says what has no room: %s", gc_last_message());
@@ -130,7 +130,7 @@ static void registered_in_hooks(void) {
     for (size_t i = 0; i < COUNT; i++) gc_new(gc, &ended_type);
     none_in_hook = true;
     gc_handle_destroy(heap, kept);
-    for (int i = 0; i < 3; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+    for (int i = 0; i < 3; i++) full(), gc_finalizer_run(gc, SIZE_MAX);
     ok(in_hooks > 5, "%zu finalizers are registered by hooks of collections", in_hooks);
     is(ended, COUNT + in_hooks, "and run, as those of all objects do that were being allocated");
     is(heap->finalizers->promised, 0, "no room is promised any more");
@@ -155,7 +155,7 @@ static void registered(void) {
     ok(n == before, "nothing was collected");
     ended = 0, n = NULL;
     full();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(ended, made, "each that was registered runs");
     end();
 }
@@ -185,7 +185,7 @@ static void list_memory_comes_back(void) {
         int what = (round + 2) % 3;
         size_t made = fill(what, &list);
         list = NULL;
-        for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+        for (int i = 0; i < 2; i++) full(), gc_finalizer_run(gc, SIZE_MAX);
         if (!first[what]) first[what] = made;
         ok(made >= first[what] / 100 * 97, "%zu %s, of %zu in the first round", made, names[what], first[what]);
     }
@@ -211,7 +211,7 @@ static void finalized_types(void) {
         made--, failed++, list = NULL;
         is(asked, failed, "out_of_memory is called when %zu objects with finalizers were made", made);
         is(gc_last_result(), GC_ERROR_HEAP_FULL, "then none is");
-        for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+        for (int i = 0; i < 2; i++) full(), gc_finalizer_run(gc, SIZE_MAX);
         is(ended, made, "each is finalized");
     }
     ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
@@ -227,7 +227,7 @@ static void lists_beside_garbage(void) {
     GC_ROOTS(gc, n);
     for (size_t i = 0; i < PAIRS; i++) gc_finalizer_register(gc, n, &counting);
     for (size_t i = 0; i < MIB / sizeof(node); i++) new_node(i);
-    gc_heap_external_add(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
+    gc_heap_add_external(heap, (ptrdiff_t)gc__bytes_left(heap) - 1000);
     is(gc_finalizer_register(gc, n, &counting), GC_ERROR_HEAP_FULL, "to register a finalizer does not collect");
     has(gc_last_message(), "room for more finalizers", "that says what has no room: %s", gc_last_message());
     has(gc_last_message(), "KiB of it are off the heap", "and what has");
@@ -260,11 +260,11 @@ static void external(void) {
     for (size_t i = 0; i < 4; i++) new_bytes(LIMIT * MIB / 2);
     full();
     size_t added = 0, most = 0, step = 100000;
-    for (; gc_external_add(gc, n, (ptrdiff_t)step) == GC_OK; added += step) most = gc__max(most, held());
+    for (; gc_object_add_external(gc, n, (ptrdiff_t)step) == GC_OK; added += step) most = gc__max(most, held());
     has(gc_last_message(), "KiB of it are off the heap", "the limit is met, and by what is said: %s", gc_last_message());
     ok(added > LIMIT * MIB / 10 * 8, "%zu KiB are added beside free regions", added >> 10);
     ok(most <= LIMIT * MIB, "%zu KiB are held at most", most >> 10);
-    is(gc_heap_set_bytes_max(heap, LIMIT * MIB / 2), GC_ERROR_HEAP_FULL, "the limit cannot be half of that");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = LIMIT * MIB / 2}), GC_ERROR_HEAP_FULL, "the limit cannot be half of that");
     has(gc_last_message(), "KiB of it are off the heap", "and by what is said, too");
     end();
 }
@@ -275,7 +275,7 @@ static void external_tables(size_t limit) {
     node *list = NULL, *n = NULL;
     GC_ROOTS(gc, list, n);
     size_t added = 0, most = 0;
-    for (; (n = new_node(added)) != NULL && gc_external_add(gc, n, 16) == GC_OK; added++) {
+    for (; (n = new_node(added)) != NULL && gc_object_add_external(gc, n, 16) == GC_OK; added++) {
         n->left = list;
         list = n;
         most = gc__max(most, gc__bytes_charged(heap));
@@ -298,7 +298,7 @@ static void one_region(size_t size) {
     size_t count = 0, more = 0;
     vector *keep = new_vector(GC_LARGE_BYTES / sizeof(void *) - 4); /* in that region, too */
     GC_ROOTS(gc, keep);
-    gc_heap_external_add(heap, (ptrdiff_t)(gc__bytes_left(heap) - GC_REGION_BYTES / 8));
+    gc_heap_add_external(heap, (ptrdiff_t)(gc__bytes_left(heap) - GC_REGION_BYTES / 8));
     for (bytes *b; count < keep->header.length && (b = new_bytes(size - sizeof *b)) != NULL; count++) gc_store(gc, &keep->items[count], b);
     ok(count * size + size + GC_LARGE_BYTES > GC_REGION_BYTES / 8 * 7, "%zu objects of %zu bytes fill %zu regions", count, size, (size_t)stats().regions);
     for (size_t i = 0; i < count; i += 2) gc_store(gc, &keep->items[i], NULL);
@@ -328,7 +328,7 @@ static size_t replace(vector *keep, uint64_t most_ms, bool *fails) {
 }
 
 static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *fails) {
-    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = percent_max});
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = percent_max});
     size_t made = replace(new_vector(live / 512), most_ms, fails);
     diag("%zu of %zu bytes live: %zu objects, %zu full collections", (size_t)stats().live_bytes, 5 * GC_REGION_BYTES, made, (size_t)stats().collections[2]);
     return made;
@@ -336,7 +336,7 @@ static size_t crawl(unsigned percent_max, size_t live, uint64_t most_ms, bool *f
 
 /* It has gone on so for nearly as long as it may, and then most of what lived has died. */
 static void goes_on(size_t usable) {
-    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = 1});
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 1});
     vector *keep = new_vector(usable / 1000 * 985 / 512);
     GC_ROOTS(gc, keep);
     bool fails;
@@ -352,7 +352,7 @@ static void goes_on(size_t usable) {
 /* The heap has gone on so for two seconds, of which collections took all, and a thread has given a window back that it had before. */
 static void gives_back(size_t usable) {
     gc__overhead spent;
-    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .collecting_percent_max = 30});
+    begin(&(gc_options){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 30});
     heap->full_bytes = usable;
     heap->stats.allocated_bytes = GC__WINDOW_BYTES;
     gc__overhead_is_met(heap, &spent);
@@ -369,7 +369,7 @@ static void gives_up(void) {
     bool fails;
     size_t made = crawl(30, usable / 1000 * 985, 20000, &fails);
     ok(fails, "a nearly full heap gives up after %zu objects", made);
-    has(gc_last_message(), "collecting_percent_max is 30", "and says why: %s", gc_last_message());
+    has(gc_last_message(), "overhead_percent_max is 30", "and says why: %s", gc_last_message());
     is(gc_last_result(), GC_ERROR_HEAP_FULL, "as a full heap does");
     end();
     crawl(0, usable / 1000 * 985, 1500, &fails);
@@ -379,12 +379,12 @@ static void gives_up(void) {
     vector *keep = new_vector(usable / 1000 * 985 / 512);
     GC_ROOTS(gc, keep);
     replace(keep, 500, &fails);
-    is(gc_heap_set_collecting_percent_max(heap, 30), GC_OK, "the option can be set later");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 30}), GC_OK, "the option can be set later");
     replace(keep, 20000, &fails);
     ok(fails, "and then it does");
-    is(gc_heap_set_collecting_percent_max(heap, 101), GC_ERROR_OPTION, "more than 100 %% are none");
-    has(gc_last_message(), "collecting_percent_max is 101: it must be", "and that is said");
-    is(gc_heap_set_collecting_percent_max(heap, 0), GC_OK, "and can be taken back");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 101}), GC_ERROR_OPTION, "more than 100 %% are none");
+    has(gc_last_message(), "overhead_percent_max is 101: it must be", "and that is said");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 5 * GC_REGION_BYTES, .overhead_percent_max = 0}), GC_OK, "and can be taken back");
     replace(keep, 1500, &fails);
     ok(!fails, "and then it does not");
     end();
@@ -426,7 +426,7 @@ __attribute__((noinline)) static void deeper(vector *table, size_t depth, const 
 }
 
 static void left(bool deep) {
-    begin(&(gc_options){.heap_bytes_max = 4 * MIB, .out_of_memory = leave, .verify = GC_VERIFY_AFTER});
+    begin(&(gc_options){.heap_bytes_max = 4 * MIB, .out_of_memory = leave, .debug.verify = GC_VERIFY_AFTER});
     vector *table = new_vector(100);
     GC_ROOTS(gc, table);
     leaves = 0;
@@ -438,12 +438,12 @@ static void left(bool deep) {
         if (leaves != rounds + 1) break;
         if (rounds % 3) continue;
         for (size_t i = 0; i < table->header.length; i++) gc_store(gc, &table->items[i], NULL);
-        for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+        for (int i = 0; i < 2; i++) full(), gc_finalizer_run(gc, SIZE_MAX);
     }
     is(rounds, 20, "out_of_memory is left %u times, %s in the stack", leaves, deep ? "deeper and deeper" : "less and less deep");
     is(heap->finalizers->promised, 0, "no promise is left");
     for (size_t i = 0; i < table->header.length; i++) gc_store(gc, &table->items[i], NULL);
-    for (int i = 0; i < 2; i++) full(), gc_finalizers_run(gc, SIZE_MAX);
+    for (int i = 0; i < 2; i++) full(), gc_finalizer_run(gc, SIZE_MAX);
     size_t made = 0;
     for (; made < 10000 && new_node(made); made++) {}
     is(made, 10000, "the thread can allocate");

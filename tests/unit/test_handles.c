@@ -65,8 +65,8 @@ static size_t segments(void) {
 /* Checked after each test: the table is sound. */
 static void test(const char *name, void (*body)(void), gc_options options) {
     diag("%s", name);
-    options.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
-    options.checkmark = !unchecked;
+    options.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    options.debug.checkmark = !unchecked;
     begin(&options);
     body();
     check_table(name);
@@ -742,17 +742,17 @@ static void weak_order(void) {
               deep_long = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n->left);
     n = NULL;
     gc_collect(heap, 0, 0);
-    is(gc_finalizers_pending(heap), 1, "one is due");
+    is(gc_finalizer_pending(heap), 1, "one is due");
     full(), compact();
     ok(!gc_handle_get(deep) && gc_handle_get(deep_long), "what only a finalizer can reach: short cleared, long not");
-    is(gc_finalizers_run(gc, 10), 1, "and runs");
+    is(gc_finalizer_run(gc, 10), 1, "and runs");
     full();
     ok(gc_handle_get(in_finalizer_long) && gc_handle_get(in_finalizer_long) == gc_handle_get(keeper), "resurrected");
     ok(dependent_node(in_finalizer_dependent)->value == 2, "with its dependent");
     gc_finalizer_register(gc, gc_handle_get(keeper), &order_finalizer);
     gc_handle_set(keeper, NULL);
     full();
-    is(gc_finalizers_run(gc, 10), 1, "registered again, it runs again");
+    is(gc_finalizer_run(gc, 10), 1, "registered again, it runs again");
     ok(gc_handle_get(in_finalizer_long) && gc_handle_dependent(in_finalizer_dependent), "until the memory goes");
     full();
     ok(!gc_handle_get(in_finalizer_long) && !gc_handle_dependent(in_finalizer_dependent) && !gc_handle_get(deep_long),
@@ -767,13 +767,13 @@ static void suppressed(void) {
     gc_handle h = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, n);
     gc_finalizer_register(gc, n, &order_finalizer);
     n = NULL, full();
-    is(gc_finalizers_pending(heap), 1, "queued");
+    is(gc_finalizer_pending(heap), 1, "queued");
     ok(gc_finalizer_suppress(gc, gc_handle_get(h)), "taken back from the queue");
-    is(gc_finalizers_pending(heap), 0, "none is pending");
+    is(gc_finalizer_pending(heap), 0, "none is pending");
     ok(!gc_finalizer_suppress(gc, gc_handle_get(h)) && !gc_finalizer_suppress(gc, NULL), "nor there to suppress");
     full();
     ok(!gc_handle_get(h), "and the object dies");
-    is(gc_finalizers_run(gc, 10), 0, "without it");
+    is(gc_finalizer_run(gc, 10), 0, "without it");
 }
 
 /* Each registration adds a finalizer, without looking for others: a hundred thousand take no time. */
@@ -791,7 +791,7 @@ static void registered_often(void) {
     ok(gc_finalizer_suppress(gc, n), "one of four taken back");
     n = NULL;
     full();
-    is(gc_finalizers_run(gc, SIZE_MAX), 100002, "finalizers of many objects, and several of one");
+    is(gc_finalizer_run(gc, SIZE_MAX), 100002, "finalizers of many objects, and several of one");
     is(finalized, 100002, "each runs");
 }
 
@@ -819,12 +819,12 @@ int main(void) {
     test("dependents", dependents, (gc_options){0});
     test("sorts of keys", sorts_of_keys, (gc_options){0});
     test("sorts of keys, non-moving", sorts_of_keys, (gc_options){.non_moving = true});
-    test("sorts of keys, without memory", sorts_of_keys, (gc_options){.test_scarce_memory = true});
+    test("sorts of keys, without memory", sorts_of_keys, (gc_options){.test.scarce_memory = true});
     unchecked = true;
     test("chains", chains, (gc_options){0});
     unchecked = false, chain_count = 300;
-    test("chains without memory", chains, (gc_options){.test_scarce_memory = true});
-    test("dependents without memory", dependents, (gc_options){.test_scarce_memory = true});
+    test("chains without memory", chains, (gc_options){.test.scarce_memory = true});
+    test("dependents without memory", dependents, (gc_options){.test.scarce_memory = true});
     test("order", weak_order, asking);
     test("order, non-moving", weak_order, staying);
     test("suppressed", suppressed, (gc_options){0});

@@ -141,7 +141,7 @@ static __attribute__((noinline)) void prepare(void) {
     const void *function = two.call.function;
     two.call.arguments[0] = function == (void *)gc_collect ? (uintptr_t)two.other : (uintptr_t)two.in_other;
     if (two.stops_itself) gc_new(two.in_other, &node_type); /* so that some of the budget is spent */
-    if (function == (void *)gc_finalizers_wait) {
+    if (function == (void *)gc_finalizer_wait) {
         gc_finalizer_thread_start(two.other);
         gc_new(two.in_other, &slow_type);
         gc_collect(two.other, 2, GC_COLLECT_BLOCKING);
@@ -234,7 +234,7 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
     memset(&two, 0, sizeof two);
     two.call = (held_call){function, {0, second, third, fourth}, {0}};
     two.stops_itself = !options.suspend && (function == (void *)gc_collect || function == (void *)gc__new_slow);
-    bool finalizes = function == (void *)gc_finalizers_wait;
+    bool finalizes = function == (void *)gc_finalizer_wait;
     if (!finalizes) options.collection_end = stopped;
     two.other = gc_heap_create(&options);
     pthread_create(&threads[0], NULL, holder, NULL);
@@ -259,7 +259,7 @@ static void waits(const char *name, gc_options options, void *function, uintptr_
 static void two_heaps(void) {
     waits("polls", (gc_options){0}, (void *)gc__safepoint_slow, 0, 0, 0);
     waits("returns to cooperative mode", (gc_options){0}, (void *)gc__thread_set_mode, GC_MODE_COOPERATIVE, 0, 0);
-    waits("waits for finalizers", (gc_options){0}, (void *)gc_finalizers_wait, 5000, 0, 0);
+    waits("waits for finalizers", (gc_options){0}, (void *)gc_finalizer_wait, 5000, 0, 0);
     is((unsigned char)two.result, true, "which another thread runs meanwhile");
     waits("collects and stops others", (gc_options){0}, (void *)gc_collect, 2, GC_COLLECT_BLOCKING, 0);
     waits("collects to allocate", (gc_options){.nursery_bytes = 1 << 20}, (void *)gc__new_slow, (uintptr_t)&bytes_type,

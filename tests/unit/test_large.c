@@ -101,7 +101,7 @@ int main(void) {
     run(thresholds, (gc_options){.non_moving = true});
     run(die_young, (gc_options){0});
     run(reference_arrays, (gc_options){0});
-    run(reference_arrays, (gc_options){.test_scarce_memory = true});
+    run(reference_arrays, (gc_options){.test.scarce_memory = true});
     run(memory_comes_back, small);
     return done();
 }

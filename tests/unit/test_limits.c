@@ -188,8 +188,9 @@ static void refused_options(void) {
         const char *word, *what;
     } wrong[] = {{{.heap_bytes_max = 1}, "heap_bytes_max", "a heap of one byte"},
                  {{.heap_bytes_max = 4 * GC_REGION_BYTES - 1}, "heap_bytes_max", "a heap under 4 regions"},
-                 {{.stress = (gc_stress)99}, "stress", "an unknown kind of stress"},
-                 {{.verify = 64}, "verify", "an unknown bit of verify"}};
+                 {{.debug.stress = (gc_stress)99}, "stress", "an unknown kind of stress"},
+                 {{.trace_functions = (gc_trace_functions)3}, "trace_functions", "an unknown choice of trace_functions"},
+                 {{.debug.verify = 64}, "verify", "an unknown bit of verify"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         gc_heap *none = gc_heap_create(&wrong[i].options);
         ok(!none, "refused: %s", wrong[i].what);
@@ -400,14 +401,14 @@ static void far_limits(void) {
     for (size_t i = 0; i < 2 * sizeof below / sizeof *below; i++) {
         size_t limit = SIZE_MAX - below[i / 2], failed = 0;
         begin(i % 2 ? &(gc_options){0} : &(gc_options){.heap_bytes_max = limit});
-        if (i % 2) is(gc_heap_set_bytes_max(heap, limit), GC_OK, "a limit of %zu bytes is set", limit);
+        if (i % 2) is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = limit}), GC_OK, "a limit of %zu bytes is set", limit);
         node *n = NULL;
         GC_ROOTS(gc, n);
         for (size_t j = 0; j < 2000; j++) {
             n = new_node(j);
             failed += !n || !gc_handle_create(heap, GC_HANDLE_WEAK, n);
             failed += gc_finalizer_register(gc, n, &finalizer) != GC_OK;
-            failed += gc_external_add(gc, n, 1000) != GC_OK;
+            failed += gc_object_add_external(gc, n, 1000) != GC_OK;
         }
         is(failed, 0, "objects with a handle and a finalizer, under a limit of %zu bytes", limit);
         if (failed) diag("%s", gc_last_message());
@@ -446,7 +447,7 @@ static void far_growth(void) {
     for (size_t i = 0; i < sizeof percent / sizeof *percent; i++) {
         for (size_t off = (size_t)1 << 36; off < SIZE_MAX / 2; off *= 2) {
             begin(&(gc_options){.growth_percent = percent[i]});
-            gc_heap_external_add(heap, (ptrdiff_t)off);
+            gc_heap_add_external(heap, (ptrdiff_t)off);
             gc_collect(heap, 2, 0), gc_collect(heap, 2, 0);
             gc_pause pauses[GC_PAUSES_KEPT];
             size_t count = gc_heap_pauses(heap, pauses, GC_PAUSES_KEPT, false), goal = 0;
@@ -516,7 +517,7 @@ int main(void) {
             begin(&options), exhausted(), end();
             continue;
         }
-        options.verify = GC_VERIFY_AFTER;
+        options.debug.verify = GC_VERIFY_AFTER;
         begin(&options), retried(), end();
         begin(&options), large_objects(), end();
     }

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#define TESTED {.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 1 << 20}
+#define TESTED {.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 1 << 20}
 
 static void begin_marking(void) { gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING); }
 static bool mark_some(size_t steps) { return gc__marker_work(heap, steps); }
@@ -662,20 +662,20 @@ static void finalizers_and_dependents(void) {
     gc_finalizer_register(gc, other, &finalizer);
     other = NULL;
     full();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     finalized = 0;
     full();
     to_the_scene();
     mark_all();
     finish();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(finalized, 0, "a dependent lives with its key");
     is(((node *)gc_handle_dependent(dependent))->value, 7, "and is found");
     key = NULL;
     begin_marking();
     mark_all();
     finish();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(finalized, 7, "it is finalized when that is dead");
     gc_handle_destroy(heap, dependent);
     scene_close();
@@ -826,13 +826,13 @@ static void waits_once(void) {
         gc_store_in(gc, t, &keys[0], young);
         gc_collect(heap, i % 2, 0);
         for (int k = 0; k < 100; k++) gc__shade_wait(heap, (uintptr_t)t);
-        ok(heap->options.test_scarce_memory || heap->marker->waiting.count == 2 * (size_t)i + 1, "one after another it is listed once");
+        ok(heap->options.test.scarce_memory || heap->marker->waiting.count == 2 * (size_t)i + 1, "one after another it is listed once");
         gc__shade_wait(heap, (uintptr_t)scanned);
     }
     mark_all();
     finish();
     uint64_t waited = stats().concurrent_waited - before;
-    ok(waited == 2 || (waited == 0 && heap->options.test_scarce_memory), "%llu objects wait for the last pause", (unsigned long long)waited);
+    ok(waited == 2 || (waited == 0 && heap->options.test.scarce_memory), "%llu objects wait for the last pause", (unsigned long long)waited);
     t = NULL;
     full();
     scene_close();
@@ -990,10 +990,10 @@ static void trace_functions(void) {
     mark_all();
     size_t marked = 0;
     for (size_t i = 1; i < 300; i++) marked += is_marked(((traced *)many->items[i])->next);
-    is(marked, heap->options.concurrent_trace_functions ? 299 : 0, "what they refer to is marked beside the program, or in the last pause");
+    is(marked, heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT ? 299 : 0, "what they refer to is marked beside the program, or in the last pause");
     finish();
-    bool any = stats().concurrent_waited > waited || heap->options.test_scarce_memory;
-    ok(heap->options.concurrent_trace_functions ? stats().concurrent_waited == waited : any, "they wait, unless the marker may call them");
+    bool any = stats().concurrent_waited > waited || heap->options.test.scarce_memory;
+    ok(heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT ? stats().concurrent_waited == waited : any, "they wait, unless the marker may call them");
     size_t count = count_traced(scanned->items[0]);
     for (size_t i = 0; i < 300; i++) count += count_traced(many->items[i]);
     is(count, 800, "objects with trace functions survive, and what they refer to");
@@ -1048,7 +1048,7 @@ static void grown_arrays(void) {
     GC_ROOTS(gc, small, large);
     scene_open();
     large = new_vector(GC_LARGE_BYTES / 8 + 1000);
-    small = gc_new_array_fixed(gc, &vector_type, 10);
+    small = gc_new_with(gc, &vector_type, 10, GC_NEW_FIXED);
     full();
     full();
     for (int late = 0; late < 2; late++) {
@@ -1145,13 +1145,14 @@ static void on_warning(void *host, const char *message) {
 /* What options.concurrent 0 means. */
 static void by_default(void) {
     const gc_options options[] = {{.pause_goal_us = 1000}, {.pause_goal_us = 0}, {.pause_goal_us = 1000, .collector_threads = 1},
-                                  {.pause_goal_us = 1000, .non_moving = true}, {.pause_goal_us = 1000, .concurrent = GC_CONCURRENT_OFF}};
+                                  {.pause_goal_us = 1000, .non_moving = true}, {.pause_goal_us = 1000, .concurrent = GC_CONCURRENT_OFF}, {.pause_goal_us = 5000}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         gc_options chosen = options[i];
         chosen.warning = on_warning;
         warnings = 0;
         begin(&chosen);
-        is(heap->options.concurrent, i ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON, "by default a heap %s", i ? "without a goal, or that cannot, stops" : "with a goal is marked beside the program");
+        is(heap->options.concurrent, i ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON, "by default a heap %s", i ? "without a goal of its own, or that cannot, stops" : "with a goal is marked beside the program");
+        if (chosen.pause_goal_us == 5000) is(heap->options.pause_goal_us, 0, "the default goal is none of its own when it is written out");
         is(warnings, 0, "and nobody is warned");
         end();
     }
@@ -1223,9 +1224,9 @@ static void obstacle_goes(void) {
     warnings = 0;
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .warning = on_warning, .heap_bytes_max = GC__MARKING_WORTH - 1});
     ok(warnings == 1 && !gc__has_pause_goal(heap), "a small limit stands against it");
-    is(gc_heap_set_bytes_max(heap, 64 << 20), GC_OK, "until it is raised");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 64 << 20}), GC_OK, "until it is raised");
     ok(gc__has_pause_goal(heap) && gc__marking_is_on(heap), "and then it is in force");
-    is(gc_heap_set_bytes_max(heap, GC__MARKING_WORTH - 1), GC_OK, "and lowered again");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = GC__MARKING_WORTH - 1}), GC_OK, "and lowered again");
     full();
     ok(!gc__has_pause_goal(heap), "and then it is not");
     end();
@@ -1365,8 +1366,8 @@ static void refused(void) {
 int main(void) {
     const gc_options tested = TESTED;
     gc_options scarce = TESTED, workers = TESTED;
-    scarce.test_scarce_memory = true;
-    workers.collector_threads = 3, workers.test_collectors = 7;
+    scarce.test.scarce_memory = true;
+    workers.collector_threads = 3, workers.test.collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
@@ -1380,13 +1381,13 @@ int main(void) {
     gc_options staying = TESTED; /* hardly anything is evacuated in so short a pause */
     staying.pause_goal_us = 1;
     run(reprieved_objects, staying), run(undecided_objects, staying);
-    staying.collector_threads = 3, staying.test_collectors = 7;
+    staying.collector_threads = 3, staying.test.collectors = 7;
     run(reprieved_objects, staying), run(undecided_objects, staying);
-    staying.test_scarce_memory = true;
+    staying.test.scarce_memory = true;
     run(reprieved_objects, staying), run(undecided_objects, staying);
     gc_options beside = TESTED;
-    beside.concurrent_trace_functions = true;
-    for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test_collectors = 7)
+    beside.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
+    for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test.collectors = 7)
         run(trace_functions, beside), run(weak_tables, beside), run(waits_once, beside), run(described_tables, beside), run(settled_kinds, beside), run(arrays_apart, beside),
             run(owned_later, beside);
     on_time();
@@ -1395,14 +1396,14 @@ int main(void) {
     run(holes_are_filled, tested);
     run(holes_are_filled, scarce);
     gc_options keeping = TESTED;
-    keeping.test_wholesale = true;
+    keeping.test.wholesale = true;
     run(nurseries_are_kept, keeping);
     run(kept_while_marking, keeping);
-    keeping.collector_threads = 3, keeping.test_collectors = 7;
+    keeping.collector_threads = 3, keeping.test.collectors = 7;
     run(nurseries_are_kept, keeping);
     run(sparse_fixed_are_not_kept, keeping);
     gc_options candidate = TESTED;
-    candidate.test_candidates = true;
+    candidate.test.candidates = true;
     run(regions_leave, candidate);
     run(emptied_dependents, candidate);
     run(settled_finalizers, candidate);
@@ -1412,45 +1413,45 @@ int main(void) {
     run(settled_references, candidate);
     run(settled_ephemerons, candidate);
     run(random_tables, candidate);
-    candidate.concurrent_trace_functions = true;
+    candidate.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
     run(owned_later, candidate);
     run(strongly_growing_objects, candidate);
     run(weakly_growing_objects, candidate);
-    candidate.concurrent_trace_functions = false;
+    candidate.trace_functions = GC_TRACE_FUNCTIONS_ALONE;
     run(strongly_growing_objects, candidate);
     run(unlisted_regions_leave, candidate);
-    candidate.test_wholesale = true;
+    candidate.test.wholesale = true;
     run(kept_beside_leaving, candidate);
-    candidate.test_wholesale = false;
-    candidate.test_scarce_memory = true;
+    candidate.test.wholesale = false;
+    candidate.test.scarce_memory = true;
     run(regions_stay, candidate);
-    candidate.test_scarce_memory = false;
+    candidate.test.scarce_memory = false;
     gc_options limited = candidate;
     limited.heap_bytes_max = 8 << 20;
     run(log_of_a_low_limit, limited);
     limited.heap_bytes_max = 16 << 20;
     run(notes_are_few, limited);
-    candidate.collector_threads = 3, candidate.test_collectors = 7;
+    candidate.collector_threads = 3, candidate.test.collectors = 7;
     run(regions_leave, candidate);
     run(settled_finalizers, candidate);
     run(due_finalizers, candidate);
     run(settled_references, candidate);
     run(settled_ephemerons, candidate);
     run(random_tables, candidate);
-    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .heap_bytes_max = 14 << 20});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 256, .heap_bytes_max = 14 << 20});
     keeps_to_the_limit();
     end();
-    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 14 << 20});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 14 << 20});
     lost_once();
     end();
-    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 7 << 20});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 256, .nursery_bytes = 128 << 10, .heap_bytes_max = 7 << 20});
     returns();
     end();
-    run(what_follows, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .heap_bytes_max = 14 << 20});
-    run(room_is_estimated, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .heap_bytes_max = 14 << 20});
+    run(what_follows, (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .heap_bytes_max = 14 << 20});
+    run(room_is_estimated, (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .heap_bytes_max = 14 << 20});
     run(begins_for_a_region, (gc_options){.concurrent = GC_CONCURRENT_ON, .nursery_bytes = 1 << 20, .heap_bytes_max = 20 << 20});
     run(waits_for_the_marker, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 100});
-    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 32, .heap_bytes_max = 1 << 20});
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 32, .heap_bytes_max = 1 << 20});
     small_limit();
     end();
     gc_options emitting = TESTED;

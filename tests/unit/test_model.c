@@ -137,7 +137,7 @@ static void finalizers(void) {
         is(gc_finalizer_register(gc, text, all[i]), GC_OK, "a finalizer for an object without a type");
     }
     gc_collect(heap, 2, 0);
-    is(gc_finalizers_run(gc, 10), 3, "runs, unless the object is marked");
+    is(gc_finalizer_run(gc, 10), 3, "runs, unless the object is marked");
     is(order[2], 0, "critical ones last");
     thing *again = (thing *)gc_handle_get(kept);
     ok(again && again->fields[0] == (thing *)3, "resurrection");
@@ -152,10 +152,10 @@ static void ended(void) { ok(ran == 5 && order[3] == 3 && order[4] == 7, "at the
 
 int main(void) {
     for (int i = 0; i < 4; i++) {
-        gc_options options = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER,
-                              .checkmark = true,
+        gc_options options = {.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER,
+                              .debug.checkmark = true,
                               .non_moving = i == 1,
-                              .test_scarce_memory = i == 2,
+                              .test.scarce_memory = i == 2,
                               .non_generational = i == 3};
         heap = gc_heap_create(&options), gc = gc_thread_attach(heap);
         program();

@@ -11,7 +11,7 @@
 #define UNIT (GC_REGION_BYTES / 64) /* bytes of an object of which a region holds few */
 
 static bytes *sized(size_t size, size_t value) {
-    bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+    bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
     if (b) memset(b->items, (int)(value & 255), size - sizeof(bytes));
     return b;
 }
@@ -103,7 +103,7 @@ static void followed(void) {
     fill(table);
     gc_finalizer_register(gc, final, &counting);
     gc_finalizer_register(gc, unneeded, &counting);
-    gc_external_add(gc, table->items[3], 1000);
+    gc_object_add_external(gc, table->items[3], 1000);
     age(&final, 2);
     inner = ((bytes *)table->items[3])->items + 100;
     gc_handle to_weak = gc_handle_create(heap, GC_HANDLE_WEAK, table->items[5]), to_dead = gc_handle_create(heap, GC_HANDLE_WEAK, final);
@@ -127,7 +127,7 @@ static void followed(void) {
     }
     is(lived, CHAIN, "dependents of dependents live on");
     ok(asked && ((const node *)asked)->value, "a finalizer was asked about its object where that is");
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(finalized, 5, "that which was needed has run");
     gc_handle pin = gc_handle_create(heap, GC_HANDLE_PINNED, pinned);
     stays = pinned;
@@ -174,7 +174,7 @@ int main(void) {
     few_regions();
     run(followed, (gc_options){0});
     run(followed, (gc_options){.non_generational = true});
-    run(followed, (gc_options){.collector_threads = 4, .test_collectors = 1});
+    run(followed, (gc_options){.collector_threads = 4, .test.collectors = 1});
     refused();
     return done();
 }

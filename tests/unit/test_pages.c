@@ -57,7 +57,7 @@ static size_t grown(const gc_options *options, size_t mib) {
 
 /* No more is held than the goal allows, as far as it is the goal that allows it. */
 static void within_goal(void) {
-    begin_anew(&(gc_options){.verify = GC_VERIFY_AFTER});
+    begin_anew(&(gc_options){.debug.verify = GC_VERIFY_AFTER});
     node *list = NULL;
     GC_ROOTS(gc, list);
     size_t worst = 0, most = 0, n = (4 << 20) / sizeof(node);
@@ -157,7 +157,7 @@ int main(void) {
     }
     is(grown(&(gc_options){.heap_bytes_max = 4 << 20}, 1), 0, "a small limit: none");
     is(grown(&(gc_options){.pause_goal_us = 1000, .collector_threads = 1}, 32), 0, "short pauses: none");
-    is(grown(&(gc_options){.stress = GC_STRESS_NTH, .stress_interval = 10000}, 8), 0, "stress: none");
+    is(grown(&(gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 10000}, 8), 0, "stress: none");
     is(grown(NULL, 0), 0, "an empty heap: none");
     within_goal();
     return done();

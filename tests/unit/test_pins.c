@@ -289,7 +289,7 @@ static void fixed(void) {
             size_t i = random_bits() % COUNT, length = random_bits() % 64 ? random_bits() % 40 : random_bits() % (GC_REGION_BYTES / 4);
             node *n = new_node(i);
             gc_store(gc, &plain->items[i], n);
-            vector *v = i % 2 ? gc_new_array_fixed(gc, &vector_type, length + 1) : gc_new_fixed(gc, &node_type);
+            vector *v = i % 2 ? gc_new_with(gc, &vector_type, length + 1, GC_NEW_FIXED) : gc_new_with(gc, &node_type, 0, GC_NEW_FIXED);
             wrong += i % 2 ? v->header.length != length + 1 || v->items[length] || v->items[0] : ((node *)v)->left || ((node *)v)->value;
             gc_store(gc, i % 2 ? (void *)&v->items[0] : (void *)&((node *)v)->left, plain->items[i]);
             gc_store(gc, &keep->items[i], v);
@@ -319,7 +319,7 @@ static void fixed_holes(void) {
     for (int round = 0; round < 12; round++) {
         for (size_t i = 0; i < COUNT; i++)
             if (!keep->items[i]) {
-                node *n = gc_new_fixed(gc, &node_type);
+                node *n = gc_new_with(gc, &node_type, 0, GC_NEW_FIXED);
                 gc_store(gc, &keep->items[i], n);
             }
         for (size_t i = 0; i < COUNT; i++)
@@ -339,7 +339,7 @@ static void *beside(void *wrong) {
     memset(keep, 0, sizeof keep);
     gc_roots_add(heap, keep, 64, 0);
     for (size_t i = 0; !__atomic_load_n(&beside_ends, __ATOMIC_RELAXED); i++) {
-        node *n = keep[i % 64] = gc_new_fixed(self, &node_type);
+        node *n = keep[i % 64] = gc_new_with(self, &node_type, 0, GC_NEW_FIXED);
         n->value = i;
         for (size_t k = 0; k < 64 && k <= i; k++) {
             n = keep[k];
@@ -359,7 +359,7 @@ static void fixed_grow(void) {
     __atomic_store_n(&beside_ends, 0, __ATOMIC_RELAXED);
     pthread_create(&thread, NULL, beside, &overlaps);
     for (size_t i = 0; i < 200000 / (GC_DEBUG ? 10 : 1); i++) {
-        v = gc_new_array_fixed(gc, &vector_type, 2);
+        v = gc_new_with(gc, &vector_type, 2, GC_NEW_FIXED);
         for (size_t length = 3; length < 20; length++) grown += gc_array_grow(gc, v, length);
         for (size_t k = 0; k < v->header.length; k++) wrong += v->items[k] != NULL;
     }
@@ -374,8 +374,8 @@ int main(void) {
     run(fixed, (gc_options){0});
     run(fixed, (gc_options){.non_moving = true});
     run(fixed, (gc_options){.non_generational = true});
-    run(fixed, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
-    run(fixed, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES, .test_scarce_memory = true});
+    run(fixed, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
+    run(fixed, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES, .test.scarce_memory = true});
     run(fixed_holes, (gc_options){0});
     gc_options hosted = {.scan_roots = scan_roots};
     run(pinned, hosted);
@@ -394,9 +394,9 @@ int main(void) {
     pthread_attr_destroy(&attributes);
     hosted.collection_end = at_end;
     run(retained, hosted);
-    hosted.test_scarce_memory = true;
+    hosted.test.scarce_memory = true;
     run(retained, hosted);
-    hosted.test_scarce_memory = false;
+    hosted.test.scarce_memory = false;
     hosted.non_moving = true;
     run(retained, hosted);
     run(conservative, hosted);

@@ -135,16 +135,16 @@ static void test_kinds(void) {
     profile_begin(exact);
     for (int i = 0; i < COUNT; i++) {
         gc_new(gc, &plain);
-        gc_new_raw(gc, &raw);
-        gc_new_array_raw(gc, &array, 100);
+        gc_new_with(gc, &raw, 0, GC_NEW_RAW);
+        gc_new_with(gc, &array, 100, GC_NEW_RAW);
         if (i % 10 == 0) gc_new_array(gc, &large, GC_LARGE_BYTES + 1000);
         gc_object *object = gc_allocate(gc, header.bytes);
         object->type = &header;
     }
     full();
     is(report_now("plain").count, COUNT, "all objects of gc_new");
-    is(report_now("raw").count, COUNT, "all of gc_new_raw");
-    is(report_now("array").count, COUNT, "all of gc_new_array_raw");
+    is(report_now("raw").count, COUNT, "all of GC_NEW_RAW");
+    is(report_now("array").count, COUNT, "all arrays of GC_NEW_RAW");
     is(report_now("array").bytes, COUNT * 120, "and their bytes");
     is(report_now("large").count, COUNT / 10, "all large objects");
     is(report_now("header").count, COUNT, "all of gc_allocate, under the types that their headers name later");
@@ -356,7 +356,7 @@ static void test_events(void) {
     ok(details_seen[GC_PROFILE_PHASE] ==
            last_seen[GC_PROFILE_COLLECTION_END].time_ns - last_seen[GC_PROFILE_COLLECTION_START].time_ns,
        "which follow one another without gaps");
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(kinds_seen[GC_PROFILE_FINALIZER], 10, "finalizers that have run");
     ok(strcmp(last_seen[GC_PROFILE_FINALIZER].type, "finalized") == 0, "with the type");
     gc_handle handle = gc_handle_create(heap, GC_HANDLE_WEAK, NULL);

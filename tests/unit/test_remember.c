@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* There is no thread that marks, and slots are remembered from the first card on. */
-#define TESTED {.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 4 << 20}
+#define TESTED {.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 4 << 20}
 #define MOST 65536 /* slots in the list */
 
 static vector *all;
@@ -248,7 +248,7 @@ static void forget(void *nothing) {
 /* A reference that two collections have made stale. */
 static void store_stale(void *marking) {
     gc_options options = TESTED;
-    options.stress = GC_STRESS_NTH, options.stress_interval = 1u << 30;
+    options.debug.stress = GC_STRESS_NTH, options.debug.stress_interval = 1u << 30;
     begin(&options);
     GC_ROOTS(gc, all);
     old_vector(1000);
@@ -279,8 +279,8 @@ static void forgotten_barriers(void) {
 
 int main(void) {
     gc_options crew = TESTED, scarce = TESTED;
-    crew.collector_threads = 3, crew.test_collectors = 7;
-    scarce.test_scarce_memory = true;
+    crew.collector_threads = 3, crew.test.collectors = 7;
+    scarce.test.scarce_memory = true;
     static void (*const tests[])(void) = {each_form, list_is_full, trace_functions, few, stale_slots, verified_meanwhile};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         run(tests[i], (gc_options)TESTED);
@@ -289,7 +289,7 @@ int main(void) {
     }
     another_life();
     two_heaps();
-    run(several_threads, (gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1, .nursery_bytes = 256 << 10});
+    run(several_threads, (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 256 << 10});
     forgotten_barriers();
     stale_stores();
     return done();

@@ -46,24 +46,24 @@ static void scopes(void) {
 }
 
 static uint64_t sum_after(node *a) {
-    GC_ROOTS_DURING(gc, return (compact(), gc->frames->count), a);
+    GC_ROOTS_DURING(gc, 0, return (compact(), gc->frames->count), a);
 }
 
 static void during(void) {
     node *a = new_node(1), *b = NULL, *c = NULL;
-    GC_ROOTS_DURING(gc, b = new_node(2), a);
+    GC_ROOTS_DURING(gc, 0, b = new_node(2), a);
     const void *were[2] = {a, b};
     gc_frame *before = gc->frames;
-    GC_ROOTS_DURING(gc, c = new_node(3); compact(), a, b);
+    GC_ROOTS_DURING(gc, 0, c = new_node(3); compact(), a, b);
     is(a->value * 100 + b->value * 10 + (c != NULL), 121, "variables that are roots during an expression");
     ok(a != were[0] && b != were[1], "lead to where their objects are");
     for (uint64_t i = 0; i < 1000; i++) {
-        node *n = gc_new_at_once(gc, &node_type);
-        if (!n) GC_ROOTS_DURING(gc, n = new_node(i), a, b);
+        node *n = gc_new_with(gc, &node_type, 0, GC_NEW_AT_ONCE);
+        if (!n) GC_ROOTS_DURING(gc, 0, n = new_node(i), a, b);
         n->value = i;
         n->left = b;
         b = n;
-        if (i % 300 == 0) GC_ROOTS_DURING(gc, compact(), a, b);
+        if (i % 300 == 0) GC_ROOTS_DURING(gc, 0, compact(), a, b);
     }
     uint64_t sum = 0;
     for (const node *n = b; n; n = n->left) sum += n->value;
@@ -72,7 +72,7 @@ static void during(void) {
     a = new_node(1);
     were[0] = a;
     char *inside = (char *)&a->value, *outside = (char *)&sum;
-    GC_ROOTS_INTERIOR_DURING(gc, a = NULL; compact(), inside, outside);
+    GC_ROOTS_DURING(gc, GC_SLOT_INTERIOR, a = NULL; compact(), inside, outside);
     ok(*(uint64_t *)(void *)inside == 1 && inside != (char *)were[0] + offsetof(node, value),
        "a pointer into an object keeps it and moves along");
     ok(outside == (char *)&sum, "one that leads elsewhere stays as it is");
@@ -340,11 +340,11 @@ static void interior_macros(void) {
     bytes *base = gc_heap_object_at(heap, from), *none = NULL;
     from[39] = 'z';
     end = (char *)base->items + 40;
-    GC_ROOTS_INTERIOR(gc, from, fixed);
+    GC_ROOTS_WITH(gc, GC_SLOT_INTERIOR, from, fixed);
     {
         char *first = from;
-        GC_ROOTS_DERIVED(gc, end, base);
-        GC_ROOTS_DERIVED(gc, past_constant, none);
+        GC_ROOTS_WITH(gc, GC_SLOT_DERIVED, base, end);
+        GC_ROOTS_WITH(gc, GC_SLOT_DERIVED, none, past_constant);
         base = NULL; /* for one collection the address is nobody's */
         char *former = end;
         compact();
@@ -398,10 +398,10 @@ int main(void) {
     gc_options hosted = {.scan_roots = scan_roots, .host = &calls};
     run(scopes, (gc_options){0});
     run(during, (gc_options){0});
-    run(during, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 7, .verify = GC_VERIFY_BEFORE});
+    run(during, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 7, .debug.verify = GC_VERIFY_BEFORE});
     run(jumps, (gc_options){0});
     run(interior_macros, (gc_options){0});
-    run(interior_macros, (gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true});
+    run(interior_macros, (gc_options){.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .debug.checkmark = true});
     run(loop_of_opcodes, (gc_options){0});
     run(not_objects, (gc_options){0});
     run(globals, (gc_options){0});

@@ -109,8 +109,8 @@ static outcome actual(operation op, uint32_t state, bool owned, bool valid) {
         break;
     case FINALIZE:
         h = NULL, full();
-        if (gc_finalizers_pending(heap) != (owned && !(state & (CLOSED | DISPOSED)))) o.result = GC_ERROR_MISUSE;
-        gc_finalizers_run(gc, 10);
+        if (gc_finalizer_pending(heap) != (owned && !(state & (CLOSED | DISPOSED)))) o.result = GC_ERROR_MISUSE;
+        gc_finalizer_run(gc, 10);
         h = gc_handle_get(weak);
         break;
     case OPERATIONS:
@@ -308,7 +308,7 @@ static void held_by_the_call(void) {
     GC_NATIVE_CALL(gc, before, fd) {
         GC_IN_MODE(gc, GC_MODE_COOPERATIVE);
         for (int i = 0; i < 3; i++) {
-            compact(), gc_finalizers_run(gc, 10);
+            compact(), gc_finalizer_run(gc, 10);
             moved = moved || gc_handle_get(weak) != before;
         }
         const gc_safe_handle *now = gc_handle_get(weak);
@@ -317,7 +317,7 @@ static void held_by_the_call(void) {
     ok(lived && moved, "the call keeps its handle, which moves");
     const gc_safe_handle *after = gc_handle_get(weak);
     is(after ? after->state : 0, ONE, "and is one of its users no more after it");
-    full(), gc_finalizers_run(gc, 10);
+    full(), gc_finalizer_run(gc, 10);
     is(releases(8), 1, "then it is closed");
     node *owner = new_node(11);
     gc_handle_set(weak, owner);
@@ -467,7 +467,7 @@ static void anything_at_once(void) {
     }
     for (int i = 0; i < SHARED; i++) gc_handle_destroy(heap, table[i]);
     full();
-    ok(gc_finalizers_wait(gc, 60000), "all handles are gone");
+    ok(gc_finalizer_wait(gc, 60000), "all handles are gone");
     int made = next_value < VALUES - 1 ? next_value : VALUES - 1, never = 0, twice = 0, after = 0;
     for (int i = 0; i < made; i++) {
         never += released[i] == 0 && !invalidated[i];
@@ -488,7 +488,7 @@ int main(void) {
     run(returns, (gc_options){0});
     run(nested, (gc_options){0});
     run(held_by_the_call, (gc_options){0});
-    run(held_by_the_call, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(held_by_the_call, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     run(disposed_elsewhere, (gc_options){0});
     begin(&(gc_options){.nursery_bytes = 64 << 10}), anything_at_once(), end();
     run(counted_by_many, (gc_options){0});

@@ -12,7 +12,7 @@ static size_t fill(vector *all, size_t size) {
     size_t filled = 0;
     GC_ROOTS(gc, all);
     for (; all && filled < all->header.length; filled++) {
-        bytes *object = gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *object = gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         if (!object) break;
         gc_store(gc, &all->items[filled], object);
     }
@@ -189,10 +189,10 @@ int main(void) {
     run(ends_are_whole, plain);
     run(ends_are_whole, (gc_options){.non_moving = true});
     run(ends_are_whole, (gc_options){.heap_bytes_max = 400 * GC_REGION_BYTES});
-    run(ends_are_whole, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 50});
+    run(ends_are_whole, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 50});
     run(survivors_give_back, (gc_options){.nursery_bytes = 64 * GC_REGION_BYTES});
     run(promises, plain);
     run(promises, (gc_options){.non_moving = true});
-    run(promises, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(promises, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     return done();
 }

@@ -217,7 +217,7 @@ static void deep(int depth) {
     }
     bool written = false;
     bytes *copied = gc_new_array(gc, &bytes_type, 3);
-    GC_ROOTS_DURING(gc, written = write_to(path), local, copied);
+    GC_ROOTS_DURING(gc, 0, written = write_to(path), local, copied);
     ok(written, "a snapshot is written");
     is(read_back(), 0, "the reader finds no fault");
     if (strstr(facts, "broken")) diag("%s", facts);
@@ -492,7 +492,7 @@ int main(void) {
     with_thread((gc_options){0});
     with_thread((gc_options){.non_moving = true});
     run(survivors, (gc_options){0});
-    run(survivors, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 500});
+    run(survivors, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 500});
     run(strings, (gc_options){0});
     many_heaps();
     created_meanwhile();

@@ -27,7 +27,7 @@ static bool replaced(size_t limit, size_t bytes_each, size_t pin_every) {
     GC_ROOTS(gc, table);
     state = UINT64_C(88172645463325252);
     for (i = 0; table && i < 9 * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, bytes_each - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, bytes_each - sizeof(bytes), GC_NEW_RAW);
         if (!b) break;
         size_t at = i < count ? i : draw(count);
         b->items[0] = (unsigned char)at;
@@ -83,7 +83,7 @@ static void few_regions(size_t regions, size_t percent, size_t least, size_t mos
     state = UINT64_C(88172645463325252);
     for (; table && made < total; made++) {
         if (made % (count / 2) == 0 && !gc_new_array(gc, &bytes_type, large)) break;
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, least - sizeof(bytes) + draw(most - least + 1));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, least - sizeof(bytes) + draw(most - least + 1), GC_NEW_RAW);
         if (!b) break;
         gc_store(gc, &table->items[made < count ? made : draw(count)], b);
     }
@@ -98,7 +98,7 @@ static void full_of_holes(bool non_generational) {
     size_t count = REGIONS * GC_REGION_BYTES / 64, filled = 0;
     vector *table = (vector *)gc_new_array(gc, &vector_type, count);
     GC_ROOTS(gc, table);
-    for (bytes *b; table && (b = (bytes *)gc_new_array_raw(gc, &bytes_type, 72)) != NULL; filled++) {
+    for (bytes *b; table && (b = (bytes *)gc_new_with(gc, &bytes_type, 72, GC_NEW_RAW)) != NULL; filled++) {
         b->items[0] = (unsigned char)filled;
         gc_store(gc, &table->items[filled], b);
     }
@@ -123,11 +123,11 @@ static void holes_too_small(void) {
     size_t room = REGIONS * GC_REGION_BYTES / SMALLER, filled = 0, all;
     vector *table = (vector *)gc_new_array(gc, &vector_type, 2 * room);
     GC_ROOTS(gc, table);
-    for (bytes *b; (b = (bytes *)gc_new_array_raw(gc, &bytes_type, filled % 2 ? SMALLER : LARGER)) != NULL; filled++)
+    for (bytes *b; (b = (bytes *)gc_new_with(gc, &bytes_type, filled % 2 ? SMALLER : LARGER, GC_NEW_RAW)) != NULL; filled++)
         gc_store(gc, &table->items[filled], b);
     for (size_t i = 1; i < filled; i += 2) gc_store(gc, &table->items[i], NULL);
     all = filled;
-    for (bytes *b; (b = (bytes *)gc_new_array_raw(gc, &bytes_type, LARGER)) != NULL; all++) gc_store(gc, &table->items[all], b);
+    for (bytes *b; (b = (bytes *)gc_new_with(gc, &bytes_type, LARGER, GC_NEW_RAW)) != NULL; all++) gc_store(gc, &table->items[all], b);
     size_t live = (filled / 2 + all - filled) * LARGER;
     ok(live >= REGIONS * GC_REGION_BYTES / 100 * 80, "objects that are larger than all holes: %zu of %zu KiB are theirs in the end", live >> 10,
        REGIONS * GC_REGION_BYTES >> 10);
@@ -143,7 +143,7 @@ static void in_place(void) {
     vector *table = (vector *)gc_new_array(gc, &vector_type, count);
     GC_ROOTS(gc, table);
     for (size_t i = 0; i < ROUNDS * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         size_t at = i < count ? i : draw(count);
         if (i < count || i % 30 == 0) gc_store(gc, &table->items[at], b);
     }
@@ -162,7 +162,7 @@ static size_t held_at_most(size_t live, size_t every, const gc_options *options)
     state = UINT64_C(88172645463325252);
     size_t each = every < 10 ? 4 * every : 40; /* the most is held long before all has been replaced four times */
     for (size_t i = 0; table && i < each * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, 64 - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, 64 - sizeof(bytes), GC_NEW_RAW);
         if (!b) return SIZE_MAX;
         if (i < count || i % every == 0) gc_store(gc, &table->items[i < count ? i : draw(count)], b);
     }
@@ -174,7 +174,7 @@ static size_t put(vector *table, size_t at) {
     size_t length = 8 + draw(25) * 8;
     bool zeroed = draw(2), clean = true;
     GC_ROOTS(gc, table);
-    bytes *b = (bytes *)(zeroed ? gc_new_array(gc, &bytes_type, length) : gc_new_array_raw(gc, &bytes_type, length));
+    bytes *b = (bytes *)(zeroed ? gc_new_array(gc, &bytes_type, length) : gc_new_with(gc, &bytes_type, length, GC_NEW_RAW));
     for (size_t i = 0; zeroed && i < length; i++) clean &= !b->items[i];
     if (!clean) exit(3);
     memset(b->items, (int)(at & 255), length);
@@ -238,7 +238,7 @@ static void replace_at_random(size_t live, size_t size, size_t every, size_t tot
     GC_ROOTS(gc, table);
     state = UINT64_C(88172645463325252);
     for (size_t i = 0; i < total / size; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         if (i < count || i % every == 0) gc_store(gc, &table->items[i < count ? i : draw(count)], b);
     }
 }
@@ -302,7 +302,7 @@ static void copies_keep_to_the_goal(void) {
 static void go_round(vector *ring, size_t size, size_t total) {
     GC_ROOTS(gc, ring);
     for (size_t i = 0; i < total / size; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, size - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, size - sizeof(bytes), GC_NEW_RAW);
         gc_store(gc, &ring->items[i % ring->header.length], b);
     }
 }
@@ -364,11 +364,17 @@ static void small_heaps(void) {
 static bool replaced_often(vector *table, size_t count, size_t rounds) {
     GC_ROOTS(gc, table);
     for (size_t i = 0; i < (rounds + 1) * count; i++) {
-        bytes *b = (bytes *)gc_new_array_raw(gc, &bytes_type, LEAST_BYTES - sizeof(bytes));
+        bytes *b = (bytes *)gc_new_with(gc, &bytes_type, LEAST_BYTES - sizeof(bytes), GC_NEW_RAW);
         if (!b) return false;
         gc_store(gc, &table->items[i < count ? i : draw(count)], b);
     }
     return true;
+}
+
+static void limits_are(size_t max, size_t soft, unsigned percent, const char *why) {
+    gc_limits limits;
+    gc_heap_limits(heap, &limits);
+    ok(limits.heap_bytes_max == max && limits.heap_bytes_soft == soft && limits.overhead_percent_max == percent, "%s", why);
 }
 
 static void changed_limit(void) {
@@ -379,24 +385,25 @@ static void changed_limit(void) {
     is(stats().heap_bytes_max, 0, "at first there is no limit");
     replaced_often(table, count, 3);
     ok(stats().committed_bytes > live / 10 * 15, "the heap holds %zu KiB", stats().committed_bytes >> 10);
-    is(gc_heap_set_bytes_max(heap, live / 10 * 13), GC_OK, "the limit becomes 1.3 times what lives: %s", gc_last_message());
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = live / 10 * 13}), GC_OK, "the limit becomes 1.3 times what lives: %s", gc_last_message());
     is(stats().heap_bytes_max, live / 10 * 13, "which statistics show");
     gc_stats now = stats();
     /* The collector's lists may have grown since regions were given back. */
     ok(now.committed_bytes + now.table_bytes + now.metadata_bytes <= live / 10 * 13 + GC_REGION_BYTES, "the heap gives back what it holds beyond that: %zu, %zu and %zu of %zu", now.committed_bytes, now.table_bytes, now.metadata_bytes, live / 10 * 13);
     ok(replaced_often(table, count, 3), "and goes on within it");
-    is(gc_heap_set_bytes_max(heap, live / 2), GC_ERROR_HEAP_FULL, "half of what lives is refused");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = live / 2, .heap_bytes_soft = live, .overhead_percent_max = 7}), GC_ERROR_HEAP_FULL, "half of what lives is refused");
+    limits_are(live / 10 * 13, 0, 0, "then all limits stay");
     has(gc_last_message(), "drop references", "with a message");
     is(stats().heap_bytes_max, live / 10 * 13, "and the limit stays");
-    is(gc_heap_set_bytes_max(heap, 1), GC_ERROR_OPTION, "a limit that no heap can have is refused");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 1}), GC_ERROR_OPTION, "a limit that no heap can have is refused");
     has(gc_last_message(), "heap_bytes_max is 1 bytes", "with a message");
-    is(gc_heap_set_bytes_max(heap, 4 * live), GC_OK, "a higher limit");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 * live}), GC_OK, "a higher limit");
     vector *other = (vector *)gc_new_array(gc, &vector_type, count);
     GC_ROOTS(gc, other);
     ok(replaced_often(other, count, 1), "lets the heap grow again");
     table = other = NULL;
-    is(gc_heap_set_bytes_max(heap, live / 2), GC_OK, "what has died is in no limit's way");
-    is(gc_heap_set_bytes_max(heap, SIZE_MAX), GC_OK, "and there may be none");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = live / 2}), GC_OK, "what has died is in no limit's way");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = SIZE_MAX}), GC_OK, "and there may be none");
     end();
 }
 
@@ -408,7 +415,16 @@ static void soft_limit(void) {
     end();
     held = held_at_most(live, 3, &(gc_options){.growth_percent = 300, .heap_bytes_soft = live / 2});
     ok(held > live && held < 2 * live, "one that is too small is exceeded, %zu KiB are held, and nothing fails", held >> 10);
-    gc_heap_set_bytes_soft(heap, 0);
+    limits_are(0, live / 2, 0, "the heap's limits are those of its options");
+    gc_limits limits;
+    gc_heap_limits(heap, &limits);
+    limits.overhead_percent_max = 60;
+    is(gc_heap_set_limits(heap, &limits), GC_OK, "one of them is changed");
+    limits_are(0, live / 2, 60, "and the others stay");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 * live, .overhead_percent_max = 101}), GC_ERROR_OPTION, "where one is refused");
+    limits_are(0, live / 2, 60, "all stay");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 * live}), GC_OK, "fields that are 0");
+    limits_are(4 * live, 0, 0, "take limits away");
     end();
 }
 
@@ -459,12 +475,12 @@ static void pictured(void) {
     has(text, "LLLL", "so are the regions of a large one");
     has(text, "heap_bytes_max in force", "and the limit");
     diag("%s", text);
-    gc_heap_external_add(heap, PTRDIFF_MAX);
+    gc_heap_add_external(heap, PTRDIFF_MAX);
     file = fmemopen(text, sizeof text, "w");
     gc_heap_print_memory(heap, file);
     fclose(file);
-    has(text, "MiB  ########################################  gc_external_add", "any number of off-heap bytes has a bar");
-    gc_heap_external_add(heap, -PTRDIFF_MAX);
+    has(text, "MiB  ########################################  gc_object_add_external", "any number of off-heap bytes has a bar");
+    gc_heap_add_external(heap, -PTRDIFF_MAX);
     end();
 }
 
@@ -503,11 +519,11 @@ static void lists_counted(void) {
     full();
     size_t notes = stats().metadata_bytes - before;
     ok(notes >= TABLES * sizeof(gc_weak_entries), "notes of %d weak tables count as %zu KiB", TABLES, notes >> 10);
-    is(gc_heap_set_bytes_max(heap, (size_t)8 << 20), GC_OK, "near a limit");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = (size_t)8 << 20}), GC_OK, "near a limit");
     full();
     ok(stats().metadata_bytes < before + ((size_t)64 << 10), "they are given back after each collection");
     end();
-    begin(&(gc_options){.collector_threads = 4, .test_collectors = 1});
+    begin(&(gc_options){.collector_threads = 4, .test.collectors = 1});
     full();
     ok(stats().metadata_bytes > before + sizeof(gc__workers), "and the lists of several threads count: %zu KiB", stats().metadata_bytes >> 10);
     end();
@@ -640,10 +656,10 @@ static void in_container(void) {
     has(gc_last_message(), "three quarters of the container's memory", "and says so");
     is(stats().heap_bytes_max, 24 * MIB, "to three quarters of it");
     write_file("/sys/fs/cgroup/memory.max", "67108864\n");
-    is(gc_heap_set_bytes_max(heap, 0), GC_OK, "it can look again");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 0}), GC_OK, "it can look again");
     is(stats().heap_bytes_max, 48 * MIB, "and has three quarters of what there is now");
     list = NULL;
-    is(gc_heap_set_bytes_max(heap, 8 * MIB), GC_OK, "or have a limit of its own");
+    is(gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 8 * MIB}), GC_OK, "or have a limit of its own");
     has((gc_new_array(gc, &bytes_type, 9 * MIB), gc_last_message()), "(heap_bytes_max)", "which messages name");
     end();
     in_first_version();

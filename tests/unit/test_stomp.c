@@ -261,7 +261,7 @@ static void switched_while_marking(void) {
 }
 
 static void *live_alone(void *wrong) {
-    gc_options options = {.nursery_bytes = 64 << 10, .verify = GC_VERIFY_BEFORE};
+    gc_options options = {.nursery_bytes = 64 << 10, .debug.verify = GC_VERIFY_BEFORE};
     gc_heap *mine = gc_heap_create(&options);
     gc_thread *me = gc_thread_attach(mine);
     vector *old = gc_new_array(me, &vector_type, 1000);
@@ -328,7 +328,7 @@ int main(void) {
     run(log_switched, (gc_options){0});
     run(log_gap, (gc_options){0});
     run(watch, (gc_options){.nursery_bytes = (size_t)1 << 30});
-    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1}); /* checkmark would look at all handles */
+    begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1}); /* checkmark would look at all handles */
     switched_while_marking();
     end();
     stands_against_marking();

@@ -136,7 +136,7 @@ static void counted(void) {
     ok(new_node(1) && !is_reserved(&the_host, (const char *)new_node(1), sizeof(node)), "then a heap has the system's");
     end();
     fresh();
-    is(work((gc_options){.stress = GC_STRESS_NTH, .stress_interval = 500}), 0, "the same under stress");
+    is(work((gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 500}), 0, "the same under stress");
     is(the_host.wrong + reserved_now(), 0, "released, too");
 }
 
@@ -169,7 +169,7 @@ static void refused_commits(void) {
     for (;; most++) {
         fresh();
         the_host.commits_left = most;
-        heap = gc_heap_create(&(gc_options){.memory = &memory, .verify = GC_VERIFY_AFTER});
+        heap = gc_heap_create(&(gc_options){.memory = &memory, .debug.verify = GC_VERIFY_AFTER});
         gc = heap ? gc_thread_attach(heap) : NULL;
         if (!gc) {
             wrong += gc_last_result() != GC_ERROR_MEMORY || !strstr(gc_last_message(), "options.memory");
@@ -228,7 +228,7 @@ static void kept(void) {
 static void marked_twice(void) {
     fresh();
     for (int life = 0; life < 2; life++) {
-        begin_verified((gc_options){.memory = &memory, .concurrent = GC_CONCURRENT_ON, .test_marker_steps = 1});
+        begin_verified((gc_options){.memory = &memory, .concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1});
         {
             node *list = new_node(1);
             GC_ROOTS(gc, list);

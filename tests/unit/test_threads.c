@@ -681,7 +681,7 @@ static void do_attach(void) { gc_thread_attach(heap); }
 static void do_detach(void) { gc_thread_detach(gc); }
 static void do_create(void) { gc_heap_create(NULL); }
 static void do_destroy(void) { gc_heap_destroy(heap); }
-static void do_external(void) { gc_external_add(gc, signal_vector, 8); }
+static void do_external(void) { gc_object_add_external(gc, signal_vector, 8); }
 static void do_switch(void) { gc_stack_switch(gc, NULL); }
 static void do_store(void) { gc_store(gc, &signal_vector->items[0], NULL); }
 
@@ -694,7 +694,7 @@ static const struct forbidden {
     {do_handle, "gc_handle_create", 1},  {do_roots, "gc_roots_add", 1},     {do_stats, "gc_heap_stats", 1},
     {do_verify, "gc_heap_verify", 1},    {do_find, "gc_heap_object_at", 1}, {do_attach, "gc_thread_attach", 1},
     {do_detach, "gc_thread_detach", 1},  {do_create, "gc_heap_create", 1},  {do_destroy, "gc_heap_destroy", 1},
-    {do_external, "gc_external_add", 1}, {do_switch, "gc_stack_switch", 1}, {do_store, "gc_store", 2}};
+    {do_external, "gc_object_add_external", 1}, {do_switch, "gc_stack_switch", 1}, {do_store, "gc_store", 2}};
 enum { FORBIDDEN = sizeof forbidden / sizeof *forbidden, INTERRUPTED = 6 };
 
 static long step_at;
@@ -833,8 +833,8 @@ int main(void) {
     run(saved_registers, (gc_options){0});
     run(native_calls, (gc_options){0});
     run(joining, (gc_options){0});
-    run(growing, (gc_options){.verify = GC_VERIFY_AFTER});
-    run(late, (gc_options){.warning = on_warning, .stop_patience_ms = 20});
+    run(growing, (gc_options){.debug.verify = GC_VERIFY_AFTER});
+    run(late, (gc_options){.warning = on_warning, .patience_ms = 20});
     run(ended, (gc_options){.warning = on_warning});
     run(jumps, (gc_options){0});
     stragglers();
@@ -842,7 +842,7 @@ int main(void) {
     misused_mode();
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_that_migrate, (gc_options){.nursery_bytes = 64 << 10});
-    run(fibers_of_one_thread, (gc_options){.stress = GC_STRESS_ALLOCATION});
+    run(fibers_of_one_thread, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     destroyed_on_a_fiber();
     run(conservative_fibers, (gc_options){.conservative_stack = true});
     run(chosen_fibers, (gc_options){0});

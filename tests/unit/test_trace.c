@@ -93,6 +93,6 @@ static void odd(void) {
 int main(void) {
     run(odd, (gc_options){0});
     run(odd, (gc_options){.non_moving = true});
-    run(odd, (gc_options){.test_scarce_memory = true});
+    run(odd, (gc_options){.test.scarce_memory = true});
     return done();
 }

@@ -85,7 +85,7 @@ static void fixed_objects(void) {
     GC_ROOTS(gc, a, b, moves, v, text);
     b = gc_new(gc, &fixed_ending);
     v = gc_new_array(gc, &fixed_vector, 10);
-    text = gc_new_array_raw(gc, &fixed_bytes, 100);
+    text = gc_new_with(gc, &fixed_bytes, 100, GC_NEW_RAW);
     memset(text->items, 7, 100);
     moves = new_node(5);
     gc_store(gc, &a->left, moves);
@@ -96,7 +96,7 @@ static void fixed_objects(void) {
     ok(a->left == moves && v->items[9] == moves && moves->value == 5 && text->items[99] == 7, "what they refer to is followed");
     b = NULL;
     compact();
-    gc_finalizers_run(gc, 10);
+    gc_finalizer_run(gc, 10);
     is(finalized, 1, "a fixed object with a finalizer has it run; one without has none");
 }
 

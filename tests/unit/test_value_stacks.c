@@ -149,12 +149,12 @@ static void coroutines(void) {
         }
         if (step % 200 == 0)
             for (int i = 0; i < COROUTINES; i++) wrong += compare(all->items[i], i);
-        if (step % 500 == 0) gc_finalizers_run(gc, 10);
+        if (step % 500 == 0) gc_finalizer_run(gc, 10);
     }
     is(wrong, 0, "coroutines agree with a model");
     current = NULL, all = NULL;
     full();
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     is(ended, made, "all have ended");
     is(stats().external_bytes, 0, "with their memory");
     gc_roots_remove(heap, &current);
@@ -268,11 +268,11 @@ void *mremap(void *address, size_t old_bytes, size_t bytes, int flags, ...) {
 enum { LIMIT_KIB = 6 << 10 };
 static void no_room(size_t room_kib) {
     enum { DEEP = 36000, FRAME = 35000 };
-    begin(&(gc_options){.verify = GC_VERIFY_AFTER,
+    begin(&(gc_options){.debug.verify = GC_VERIFY_AFTER,
                         .heap_bytes_max = (size_t)LIMIT_KIB << 10,
                         .nursery_bytes = (size_t)4 << 20,
                         .collector_threads = 3,
-                        .test_collectors = 1});
+                        .test.collectors = 1});
     vector *old = NULL, *more = NULL;
     GC_ROOTS(gc, old, more);
     gc_roots_add(heap, &current, 1, GC_SLOT_ACTIVE);
@@ -308,7 +308,7 @@ static void no_room(size_t room_kib) {
 static char report[4096];
 static void untouched(void *unused) {
     (void)unused;
-    begin(&(gc_options){.verify = GC_VERIFY_BEFORE});
+    begin(&(gc_options){.debug.verify = GC_VERIFY_BEFORE});
     gc_roots_add(heap, &current, 1, GC_SLOT_ACTIVE);
     current = new_coroutine();
     node *n = new_node(1);
@@ -323,7 +323,7 @@ static void untouched(void *unused) {
 /* The host does not say which object is active. */
 static void not_active(void *unused) {
     (void)unused;
-    begin(&(gc_options){.verify = GC_VERIFY_BEFORE});
+    begin(&(gc_options){.debug.verify = GC_VERIFY_BEFORE});
     gc_roots_add(heap, &current, 1, 0);
     current = new_coroutine();
     full(), full();
@@ -342,8 +342,8 @@ int main(void) {
     run(coroutines, (gc_options){0});
     run(coroutines, (gc_options){.non_moving = true});
     run(coroutines, (gc_options){.non_generational = true});
-    run(coroutines, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
-    run(coroutines, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 30});
+    run(coroutines, (gc_options){.nursery_bytes = 4096, .test.scarce_memory = true});
+    run(coroutines, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 30});
     for (size_t room_kib = 3300; room_kib >= 2700; room_kib -= 200) no_room(room_kib);
     begin(NULL), deep_stack(), end();
     begin(&(gc_options){.non_moving = true}), deep_stack(), end();

@@ -17,7 +17,7 @@ typedef struct referent {
 
 static const gc_type holder_type = GC_TYPE(holder, first, second);
 static const gc_type referent_type = GC_TYPE_LEAF(referent);
-static const gc_options verified = {.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER};
+static const gc_options verified = {.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER};
 static char report[16384];
 
 /* Expects the child to abort with a report that has all these words. */
@@ -67,7 +67,7 @@ static void missed_barrier(void *unused) {
 /* Between two collections whose call stacks are known. */
 static void missed_barrier_under_stress(void *unused) {
     (void)unused;
-    begin(&(gc_options){.stress = GC_STRESS_NTH, .stress_interval = 1u << 30, .verify = GC_VERIFY_BEFORE, .location = where});
+    begin(&(gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 1u << 30, .debug.verify = GC_VERIFY_BEFORE, .debug.location = where});
     holder *h = old_holder();
     GC_ROOTS(gc, h);
     gc_collect(heap, 2, 0);
@@ -104,7 +104,7 @@ static void missed_barrier_in_an_array_of_an_object(void *unused) {
 /* A variable that held an array which an object holds. */
 static void missed_root_of_an_array(void *unused) {
     (void)unused;
-    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     holder *h = gc_new(gc, &holder_type);
     GC_ROOTS(gc, h);
     vector *v = new_vector(3);
@@ -136,7 +136,7 @@ static void missed_barrier_by_request(void *unused) {
 /* A root that nobody declared, used after an allocation: the README's example without its GC_ROOTS. */
 static void missed_root(void *unused) {
     (void)unused;
-    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     node *list = NULL; /* the mistake: no GC_ROOTS */
     for (uint64_t i = 0; i < 100; i++) {
         node *n = new_node(i);
@@ -158,7 +158,7 @@ static void missed_root_by_environment(void *unused) {
 /* A use long after the object died: its memory was used again meanwhile, for smaller objects, and emptied again. */
 static void missed_root_long_ago(void *unused) {
     (void)unused;
-    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     referent *kept = NULL;
     GC_ROOTS(gc, kept);
     kept = gc_new(gc, &referent_type);
@@ -175,7 +175,7 @@ static void missed_root_long_ago(void *unused) {
 
 /* A missed root that is only stored: the barrier reports it, unless it is another one, or there is none. */
 static void store_stale(bool with_barrier) {
-    begin(&(gc_options){.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .stress = GC_STRESS_ALLOCATION});
+    begin(&(gc_options){.debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .debug.stress = GC_STRESS_ALLOCATION});
     holder *h = old_holder();
     GC_ROOTS(gc, h);
     referent *r = gc_new(gc, &referent_type); /* the mistake: not a root */
@@ -232,7 +232,7 @@ static void fatal(void *host, const char *message) {
 }
 static void by_hook(void *unused) {
     (void)unused;
-    begin(&(gc_options){.verify = GC_VERIFY_BEFORE, .fatal = fatal, .host = (void *)"hooked"});
+    begin(&(gc_options){.debug.verify = GC_VERIFY_BEFORE, .fatal = fatal, .host = (void *)"hooked"});
     holder *h = old_holder();
     GC_ROOTS(gc, h);
     h->first = gc_new(gc, &referent_type);
@@ -326,14 +326,14 @@ static void **unmapped_items(void) {
 
 static void finalizer_frees_slots(void *unused) {
     (void)unused;
-    begin(&(gc_options){.verify = GC_VERIFY_BEFORE, .non_generational = true});
+    begin(&(gc_options){.debug.verify = GC_VERIFY_BEFORE, .non_generational = true});
     gc_handle hold = NULL;
     {
         void **items = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         hold = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_list(&finalized_list_type, items, 512));
     }
     gc_collect(heap, 2, 0);
-    if (gc_finalizers_run(gc, 10) != 1 || !gc_handle_get(hold)) _exit(1);
+    if (gc_finalizer_run(gc, 10) != 1 || !gc_handle_get(hold)) _exit(1);
     gc_collect(heap, 2, 0);
 }
 
@@ -341,7 +341,7 @@ static void slots_freed(const gc_options *options) {
     begin(options);
     list *l = new_list(&list_type, unmapped_items(), 512);
     GC_ROOTS(gc, l);
-    if (options->verify || options->checkmark)
+    if (options->debug.verify || options->debug.checkmark)
         gc_collect(heap, 2, 0);
     else
         gc_heap_verify(heap);
@@ -349,7 +349,7 @@ static void slots_freed(const gc_options *options) {
 
 static void slots_freed_in_trace(void *unused) {
     (void)unused;
-    slots_freed(&(gc_options){.verify = GC_VERIFY_AFTER, .non_generational = true});
+    slots_freed(&(gc_options){.debug.verify = GC_VERIFY_AFTER, .non_generational = true});
 }
 
 static void slots_freed_by_request(void *unused) {
@@ -361,7 +361,7 @@ static void slots_freed_by_request(void *unused) {
 static void slots_of_the_host(void *unused) {
     (void)unused;
     begin(&(gc_options){
-        .verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .checkmark = true, .stress = GC_STRESS_ALLOCATION, .non_generational = true});
+        .debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER, .debug.checkmark = true, .debug.stress = GC_STRESS_ALLOCATION, .non_generational = true});
     list *l = new_list(&list_type, calloc(1, sizeof(void *)), 1);
     GC_ROOTS(gc, l);
     for (uint64_t i = 0; i < 20; i++) {
@@ -417,7 +417,7 @@ static void fault_of_the_host(void *unused) {
     memset(&action, 0, sizeof action);
     action.sa_handler = on_guard;
     sigaction(SIGSEGV, &action, NULL);
-    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     for (int i = 0; i < 3; i++) {
         guard = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *guard = 1;
@@ -462,7 +462,7 @@ static bool always_huge_pages(void) {
 
 /* Under stress a region is left after a few objects; providing more of its memory took three quarters of the time. */
 static void takes_what_it_needs(void) {
-    begin(&(gc_options){.stress = GC_STRESS_ALLOCATION});
+    begin(&(gc_options){.debug.stress = GC_STRESS_ALLOCATION});
     {
         node *moved = new_node(1);
         GC_ROOTS(gc, moved);
@@ -481,7 +481,7 @@ static void step(uintptr_t at, bool errs) {
 }
 
 static size_t collected(gc_stress stress, uintptr_t first) {
-    begin(&(gc_options){.stress = stress, .location = where});
+    begin(&(gc_options){.debug.stress = stress, .debug.location = where});
     gc_roots_add(heap, &script.held, 1, 0);
     for (int round = 0; round < 20; round++)
         for (uintptr_t at = first; at < 10; at++) step(at, false);
@@ -495,16 +495,16 @@ static void locations(void) {
     is(collected(GC_STRESS_LOCATION, 1), 9, "GC_STRESS_LOCATION collects once at each location");
     is(collected(GC_STRESS_LOCATION, 0), 9, "but not where there is none");
     ok(collected(GC_STRESS_STACK, 1) < 4, "the native stack shows hardly any difference");
-    ok(!gc_heap_create(&(gc_options){.stress = GC_STRESS_LOCATION}), "it needs options.location");
+    ok(!gc_heap_create(&(gc_options){.debug.stress = GC_STRESS_LOCATION}), "it needs options.debug.location");
     is(gc_last_result(), GC_ERROR_OPTION, "GC_ERROR_OPTION");
-    has(gc_last_message(), "options.location", "and says so");
+    has(gc_last_message(), "options.debug.location", "and says so");
 }
 
 /* Instruction 7 keeps a reference in a variable that is no root, which 9 uses; both have allocated at the same native place. */
 static void missed_root_in_bytecode(void *unused) {
     (void)unused;
     setenv("GC_STRESS", "location", 1);
-    begin(&(gc_options){.location = where});
+    begin(&(gc_options){.debug.location = where});
     gc_roots_add(heap, &script.held, 1, 0);
     for (uintptr_t at = 1; at < 10; at++) step(at, at == 7);
     script.at = 42;
@@ -588,11 +588,11 @@ int main(void) {
 
     const gc_stress kinds[] = {GC_STRESS_ALLOCATION, GC_STRESS_SAFEPOINT, GC_STRESS_NTH, GC_STRESS_STACK};
     for (int i = 0; i < 8; i++) {
-        quiet_options = (gc_options){.stress = kinds[i % 4],
-                                     .stress_interval = i < 4 ? 0 : 7,
+        quiet_options = (gc_options){.debug.stress = kinds[i % 4],
+                                     .debug.stress_interval = i < 4 ? 0 : 7,
                                      .non_moving = i >= 4,
-                                     .verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER,
-                                     .checkmark = true};
+                                     .debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER,
+                                     .debug.checkmark = true};
         int status = tap_child(quiet, NULL, report, sizeof report);
         ok(status == 0 && !report[0], "stress %d, non_moving %d: status %d, %s", kinds[i % 4], i >= 4, status, report);
     }

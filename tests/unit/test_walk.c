@@ -125,10 +125,10 @@ static void host_tables(void) {
 int main(void) {
     run(host_tables, (gc_options){.collection_traced = sweep_table});
     run(host_tables, (gc_options){.collection_traced = sweep_table, .non_moving = true});
-    run(host_tables, (gc_options){.collection_traced = sweep_table, .stress = GC_STRESS_NTH, .stress_interval = 10});
+    run(host_tables, (gc_options){.collection_traced = sweep_table, .debug.stress = GC_STRESS_NTH, .debug.stress_interval = 10});
     run(walks, (gc_options){0});
     run(walks, (gc_options){.non_moving = true});
-    run(walks, (gc_options){.nursery_bytes = GC_REGION_BYTES, .test_scarce_memory = true});
+    run(walks, (gc_options){.nursery_bytes = GC_REGION_BYTES, .test.scarce_memory = true});
     run(addresses, (gc_options){0});
     return done();
 }

@@ -355,7 +355,7 @@ static void finalized_keys(void) {
         table_set(ephemerons, 0, key, value);
     }
     full();
-    is(gc_finalizers_run(gc, 10), 1, "a key is finalized");
+    is(gc_finalizer_run(gc, 10), 1, "a key is finalized");
     is(states[0], 12, "then its short entry is cleared, but neither the long one nor the ephemeron, which has its value");
     full();
     ok(returned == gc_load_weak(gc, &long_table->inside[0].key) && returned == ephemerons->inside[0].key && ephemerons->inside[0].value->value == 2,
@@ -420,15 +420,15 @@ int main(void) {
     run(keep_alive, (gc_options){0});
     run(ready_made, (gc_options){0});
     run(ready_made, (gc_options){.non_moving = true});
-    run(ready_made, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 100});
+    run(ready_made, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 100});
     run(finalized_keys, (gc_options){0});
-    run(finalized_keys, (gc_options){.test_scarce_memory = true});
+    run(finalized_keys, (gc_options){.test.scarce_memory = true});
     run(tables_of_the_host, (gc_options){.scan_roots = scan_own});
     run(visited, (gc_options){0});
     run(tables_of_all_kinds, (gc_options){0});
     run(tables_of_all_kinds, (gc_options){.non_moving = true});
     run(tables_of_all_kinds, (gc_options){.non_generational = true});
-    run(tables_of_all_kinds, (gc_options){.stress = GC_STRESS_NTH, .stress_interval = 20});
-    run(tables_of_all_kinds, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
+    run(tables_of_all_kinds, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 20});
+    run(tables_of_all_kinds, (gc_options){.nursery_bytes = 4096, .test.scarce_memory = true});
     return done();
 }

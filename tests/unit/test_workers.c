@@ -14,7 +14,7 @@ static unsigned threads, order;
 
 static void begin_crew(gc_options options) {
     options.collector_threads = threads;
-    options.test_collectors = order;
+    options.test.collectors = order;
     begin_verified(options);
 }
 
@@ -372,11 +372,11 @@ static void shapes(void) {
         end();
         is(by_others, 0, "trace functions run on the thread that collects only");
     }
-    begin_crew((gc_options){.parallel_trace_functions = true});
+    begin_crew((gc_options){.trace_functions = GC_TRACE_FUNCTIONS_PARALLEL});
     trace_functions();
     end();
     by_others = 0;
-    begin_crew((gc_options){.test_scarce_memory = true});
+    begin_crew((gc_options){.test.scarce_memory = true});
     a_graph();
     end();
     begin_crew((gc_options){.non_moving = true});
@@ -584,7 +584,7 @@ static void no_thread_starts_while_stopped(void) {
         node *root = NULL;
         GC_ROOTS(gc, root);
         root = tree(17, 1);
-        gc_heap_set_bytes_max(heap, 4 << 20);
+        gc_heap_set_limits(heap, &(gc_limits){.heap_bytes_max = 4 << 20});
         is(within_stop, 0, "no thread starts while the world is stopped");
         is(workers(&quiet), 2, "but before");
         ok(tree_is_whole(root, 17, 1), "for a collection, which keeps the tree");
@@ -648,7 +648,7 @@ static const gc_type calling_type = GC_TYPE_WITH(calling, trace(calling_trace));
 static void calls_from_trace(void *unused) {
     (void)unused;
     alarm(60);
-    begin(&(gc_options){.collector_threads = 3, .test_collectors = 7, .parallel_trace_functions = true});
+    begin(&(gc_options){.collector_threads = 3, .test.collectors = 7, .trace_functions = GC_TRACE_FUNCTIONS_PARALLEL});
     collecting = pthread_self();
     vector *all = new_vector(10000);
     GC_ROOTS(gc, all);
@@ -725,7 +725,7 @@ static void a_fork_in_a_trace(void) {
 static bool goes_on = true;
 
 static void *collected(void *unused) {
-    gc_heap *own = gc_heap_create(&(gc_options){.collector_threads = 3, .test_collectors = 1});
+    gc_heap *own = gc_heap_create(&(gc_options){.collector_threads = 3, .test.collectors = 1});
     gc_thread *self = gc_thread_attach(own);
     {
         node *first = NULL;
@@ -773,7 +773,7 @@ static void limits(void) {
     ok(!gc_heap_create(NULL), "the environment asks for a number of threads that is none");
     has(gc_last_message(), "GC_COLLECTOR_THREADS=two", "and the message names the variable");
     unsetenv("GC_COLLECTOR_THREADS");
-    begin(&(gc_options){.collector_threads = 32, .test_collectors = 1});
+    begin(&(gc_options){.collector_threads = 32, .test.collectors = 1});
     {
         vector *all = NULL;
         GC_ROOTS(gc, all);

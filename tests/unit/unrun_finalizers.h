@@ -58,7 +58,7 @@ static void suppress(gc_handle found) {
 
 static void all_have_run(size_t taken) {
     size_t wrong = 0;
-    gc_finalizers_run(gc, SIZE_MAX);
+    gc_finalizer_run(gc, SIZE_MAX);
     for (size_t i = 0; i < QUEUED; i++) wrong += times_run[i] != (i < taken ? 0 : 1);
     is(wrong, 0, "each runs once");
     is(wrong_children, 0, "and what its object refers to is there");
@@ -85,18 +85,18 @@ static void due_finalizers(void) {
         wrong_children = hidden_objects = 0;
         found[0] = make_due(&many, QUEUED - 100);
         full();
-        is(gc_finalizers_pending(heap), QUEUED - 100, "many finalizers are due");
+        is(gc_finalizer_pending(heap), QUEUED - 100, "many finalizers are due");
         make_queued(many, QUEUED - 100, 98);
         found[1] = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, many->items[QUEUED - 98]);
         memset(many->items, 0, QUEUED * sizeof *many->items);
         gc_collect(heap, 1, 0);
         is(queued_roots(), 0, "those of old objects are no roots of young collections");
-        is(gc_finalizers_pending(heap), QUEUED - 2, "of the young ones, too, now");
+        is(gc_finalizer_pending(heap), QUEUED - 2, "of the young ones, too, now");
         gc_collect(heap, 0, 0);
         is(queued_roots(), 98, "which are roots");
         suppress(found[0]);
         begin_marking();
-        gc_finalizers_run(gc, 10);
+        gc_finalizer_run(gc, 10);
         suppress(found[1]);
         one_more_dies(many, QUEUED - 1, 0);
         size_t left = 0, leave = 0;
@@ -113,8 +113,8 @@ static void due_finalizers(void) {
         gc_collect(heap, 1, 0);
         finish();
         if (!ends_early) is(queued_roots(), leave, "the last collection visits only those that leave");
-        gc_finalizers_run(gc, 10);
-        gc_finalizers_run(gc, QUEUED - 200);
+        gc_finalizer_run(gc, 10);
+        gc_finalizer_run(gc, QUEUED - 200);
         one_more_dies(many, QUEUED - 2, 2);
         ok(all->due[0].head == 0, "few are left of the queue, and these are where it begins");
         gc_collect(heap, 1, 0);
@@ -137,7 +137,7 @@ static void due_at_the_end(void) {
     begin_marking();
     mark_and_settle_all();
     gc__finalizers_queue_all(heap, false);
-    gc_finalizers_run(gc, 2);
+    gc_finalizer_run(gc, 2);
     finish();
     full();
     all_have_run(0);

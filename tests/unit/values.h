@@ -21,8 +21,8 @@ static const gc_type row_type = GC_TYPE_ARRAY_VALUES(row, items);
 static inline cons *as_cons(uintptr_t value) { return (cons *)GC_VALUE_TO_REF(value); }
 
 static inline uintptr_t new_cons(uintptr_t car, uintptr_t cdr) {
-    cons *c = gc_new_at_once(gc, &cons_type);
-    if (!c) GC_ROOTS_VALUES_DURING(gc, c = gc_new(gc, &cons_type), car, cdr);
+    cons *c = gc_new_with(gc, &cons_type, 0, GC_NEW_AT_ONCE);
+    if (!c) GC_ROOTS_DURING(gc, GC_SLOT_VALUE, c = gc_new(gc, &cons_type), car, cdr);
     gc_store_value(gc, &c->car, car);
     gc_store_value(gc, &c->cdr, cdr);
     c->raw = (uintptr_t)c;
@@ -32,7 +32,7 @@ static inline uintptr_t new_cons(uintptr_t car, uintptr_t cdr) {
 static void lists(void) {
     enum { COUNT = 100000 };
     uintptr_t list = box_number(0), other = 0;
-    GC_ROOTS_VALUES(gc, list, other);
+    GC_ROOTS_WITH(gc, GC_SLOT_VALUE, list, other);
     for (uint64_t i = 0; i < COUNT; i++) {
         list = new_cons(box_number(i), list);
         node *n = new_node(i);
@@ -176,8 +176,8 @@ static int values(void) {
     run(lists, (gc_options){.non_moving = true});
     run(tags, (gc_options){0});
     run(weak_values, (gc_options){0});
-    run(weak_values, (gc_options){.nursery_bytes = 4096, .test_scarce_memory = true});
+    run(weak_values, (gc_options){.nursery_bytes = 4096, .test.scarce_memory = true});
     run(arrays, (gc_options){0});
-    run(arrays, (gc_options){.test_scarce_memory = true});
+    run(arrays, (gc_options){.test.scarce_memory = true});
     return done();
 }
