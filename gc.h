@@ -152,6 +152,23 @@
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT !GC_EMBEDDED /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
+#ifndef GC_CONCURRENT
+#define GC_CONCURRENT 1 /* 0: objects are never marked beside the program; a fifth of the collector's code is left out */
+#endif
+#ifndef GC_COLLECTOR_THREADS_MAX
+#define GC_COLLECTOR_THREADS_MAX 32 /* 1: no collection is shared by threads; an eighth of the collector's code is left out */
+#endif
+#if GC_COLLECTOR_THREADS_MAX < 1 || GC_COLLECTOR_THREADS_MAX > 32
+#error "GC_COLLECTOR_THREADS_MAX must be 1 to 32"
+#endif
+#ifndef GC_DIAGNOSTICS
+/* 0: nothing is verified, stressed, explained or printed, and gc_dac.h cannot read the heap: what remains is the numbers of
+   statistics, and error messages; a seventh of the collector's code is left out */
+#define GC_DIAGNOSTICS 1
+#endif
+#if GC_SHADOW_HEAP && !GC_DIAGNOSTICS
+#error "GC_SHADOW_HEAP needs GC_DIAGNOSTICS"
+#endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
    GC_VALUE_IS_REF(word): whether the word refers to an object. Any word must be accepted; either answer is right for 0.
@@ -203,6 +220,10 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #else
 #define GC_HAS_MODEL 0
 #endif
+
+/* What the implementation has. A host that traces objects itself has one collector thread, which stops the program. */
+#define GC__HAS_MARKER (GC_CONCURRENT && !GC_HAS_MODEL)
+#define GC__HAS_WORKERS (GC_COLLECTOR_THREADS_MAX > 1 && !GC_HAS_MODEL)
 
 #if GC_DEBUG >= 1
 #define GC_ASSERT(condition, ...) ((condition) ? (void)0 : gc__misuse(__FILE__, __LINE__, __VA_ARGS__))
@@ -320,7 +341,7 @@ struct gc_finalizer {
     bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
     /* Whether this object says, by a mark of its own, that it needs no finalizer: then it dies at once, without the search
        that gc_finalizer_suppress makes. Called during collections, before the finalizer runs, and with
-       concurrent_trace_functions beside the program; must read that object only. NULL: every object needs it. */
+       GC_TRACE_FUNCTIONS_CONCURRENT beside the program; must read that object only. NULL: every object needs it. */
     bool (*is_suppressed)(const void *object);
 };
 
@@ -329,7 +350,7 @@ static const gc_finalizer gc_no_finalizer __attribute__((unused)) = {0, false, 0
 
 /* Flags of a type. */
 enum {
-    GC_TYPE_FIXED = 1 /* its objects never move: gc_new is gc_new_fixed */
+    GC_TYPE_FIXED = 1 /* its objects never move, as if all were made with GC_NEW_FIXED */
 };
 
 /* What the collector must know of a type. Static or otherwise immortal; the collector never copies or frees it. It may
@@ -397,7 +418,7 @@ GC_API const char *gc_type_check(const gc_type *type);
 #define GC_TYPE_ARRAY_VALUES(T, member) GC__TYPE_ARRAY(T, member, 0, GC__WORD_SIZED(((T *)0)->member[0]), 0)
 #define GC_TYPE_ARRAY_LEAF(T, member) GC__TYPE_ARRAY(T, member, 0, 0, 0)
 /* An array of characters, or of other small numbers, with room for one 0 more behind its elements. gc_new_array has it zeroed;
-   who calls gc_new_array_raw writes it. */
+   who has it made with GC_NEW_RAW writes it. */
 #define GC_TYPE_STRING(T, member)                                                                              \
     {                                                                                                          \
 #T, GC__FIXED(T, member) + sizeof(((T *)0)->member[0]), sizeof(((T *)0)->member[0]), 0, 0, 0, 0, 0, 0, \
@@ -624,17 +645,27 @@ typedef enum gc_stress {
     GC_STRESS_NTH,        /* collect at every stress_interval-th allocation */
     GC_STRESS_STACK,      /* collect at the first allocation from each distinct native call stack; when 10,000 allocations
                              have shown no new one, one in 16 is looked at until there is one */
-    GC_STRESS_LOCATION    /* collect at the first allocation from each location of the host's program (gc_options.location) */
+    GC_STRESS_LOCATION    /* collect at the first allocation from each location of the program: gc_debug_options.location */
 } gc_stress;
 
-enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_options.verify */
+enum { GC_VERIFY_BEFORE = 1, GC_VERIFY_AFTER = 2 }; /* gc_debug_options.verify */
 
 /* Whether a full collection's marking runs beside mutators. */
 typedef enum gc_concurrent {
-    GC_CONCURRENT_DEFAULT, /* on in heaps with a pause_goal_us */
+    GC_CONCURRENT_DEFAULT, /* on in heaps with a pause_goal_us other than the default */
     GC_CONCURRENT_ON,
     GC_CONCURRENT_OFF
 } gc_concurrent;
+
+/* Who may call trace functions (gc_type.trace). Each choice allows what those before it do. */
+typedef enum gc_trace_functions {
+    GC_TRACE_FUNCTIONS_ALONE,    /* the thread that collects, while the program is stopped */
+    GC_TRACE_FUNCTIONS_PARALLEL, /* several collector threads at once, for several objects; the functions must not fork */
+    /* The thread that marks beside mutators, too (gc_options.concurrent). What the functions read of their objects besides slots
+       must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
+       point. Those that report weak entries, or slots outside of their objects, are called in the last pause all the same. */
+    GC_TRACE_FUNCTIONS_CONCURRENT
+} gc_trace_functions;
 
 struct gc_barrier_change;
 struct gc__handle;
@@ -659,7 +690,31 @@ typedef struct gc_memory {
     void *context;
 } gc_memory;
 
-/* Options of a heap. All zero is the default; each field says what 0 means. */
+/* Checks of a heap, to find missed roots and barriers. All zero: none. The environment can switch them on, too:
+   gc_heap_create. */
+typedef struct gc_debug_options {
+    unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
+    bool checkmark;           /* after each trace, check it by a second, simple mark */
+    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|location|N overrides */
+    unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
+    /* Where the thread is in the host's program, for stress: the address of an instruction of its bytecode, say; 0: nowhere.
+       If `text` is not NULL, also describes the place there, "script.x:12 in f", for reports of what moved there, and of what
+       is used there. Called at allocations, in collections, and in the handler of a fault: must not allocate, nor lock. 0:
+       unknown; then there is no GC_STRESS_LOCATION. */
+    uintptr_t (*location)(void *host, gc_thread *thread, char *text, size_t bytes);
+} gc_debug_options;
+
+/* The collector's own, for its tests: all zero elsewhere. */
+typedef struct gc__test_options {
+    bool scarce_memory;    /* the mark stack holds 64 entries, so that it overflows */
+    bool wholesale;        /* every other nursery may be kept as it is */
+    bool candidates;       /* any region may be evacuated at the end of a concurrent marking */
+    unsigned collectors;   /* 1: all collector threads trace in each collection, however small; above that: one at a time, in
+                              an order that follows from the number; 0: off */
+    unsigned marker_steps; /* concurrent marking without a thread, so many steps at a time; 0: off */
+} gc__test_options;
+
+/* Options of a heap. All zero is the default; each field says what 0 means, and that value written out means the same. */
 typedef struct gc_options {
     size_t heap_bytes_max;   /* memory the heap may hold, tables and handles included; at least 4 regions. From 8 on a
                                    region and a 256th of it is kept for evacuation while that helps, unless non_moving;
@@ -670,10 +725,11 @@ typedef struct gc_options {
        second or longer, each making room for less than a 64th of the limit, while more than seven eighths of what objects can
        have live: 60, say, for a program that would rather end than crawl. The allocations after it go on, until that is so
        once more. 0: it goes on as long as there is any room */
-    unsigned collecting_percent_max;
+    unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
-    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. See also `concurrent` */
+    unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
+                                `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
     bool non_generational;   /* the host has no write barriers: every collection is a full one */
     bool conservative_stack; /* also scan the native stack and registers of attached threads, pinning what they hold */
@@ -682,9 +738,7 @@ typedef struct gc_options {
        most 16. The others are started when a collection can use them (with 0 and no goal for pauses, one that should take 30 ms),
        and end with the heap. No more work at a time than there are processors. With a model (GC_MODEL_BYTES) there is one. */
     unsigned collector_threads;
-    bool
-        parallel_trace_functions; /* trace functions may be called by several collector threads, for several objects, at
-                                      once; they must not fork. Otherwise only the thread that collects calls them */
+    gc_trace_functions trace_functions; /* who may call trace functions */
     /* GC_CONCURRENT_ON: objects of generation 2 are marked by a thread of the heap's while mutators run, so that no pause
        grows with their number. A full collection that is due begins that, and another one, short, ends it later; it copies
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
@@ -692,13 +746,9 @@ typedef struct gc_options {
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
        says what stands against it; it is off until that changes. If nobody allocates for a tenth of a second, a thread that comes
        to a safe point ends it; if all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the
-       collection's callbacks. By default it is on in heaps with a pause_goal_us, unless something stands against it or
-       collector_threads is 1. */
+       collection's callbacks. By default it is on in heaps with a pause_goal_us other than 5000, unless
+       something stands against it or collector_threads is 1. */
     gc_concurrent concurrent;
-    /* Trace functions may be called by that thread, while mutators change their objects: what they read of these besides slots
-       must be atomic, and what they follow must stay until the next collection. They must take no lock that is held at a safe
-       point. Otherwise, and if they report weak entries or slots outside of their objects, they are called in the last pause. */
-    bool concurrent_trace_functions;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
     /* Memory from the host. All heaps that exist at the same time have the same one; it must stay as long as they. 0: from
@@ -739,34 +789,19 @@ typedef struct gc_options {
        collections, for handles to objects that may be condemned. Must call nothing of gc.h. 0: no handle keeps its
        object. */
     bool (*handle_is_held)(void *host, struct gc__handle *handle, void *object, void *word);
-    /* Where the thread is in the host's program, for stress: the address of an instruction of its bytecode, say; 0: nowhere.
-       If `text` is not NULL, also describes the place there, "script.x:12 in f", for reports of what moved there, and of what
-       is used there. Called at allocations, in collections, and in the handler of a fault: must not allocate, nor lock. 0:
-       unknown; then there is no GC_STRESS_LOCATION. */
-    uintptr_t (*location)(void *host, gc_thread *thread, char *text, size_t bytes);
-    /* Called when a collection has queued finalizers: the host should call gc_finalizers_run soon. Runs in the collection,
+    /* Called when a collection has queued finalizers: the host should call gc_finalizer_run soon. Runs in the collection,
        so it must not allocate. 0: none; a heap with a finalizer thread needs none. */
     void (*finalizers_ready)(void *host);
-    unsigned stop_patience_ms;   /* if a collection waits longer for a thread, a warning names the thread; 0: 10,000 */
     bool skip_finalizers_at_end; /* gc_heap_destroy runs critical finalizers only */
-    /* A finalizer that runs for longer than this is reported as a warning, and gc_heap_destroy does not wait longer for it.
-       0: 10,000. */
-    unsigned finalizer_patience_ms;
+    /* If a collection waits longer than this for a thread, or a finalizer runs for longer, a warning names it, and
+       gc_heap_destroy does not wait longer for a finalizer. 0: 10,000. */
+    unsigned patience_ms;
     void (*warning)(void *host, const char *message); /* may run in a collection: must not allocate; 0: to stderr */
     void (*fatal)(void *host, const char *message);   /* the process aborts if it returns; 0: to stderr */
     void *host;                                       /* handed to all of these */
 
-    unsigned verify;          /* GC_VERIFY_BEFORE | GC_VERIFY_AFTER: walk and check the whole heap; 0: do not */
-    bool checkmark;           /* after each trace, check it by a second, simple mark */
-    gc_stress stress;         /* 0: off. Environment GC_STRESS=allocation|safepoint|stack|location|N overrides */
-    unsigned stress_interval; /* for GC_STRESS_NTH; 0: 100 */
-    bool test_scarce_memory;  /* for tests: the mark stack holds 64 entries, so that it overflows */
-    /* For tests: 1: all collector threads trace in each collection, however small; above that: one at a time, in an order
-       that follows from the number; 0: off. */
-    unsigned test_collectors;
-    bool test_wholesale;          /* for tests: every other nursery may be kept as it is */
-    bool test_candidates;          /* for tests: any region may be evacuated at the end of a concurrent marking */
-    unsigned test_marker_steps; /* for tests: concurrent marking without a thread, so many steps at a time; 0: off */
+    gc_debug_options debug; /* checks that find mistakes of the host */
+    gc__test_options test;
 } gc_options;
 
 /* Creates a heap; options may be NULL for all defaults. The caller owns it and ends it by gc_heap_destroy. Returns NULL on
@@ -779,20 +814,26 @@ GC_API gc_heap *gc_heap_create(const gc_options *options);
 /* Runs the finalizers of all objects that are left (but see skip_finalizers_at_end), then frees the heap, its objects,
    handles and attached threads. No other thread may be using it: each has detached, or is in preemptive mode, which is
    asserted if GC_DEBUG >= 1. After it has returned gc.h calls no callback, trace function or finalizer for this heap. If a
-   finalizer outlasts finalizer_patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
+   finalizer outlasts patience_ms, the heap's memory stays for it (its allocations fail), and the library that has
    this gc.h must stay loaded; otherwise that may be unloaded once its heaps are destroyed. [any thread, the last of the
    heap; may collect; cannot fail] */
 GC_API void gc_heap_destroy(gc_heap *heap);
 
-/* Changes heap_bytes_max; 0 means what it means there, by the container's limit at the time of the call. A heap that holds
-   more is collected and compacted first. If what lives needs more, that fails with GC_ERROR_HEAP_FULL, and the former
-   limit stays. [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes);
-/* Changes heap_bytes_soft; 0: none. [cooperative; never collects; GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes);
-/* Changes collecting_percent_max; 0: the heap goes on as long as there is any room. The time that collections have taken before
-   the call counts. [cooperative; may wait; GC_ERROR_OPTION: above 100, GC_ERROR_MISUSE] */
-GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent);
+/* The limits among the options, which may change while the heap runs. 0 means in each field what it means there. */
+typedef struct gc_limits {
+    size_t heap_bytes_max;
+    size_t heap_bytes_soft;
+    unsigned overhead_percent_max;
+} gc_limits;
+
+/* Fills *limits with those that were set last, by the options or by gc_heap_set_limits: to change one of them.
+   [cooperative; never collects; cannot fail] */
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
+/* Changes all limits at once. With heap_bytes_max 0 the container's limit at the time of the call counts. A heap that holds more
+   than a lower heap_bytes_max is collected and compacted first; if what lives needs more, that fails with GC_ERROR_HEAP_FULL.
+   For overhead_percent_max the time counts, too, that collections have taken before the call. On failure nothing has changed.
+   [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
@@ -818,7 +859,7 @@ typedef struct gc_stats {
     size_t committed_bytes;                  /* memory that the heap holds, free regions included */
     size_t committed_bytes_peak;
     size_t large_bytes;         /* in large objects */
-    size_t external_bytes;      /* gc_external_add, gc_heap_external_add */
+    size_t external_bytes;      /* gc_object_add_external, gc_heap_add_external */
     size_t table_bytes;         /* card table, mark bits and region table for what is committed */
     size_t metadata_bytes;        /* handles, lists of finalizers, the collector's lists */
     size_t heap_bytes_max;      /* the limit in force; 0: none */
@@ -947,7 +988,8 @@ enum {
     GC_SLOT_WEAK = 128,       /* of a weak table (gc_visit_weak): only visitors of gc_object_visit see this one */
     GC_SLOT_WEAK_LONG = 256,  /* of weak entries: not cleared before the object is gone for good */
     GC_SLOT_ACTIVE = 1024,    /* of roots: each collection looks at all that the object owns (GC_SLOT_OWNED) */
-    GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived */
+    GC__SLOT_DERIVED = 32,    /* `slot` is the address of a gc__derived; for a frame: `slots` are a base and what leads from it */
+    GC_SLOT_DERIVED = GC__SLOT_DERIVED | GC_SLOT_INTERIOR, /* of GC_ROOTS_WITH only */
     GC__SLOT_ENTRIES = 512,   /* of a gc_weak_entries */
     GC__SLOT_STACK = 2048     /* of a gc__stack_part */
 };
@@ -1235,41 +1277,23 @@ static inline void gc_safepoint(gc_thread *thread) {
    A computed goto (goto *label) must not leave the scope: gcc runs no cleanup there, and clang refuses to compile it. In an
    interpreter's loop all labels lie in the scope of one GC_ROOTS before the loop, whose variables the opcodes use by turns. */
 #define GC_ROOTS(thread, ...) GC__ROOTS(__COUNTER__, thread, 0, __VA_ARGS__)
-/* The same for variables of tagged values. */
-#define GC_ROOTS_VALUES(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_VALUE, __VA_ARGS__)
-/* GC_ROOTS for pointers that may lead anywhere into objects, from their first byte to their last. Addresses outside the heap
-   are allowed, and stay as they are. The object is kept, and the pointer moves with it. */
-#define GC_ROOTS_INTERIOR(thread, ...) GC__ROOTS(__COUNTER__, thread, GC_SLOT_INTERIOR, __VA_ARGS__)
-/* Makes `base`, a pointer to an object or null, a root, and `address` keep its distance from that object wherever it leads:
-   one past the object's end, say. An address outside the heap belongs to a null base, which leaves it as it is. */
-#define GC_ROOTS_DERIVED(thread, address, base) \
-    GC_ROOTS(thread, base);                     \
-    GC__ROOTS_OF(__COUNTER__, thread, GC_SLOT_INTERIOR | GC__SLOT_DERIVED, 1, #address, address, base)
-/* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope. */
+/* GC_ROOTS for variables of another kind: `flags` is GC_SLOT_VALUE, GC_SLOT_PINNED, GC_SLOT_INTERIOR or GC_SLOT_DERIVED. With
+   GC_SLOT_INTERIOR they may lead anywhere into objects, from the first byte to the last; the object is kept, and the pointer
+   moves with it. With GC_SLOT_DERIVED the first is a pointer to an object or null, and the others keep their distance from that
+   object wherever they lead: one past its end, say. Addresses outside the heap stay as they are. */
+#define GC_ROOTS_WITH(thread, flags, ...) GC__ROOTS(__COUNTER__, thread, flags, __VA_ARGS__)
+/* Makes the array of `count` variables at `first` roots, until the end of the enclosing scope; flags: as GC_ROOTS_WITH, or 0,
+   but not GC_SLOT_DERIVED. */
 #define GC_ROOTS_ARRAY(thread, first, count, flags) \
     GC__ROOTS_CONTIGUOUS(__COUNTER__, thread, first, count, flags, #first "[]")
-/* Evaluates an expression with the named variables (1 to 16 pointers to objects) as roots, and then has them lead to where
-   their objects are: GC_ROOTS_DURING(gc, ok = grow(f), f). For what a function seldom does: the rest of it pays nothing, since
-   the variables stay in registers. Within the expression the variables themselves are not updated. */
-#define GC_ROOTS_DURING(thread, expression, ...)     \
-    do {                                             \
-        GC__DURING_BEGIN(thread, 0, __VA_ARGS__)     \
-        expression;                                  \
-        GC__DURING_END(__VA_ARGS__)                  \
-    } while (0)
-/* The same for variables of tagged values. */
-#define GC_ROOTS_VALUES_DURING(thread, expression, ...)      \
-    do {                                                     \
-        GC__DURING_BEGIN(thread, GC_SLOT_VALUE, __VA_ARGS__) \
-        expression;                                          \
-        GC__DURING_END(__VA_ARGS__)                          \
-    } while (0)
-/* The same for pointers into objects, as GC_ROOTS_INTERIOR takes them. */
-#define GC_ROOTS_INTERIOR_DURING(thread, expression, ...)       \
-    do {                                                        \
-        GC__DURING_BEGIN(thread, GC_SLOT_INTERIOR, __VA_ARGS__) \
-        expression;                                             \
-        GC__DURING_END(__VA_ARGS__)                             \
+/* Evaluates an expression with the named variables (1 to 16) as roots, and then has them lead to where their objects are:
+   GC_ROOTS_DURING(gc, 0, ok = grow(f), f). For what a function seldom does: the rest of it pays nothing, since the variables
+   stay in registers. Within the expression the variables themselves are not updated. flags: as GC_ROOTS_ARRAY. */
+#define GC_ROOTS_DURING(thread, flags, expression, ...) \
+    do {                                                \
+        GC__DURING_BEGIN(thread, flags, __VA_ARGS__)    \
+        expression;                                     \
+        GC__DURING_END(__VA_ARGS__)                     \
     } while (0)
 #define GC__DURING_BEGIN(thread, flags, ...)                                                                        \
     gc_word gc__copies[GC__EACH(GC__FIELD_ONE, , __VA_ARGS__) 0], *gc__copy = gc__copies;                           \
@@ -1293,14 +1317,12 @@ static inline void gc_safepoint(gc_thread *thread) {
         (thread)->frames, &GC__NAME(gc__site, id), (thread), (size_t)(count_), (void **)(void *)(first)}; \
     (thread)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 
-#define GC__ROOTS(id, thread, flags, ...)                                                                             \
-    GC__ROOTS_OF(id, thread, flags, sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], #__VA_ARGS__, \
-                 __VA_ARGS__)
-#define GC__ROOTS_OF(id, thread_, flags_, count_, names_, ...)                                            \
-    void *GC__NAME(gc__slots, id)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                             \
-    static const gc_frame_site GC__NAME(gc__site, id) = {names_, __func__, __FILE__, __LINE__, (flags_)}; \
-    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                        \
-        (thread_)->frames, &GC__NAME(gc__site, id), (thread_), (count_), GC__NAME(gc__slots, id)};        \
+#define GC__ROOTS(id, thread_, flags_, ...)                                                                     \
+    void *GC__NAME(gc__slots, id)[] = {GC__EACH(GC__ADDRESS, , __VA_ARGS__)};                                   \
+    static const gc_frame_site GC__NAME(gc__site, id) = {#__VA_ARGS__, __func__, __FILE__, __LINE__, (flags_)}; \
+    gc_frame GC__NAME(gc__frame, id) __attribute__((cleanup(gc__frame_leave))) = {                              \
+        (thread_)->frames, &GC__NAME(gc__site, id), (thread_),                                                  \
+        sizeof GC__NAME(gc__slots, id) / sizeof GC__NAME(gc__slots, id)[0], GC__NAME(gc__slots, id)};           \
     (thread_)->frames = gc__frame_written(&GC__NAME(gc__frame, id))
 /* A variable that is not one word, an array for example, does not compile: GC_ROOTS_ARRAY takes those. */
 #define GC__ADDRESS(unused, variable) GC__ADDRESS_OF(variable),
@@ -1537,7 +1559,7 @@ static inline void gc_value_stack_touch(gc_value_stack *stack, const void *entry
 }
 
 /* Makes room for `bytes` above the top, by realloc. *moved: the distance in bytes by which the entries have moved, which the
-   host adds to its own pointers into the stack. The memory counts as gc_heap_external_add's. [cooperative; never collects;
+   host adds to its own pointers into the stack. The memory counts as gc_heap_add_external's. [cooperative; never collects;
    GC_ERROR_MEMORY: nothing has changed] */
 GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, size_t bytes, ptrdiff_t *moved);
 /* Frees the memory; the stack is empty then. [any thread; never collects; cannot fail] */
@@ -1556,6 +1578,7 @@ GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack);
 
 GC_API void *gc__allocate_slow(gc_thread *thread, size_t bytes, bool zeroed);
 GC_API void *gc__new_slow(gc_thread *thread, const gc_type *type, size_t length, bool zeroed);
+GC_API void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length);
 
 /* An object's size from its parts: at least 16 bytes, a multiple of 8. */
 static inline size_t gc__align(size_t bytes) {
@@ -1580,12 +1603,7 @@ static inline void *gc_allocate(gc_thread *thread, size_t bytes) {
 }
 
 #if !GC_HAS_MODEL
-/* gc_new as far as it never collects: the object, or NULL if more would have to be done for it. So variables are roots only
-   where that is so, which makes constructors in hot loops faster:
-       cell *c = (cell *)gc_new_at_once(gc, &cell_type);
-       if (!c) GC_ROOTS_DURING(gc, c = (cell *)gc_new(gc, &cell_type), next);
-   [cooperative; never collects; NULL: call gc_new] */
-static inline void *gc_new_at_once(gc_thread *thread, const gc_type *type) {
+static inline void *gc__new_at_once(gc_thread *thread, const gc_type *type) {
     size_t size = gc__align(type->bytes);
     char *object = thread->window.next;
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->window.limit - object))) return NULL;
@@ -1594,28 +1612,7 @@ static inline void *gc_new_at_once(gc_thread *thread, const gc_type *type) {
     return object;
 }
 
-/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new(gc_thread *thread, const gc_type *type) {
-    void *object = gc_new_at_once(thread, type);
-    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, 0, true);
-}
-
-/* gc_new with undefined contents after the header, for a type without references: the caller fills it. [cooperative; may
-   collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new_raw(gc_thread *thread, const gc_type *type) {
-    size_t size = gc__align(type->bytes);
-    char *object = thread->raw.next;
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || size > (size_t)(thread->raw.limit - object)))
-        return gc__new_slow(thread, type, 0, false);
-    ((gc_object *)object)->type = type;
-    GC__WRITTEN();
-    thread->raw.next = object + size;
-    return object;
-}
-
-/* gc_new_at_once for a type with elements. [cooperative; never collects; NULL: call gc_new_array] */
-static inline void *gc_new_array_at_once(gc_thread *thread, const gc_type *type, size_t length) {
+static inline void *gc__new_array_at_once(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->window.next;
     size_t room = (size_t)(thread->window.limit - object);
     if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room)) return NULL;
@@ -1628,39 +1625,77 @@ static inline void *gc_new_array_at_once(gc_thread *thread, const gc_type *type,
     return object;
 }
 
-/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
-   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
-   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
-    void *object = gc_new_array_at_once(thread, type, length);
-    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, length, true);
-}
-
-/* gc_new_array with undefined contents after header and length, for a type without references: the caller fills it.
-   [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
-static inline void *gc_new_array_raw(gc_thread *thread, const gc_type *type, size_t length) {
+/* The length is written into objects without elements, too, whose contents are undefined there. */
+static inline void *gc__new_raw_at_once(gc_thread *thread, const gc_type *type, size_t length) {
     char *object = thread->raw.next;
     size_t room = (size_t)(thread->raw.limit - object);
-    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room))
-        return gc__new_slow(thread, type, length, false);
+    if (GC__UNLIKELY(GC_DEBUG >= 2 || type->finalizer || length > room)) return NULL;
     size_t size = gc__align(type->bytes + length * type->element_bytes);
-    if (GC__UNLIKELY(size > room)) return gc__new_slow(thread, type, length, false);
+    if (GC__UNLIKELY(size > room)) return NULL;
     ((gc_array *)object)->header.type = type;
     ((gc_array *)object)->length = length;
     GC__WRITTEN();
     thread->raw.next = object + size;
     return object;
 }
+
+/* A new object of a type without elements, zeroed but for its header. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
+static inline void *gc_new(gc_thread *thread, const gc_type *type) {
+    void *object = gc__new_at_once(thread, type);
+    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, 0, true);
+}
+
+/* A new object of a type with elements, of `length` elements (0 is allowed), zeroed but for its header and length. Fails
+   with GC_ERROR_TOO_LARGE if the size overflows or could never fit. [cooperative; may collect; NULL: GC_ERROR_HEAP_FULL,
+   GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_TYPE] */
+static inline void *gc_new_array(gc_thread *thread, const gc_type *type, size_t length) {
+    void *object = gc__new_array_at_once(thread, type, length);
+    return GC__LIKELY(object != NULL) ? object : gc__new_slow(thread, type, length, true);
+}
 #endif
 
-/* gc_allocate, gc_new and gc_new_array for an object that never moves, as strings are that C code keeps, or stacks of fibers:
-   it is marked in place, in regions of its kind, and its address may be kept as long as it lives. Takes a lock, and objects
-   that stay leave holes among them, so it is for such objects only. [cooperative; may collect; NULL: as those] */
-GC_API void *gc_allocate_fixed(gc_thread *thread, size_t bytes);
-#if !GC_HAS_MODEL
-GC_API void *gc_new_fixed(gc_thread *thread, const gc_type *type);
-GC_API void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length);
+/* How gc_new_with allocates: a sum of these. */
+enum {
+    /* Contents are undefined after header and length. For a type without references: the caller fills them. */
+    GC_NEW_RAW = 1,
+    /* The object never moves, as strings that C code keeps, or stacks of fibers: it is marked in place, in regions of its kind,
+       and its address may be kept as long as it lives. That takes a lock, and objects that stay leave holes among them, so it
+       is for such objects only. Not with GC_NEW_AT_ONCE. */
+    GC_NEW_FIXED = 2,
+    /* The call never collects, and returns NULL, without a message, if more would have to be done than to take memory that is
+       ready. So variables are roots only where that is so, which makes constructors in hot loops faster:
+           cell *c = (cell *)gc_new_with(gc, &cell_type, 0, GC_NEW_AT_ONCE);
+           if (!c) GC_ROOTS_DURING(gc, 0, c = (cell *)gc_new(gc, &cell_type), next); */
+    GC_NEW_AT_ONCE = 4
+};
 
+/* gc_new_array in the way that `flags` say (GC_NEW_*); gc_new if the type has no elements and `length` is 0; gc_allocate of
+   `length` bytes if the type is NULL, as it must be with GC_MODEL_BYTES. With constant flags it is as fast as those.
+   [cooperative; may collect, but for GC_NEW_AT_ONCE; NULL: as those] */
+static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread, const gc_type *type, size_t length,
+                                                               unsigned flags) {
+    bool at_once = (flags & GC_NEW_AT_ONCE) != 0;
+    if (flags & GC_NEW_FIXED) return at_once ? NULL : gc__new_fixed(thread, type, length);
+    if (GC_HAS_MODEL || !type) {
+        size_t room = (size_t)(thread->window.limit - thread->window.next);
+        bool fits = length <= room && gc__align(length) <= room;
+        return at_once && !fits ? NULL : gc_allocate(thread, length);
+    }
+#if !GC_HAS_MODEL
+    void *object;
+    if (flags & GC_NEW_RAW)
+        object = gc__new_raw_at_once(thread, type, length);
+    else if (__builtin_constant_p(length) && !length) /* an array's length is 0 already */
+        object = gc__new_at_once(thread, type);
+    else
+        object = gc__new_array_at_once(thread, type, length);
+    if (GC__LIKELY(object != NULL) || at_once) return object;
+    return gc__new_slow(thread, type, length, (flags & GC_NEW_RAW) == 0);
+#endif
+}
+
+#if !GC_HAS_MODEL
 /* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
    just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before, or
    another thread has the heap's lock; then nothing has changed, and a new array is what remains. [cooperative; never collects;
@@ -1672,12 +1707,12 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
    heap_bytes_max until the object dies. May collect, so the object must be in a root. On failure nothing was added; the
    out_of_memory hook is not called.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_MEMORY, GC_ERROR_TOO_LARGE, GC_ERROR_MISUSE] */
-GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes);
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes);
 /* The same for memory of no particular object, as a hook in place of realloc sees it; -bytes takes it off when it is freed.
    If a collection is due then, the calling thread's next allocation collects. heap_bytes_max does not refuse the bytes, but
    what is allocated on the heap after them. Takes no lock. [any thread; never collects;
    GC_ERROR_MISUSE: less than 0, GC_ERROR_TOO_LARGE: the sum exceeds PTRDIFF_MAX] */
-GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes);
+GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes);
 /* Collecting on request, and looking at the heap. */
 
 
@@ -1743,7 +1778,8 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 GC_API size_t gc_heap_verify(gc_heap *heap);
 
 #ifdef GC_IMPLEMENTATION
-/* All that the collector needs of the system and the processor. For each of them, one file implements it. */
+/* The collector's whole interface to the system and the processor. For each system and processor, one file implements
+   it. */
 
 
 #ifndef __linux__
@@ -1754,141 +1790,145 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
     "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
 #endif
 
-/* The linkage of functions, and of the variables and stubs that tests look at. Tests of the inside have another one, by which
-   several of them share a compiled implementation. */
+/* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
+   which several of them share a compiled implementation. */
 #ifndef GC__FN
 #define GC__FN static __attribute__((unused))
 #define GC__VAR static
 #endif
-/* For functions that work on the frame of their caller, or are a part of the trace's loop. */
+/* For functions that work on the frame of their caller, or are part of the trace's loop. */
 #define GC__INLINED static inline __attribute__((unused, always_inline))
-/* For functions that hot code hardly ever calls, and would grow by. */
+/* For functions that hot code rarely calls, and would grow by. */
 #define GC__OUT_OF_LINE __attribute__((noinline)) GC__FN
-/* For reports, and what runs once in a collection at most: small code, away from what runs often. Compilers make the same
-   of functions that call these unconditionally, and of those that only such ones call. */
+/* For reports, and for code that runs at most once in a collection: small code, apart from code that runs often.
+   Compilers treat functions that call these unconditionally alike, and those that only such functions call. */
 #define GC__COLD __attribute__((cold)) GC__FN
-/* For loops over what a heap holds, which such functions call. */
+/* For loops over the contents of a heap, which such functions call. */
 #define GC__HOT __attribute__((hot, noinline)) GC__FN
 
 #define GC__NS_PER_MS ((uint64_t)1000000)
 
-/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises memory
-   for them; and memory is given back in parts, or with its address space. gc__os_map reserves and commits at once.
-   If the process has locked its memory (mlockall), committing provides all of the memory at once, and none is given back
-   before its address space is.
-   Preconditions: addresses are those of pages; sizes are multiples of the page size, but for gc__os_map and gc__os_unmap,
-   which round up; no size is 0. Calls that return nothing are advice, or cannot fail. None of them changes errno if it
-   succeeds or returns nothing. */
+/* Memory. Address space is reserved, which takes no memory; parts of it are committed, by which the system promises
+   memory for them; and memory is released in parts, or with its address space. gc__os_map reserves and commits at once.
+   If the process has locked its memory (mlockall), committing provides all of the memory at once, and none is released
+   before its address space is. Preconditions: addresses are those of pages; sizes are multiples of the page size,
+   except for gc__os_map and gc__os_unmap, which round up; no size is 0. Calls that return nothing are advice, or cannot
+   fail. None of them changes errno if it succeeds or returns nothing. */
 
-/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. If `readable`, it
-   reads as zero; otherwise every access faults. Core dumps leave it out. NULL: the system refuses (gc__os_refusal says
-   why). */
+/* Reserves address space that starts at a multiple of `alignment`, a power of two and at least a page. If `readable`,
+   it reads as zero; otherwise every access faults. Core dumps leave it out. Returns NULL if the system refuses
+   (gc__os_refusal says why). */
 GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable);
-/* Commits reserved memory: it can be read and written, is zero at first, and is in core dumps. Memory that was committed
-   before stays as it was. False: the system refuses, and a part may have been committed. */
+/* Commits reserved memory: it can be read and written, is zero at first, and is in core dumps. Memory that was
+   committed before does not change. Returns false if the system refuses; a part may have been committed then. */
 GC__FN bool gc__os_commit(void *address, size_t bytes);
-/* Gives the memory of a committed range back. The range stays committed and reads as zero. False: it is as it was (it may
-   be locked). */
+/* Releases the memory of a committed range. The range stays committed and reads as zero. Returns false if it is
+   unchanged (it may be locked). */
 GC__FN bool gc__os_discard(void *address, size_t bytes);
-/* Makes committed memory inaccessible, with its contents, or accessible again. False: the system refuses. */
+/* Makes committed memory inaccessible, with its contents, or accessible again. Returns false if the system refuses. */
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible);
 /* Leaves committed memory out of core dumps until it is committed again. */
 GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes);
-/* Reserves and commits zeroed memory at once. NULL: the system refuses. */
+/* Reserves and commits zeroed memory at once. Returns NULL if the system refuses. */
 GC__FN void *gc__os_map(size_t bytes);
-/* Grows memory of gc__os_map, moving it if need be. NULL: the system refuses, and the old memory is as it was. */
+/* Grows memory of gc__os_map, moving it if need be. Returns NULL if the system refuses; the old memory is then
+   unchanged. */
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
-/* Gives address space back, with the memory that is committed in it. */
+/* Releases address space, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
-/* Which limit the system has just refused `bytes` for, and so what to do: "raise `ulimit -v`". */
+/* Returns the limit for which the system has just refused `bytes`, as a remedy: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(size_t bytes);
-/* How much memory the process's container (its control groups) lets it have, if that is less than the machine has; or 0. */
+/* Returns how much memory the process's container (its control groups) allows it, if that is less than the machine has;
+   or 0. */
 GC__FN size_t gc__os_container_bytes(void);
 
-/* Asks for larger pages. The address need not be aligned. */
+/* Asks for huge pages. The address need not be aligned. */
 GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes);
-/* The size of such pages, and the opposite: the system is not to make one of what is left of one. */
+/* The size of huge pages. gc__os_prefer_small_pages prevents that the system makes a huge page of the rest of one. */
 #define GC__HUGE_PAGE_BYTES ((size_t)2 << 20)
 GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes);
-/* Has the system provide committed memory now, which takes less than a fault for each page. */
+/* Makes the system provide committed memory now, which costs less than a fault for each page. */
 GC__FN void gc__os_populate(void *address, size_t bytes);
-/* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to, perhaps for more: what is
-   in between is zero, and takes no memory. The page of `from` was written to. */
+/* Calls visit(context, from, end) for each part of mapped memory [from, end) that was ever written to. A part may
+   include more: pages between written ones that are zero, and take no memory. The page of `from` was written to. */
 GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context);
-/* Whether the memory at the address is mapped; for reports about wild pointers. */
+/* Returns whether the memory at the address is mapped; for reports about wild pointers. */
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes);
-/* Copies memory that perhaps cannot be read, within a page or two. False: it cannot. */
+/* Copies memory that may not be readable, within a page or two. Returns false if it is not. */
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes);
 GC__FN size_t gc__os_page_bytes(void);
 GC__FN size_t gc__os_l2_bytes(void);
 GC__FN unsigned gc__os_processors(void); /* those that the process may use */
-/* The one that the calling thread runs on; negative: the system does not say. */
+/* Returns the processor that the calling thread runs on; negative if the system does not say. */
 GC__FN int gc__os_processor(void);
-GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: there is none */
+GC__FN unsigned gc__os_quota(void);      /* those that the quota of its container amounts to; UINT_MAX: no quota */
 GC__FN uint64_t gc__os_now_ns(void);
 GC__FN uint64_t gc__os_cpu_ns(void); /* CPU time of the calling thread */
-/* From one time to a later one by the same clock. Clocks have stepped back in guests that were moved to another machine: then
-   no time has passed. */
+/* Returns the time from one reading of a clock to a later one. Clocks have stepped back in guests that were moved to
+   another machine: then no time has passed. */
 GC__FN uint64_t gc__ns_since(uint64_t later, uint64_t earlier) { return later > earlier ? later - earlier : 0; }
-/* Whether that was at least `ns`, or is not known, since the clock has stepped back: what is due at intervals would otherwise
-   not come for as long as it has. */
+/* Returns whether at least `ns` have passed, or the clock has stepped back, so that this is not known: periodic work
+   would otherwise be delayed by as much as the step. */
 GC__FN bool gc__ns_passed(uint64_t later, uint64_t earlier, uint64_t ns) {
     return later < earlier || later - earlier >= ns;
 }
-/* The end, above the highest address, of the calling thread's stack. NULL: the system does not say, or the thread runs on
-   another stack, as a fiber does; in that case *elsewhere is set. */
+/* Returns the end, above the highest address, of the calling thread's stack. Returns NULL if the system does not say,
+   or the thread runs on another stack, as a fiber does; in that case *elsewhere is set. */
 GC__FN char *gc__os_stack_base(bool *elsewhere);
-/* The bounds of the calling thread's own stack, whichever it runs on. False: the system does not say. */
+/* Stores the bounds of the calling thread's own stack, whichever it runs on. Returns false if the system does not
+   say. */
 GC__FN bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high);
 
-/* A lock. The comment on the heap's lock says in which order locks are taken, and which are held during callbacks. */
+/* A lock. The comment on the heap's lock defines the lock order, and which locks are held during callbacks. */
 typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
 GC__FN bool gc__lock_try(gc__lock *lock);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
-/* Whether the calling thread holds it; and whether nobody seems to. */
+/* Return whether the calling thread holds the lock, and whether nobody seems to hold it. */
 GC__FN bool gc__lock_is_mine(const gc__lock *lock);
 GC__FN bool gc__lock_is_free(const gc__lock *lock);
-/* Around fork(): taken, unless the calling thread holds it already, and given back if it did not; in the child first made
-   anew, since the copy was taken by a thread of another process. */
+/* Around fork() a lock is taken, unless the calling thread holds it already, and released if the thread did not hold
+   it; in the child it is first initialized again, since a thread of another process took the original. */
 GC__FN void gc__lock_fork_take(gc__lock *lock);
 GC__FN void gc__lock_fork_adopt(gc__lock *lock);
 GC__FN void gc__lock_fork_release(gc__lock *lock);
-/* Whether the calling thread is the only one, and no other can start before it lets one: false where that is not known. */
+/* Returns whether the calling thread is the only one, and no other can start before it starts one; false if that is not
+   known. */
 GC__FN bool gc__os_is_single_threaded(void);
-/* Stands for the calling thread, and for no other that there was or will be. Not 0. */
+/* Returns a number that stands for the calling thread, and for no other that ever was or will be. Not 0. */
 GC__FN uint64_t gc__os_self(void);
-/* The system's number of the calling thread, by which others name it, until it ends. */
+/* Returns the system's number of the calling thread, by which other processes name it, until it ends. */
 GC__FN uint32_t gc__os_thread_number(void);
 
 /* gc__os_wait_for waits until *word differs from `value`, at most for `ns`; it may return too early. gc__os_wake,
-   called after a change of the word, wakes the threads that wait. */
+   called after a change of the word, wakes the waiting threads. */
 GC__FN void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns);
 GC__FN void gc__os_wake(const uint32_t *word);
 
-/* A thread of the collector's own. gc__os_thread_start returns false if the system gives none. */
+/* A thread of the collector's own. gc__os_thread_start returns false if the system refuses one. */
 typedef struct gc__os_thread gc__os_thread;
 GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context);
-/* The same for a thread that runs none of the host's code but trace functions: it has a name, and signals go to others. */
+/* Starts a named thread that runs no code of the host except trace functions; other threads receive the process's
+   signals. */
 GC__FN bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context);
 GC__FN void gc__os_thread_join(gc__os_thread *thread);
-/* Has the calling thread, when it is woken, leave those that run where they are, if the system can do that. */
+/* Makes the calling thread, when it is woken, not preempt running threads, if the system can do that. */
 GC__FN void gc__os_thread_is_patient(void);
-/* Has the calling thread run on other processors from now on, until it leaves another one, if it may use any. */
+/* Makes the calling thread run on other processors from now on, until it leaves another one, if it may use any. */
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor);
-/* Gives a thread up that may never end, instead of joining it. */
+/* Abandons a thread that may never end, instead of joining it. */
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread);
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread);
-/* Tells the CPU that the calling thread spins. */
+/* Hints to the CPU that the calling thread spins. */
 GC__FN void gc__cpu_pause(void);
-GC__FN uint64_t gc__cpu_ticks(void); /* a count at a steady rate, unknown, that takes less time to ask for than the clock */
+GC__FN uint64_t gc__cpu_ticks(void); /* a counter with a steady but unknown rate, faster to read than the clock */
 
-/* Has `f` called at the end of the calling thread, and once more, after other destructors, if it returns true. False: the
-   system has no room for that. */
+/* Arranges that `f` is called at the end of the calling thread, and once more, after other destructors, if it returns
+   true. Returns false if the system has no room for that. */
 GC__FN bool gc__os_at_thread_end(bool (*f)(void));
-/* Has `before` called when the process forks, on the thread that forks, and then `in_parent` and `in_child`. False: the
+/* Arranges that fork calls `before` on the thread that forks, and then `in_parent` and `in_child`. Returns false if the
    system has no room for that. */
 GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 
@@ -1896,48 +1936,51 @@ GC__FN bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (
 GC__FN void gc__os_leave(void);
 /* The attribute of a function that is called when the program, or the library with this gc.h, is loaded. */
 #define GC__AT_LOAD __attribute__((constructor(101)))
-/* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the program,
-   after the host's own destructors. */
+/* The attribute of a function that is called when the library with this gc.h is unloaded, and at the end of the
+   program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
-/* Stores the callee-saved registers, and then the stack pointer of the caller, to `registers`. */
+/* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
 
-/* Keeps the calling function's frame until here: without it a call at the function's end might be a jump, and the frame
-   gone by then. */
+/* Keeps the calling function's frame until here: without it a call at the function's end might become a jump, which
+   drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
-/* gc__os_on_fault has a handler called when the program touches inaccessible memory. If the handler returns false, the
-   address is none of its business, and the fault takes its former course. `words` are the registers at the fault. */
+/* gc__os_on_fault installs a handler, which is called when the program accesses inaccessible memory. If the handler
+   returns false, it does not handle that address, and the fault takes its former course. `words` are the registers at
+   the fault. */
 typedef bool (*gc__fault_handler)(uintptr_t address, const uintptr_t *words, size_t count, uintptr_t stack_pointer);
 GC__FN void gc__os_on_fault(gc__fault_handler f);
-/* The pc among them. */
+/* Returns the pc among them. */
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words);
-/* Writes the native call stack to stderr: function, file and offset, without the collector's own functions. Safe in a fault
-   handler, like all up to gc__os_name_data, once gc__os_stack_frames has been called. */
+/* Writes the native call stack to stderr: function, file and offset, without the collector's own functions. Once
+   gc__os_stack_frames has been called, this and all functions up to gc__os_name_data are safe in a fault handler. */
 GC__FN void gc__os_print_stack(void);
-#define GC__STACK_FRAMES 32 /* of a native stack, the innermost, are looked at */
-/* Stores the native call stack's return addresses. Returns how many there are. */
+#define GC__STACK_FRAMES 32 /* the innermost frames of a native stack that are read */
+/* Stores the native call stack's return addresses. Returns their number. */
 GC__FN int gc__os_stack_frames(void **frames);
-/* In a fault handler, which has been given `words`: the first is the instruction that faults. */
+/* For a fault handler, which passes its `words`: the first frame is the faulting instruction. */
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
-/* Writes such frames to stderr: function, file and line if the tool addr2line is there, otherwise as gc__os_print_stack;
-   without the collector's own functions. `exact`: which of them is no return address, but the instruction itself. */
+/* Writes such frames to stderr: function, file and line if the tool addr2line is installed, otherwise as
+   gc__os_print_stack; without the collector's own functions. `exact` is the frame that is not a return address, but the
+   instruction itself. */
 GC__FN void gc__os_name_frames(void *const *frames, int count, uintptr_t exact);
-/* Calls f for each piece of static data that the program and its libraries may write. */
+/* Calls f for each range of static data that the program and its libraries may write. */
 GC__FN void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context);
 /* Names the static variable at the address. */
 GC__FN void gc__os_name_data(char *text, size_t bytes, uintptr_t address);
-/* Whether the address is in the code of the program or of a loaded library. */
+/* Returns whether the address is in the code of the program or of a loaded library. */
 GC__FN bool gc__os_is_file_code(const void *address);
-/* A hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only as far as
-   functions have frame pointers (-fno-omit-frame-pointer). */
+/* Returns a hash of the native call stack. With C libraries other than glibc, the hash and the printed stack reach only
+   as far as functions have frame pointers (-fno-omit-frame-pointer). */
 GC__FN uint64_t gc__os_stack_hash(void);
 
-/* A variable of the environment. NULL: it is not set, or empty, or the program has rights that its user lacks (setuid). */
+/* Returns a variable of the environment; NULL if it is unset or empty, or the program has rights that its user lacks
+   (setuid). */
 GC__FN const char *gc__os_setting(const char *variable);
-/* The program's name, without its folder, and the number of the process. */
+/* Return the program's name, without its folder, and the number of the process. */
 GC__FN const char *gc__os_program_name(void);
 GC__FN uint32_t gc__os_process_number(void);
 
@@ -1976,7 +2019,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
 
-/* Not every C library comes with the kernel's headers, and not every kernel has what those define. */
+/* Not every C library has the kernel's headers, and not every kernel supports what those define. */
 #define GC__FUTEX_WAIT_PRIVATE 128
 #define GC__FUTEX_WAKE_PRIVATE 129
 #define GC__MADV_POPULATE_WRITE 23
@@ -1991,7 +2034,7 @@ GC__FN void gc__os_check(const void *address, size_t bytes) {
               "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
 }
 
-/* Whether the system has taken the advice. */
+/* Returns whether the system has taken the advice. */
 GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
     int error = errno;
     bool taken = madvise(address, bytes, advice) == 0;
@@ -1999,7 +2042,8 @@ GC__FN bool gc__os_advise(void *address, size_t bytes, int advice) {
     return taken;
 }
 
-/* Memory is made readable after it was mapped: if memory is locked, the system provides all that is mapped readable. */
+/* Memory is made readable after it was mapped: if the process locks its memory, the system provides everything that is
+   mapped readable. */
 GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
     gc__os_check(NULL, bytes | alignment);
     char *mapped = (char *)mmap(NULL, bytes + alignment, PROT_NONE, GC__MAP_FLAGS, -1, 0);
@@ -2060,7 +2104,7 @@ GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
     ssize_t done = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     if (done >= 0 || errno == EFAULT) return done == (ssize_t)bytes;
     if (!gc__os_is_mapped(from, bytes))
-        return false; /* a sandbox forbids the call: what is mapped is mostly readable */
+        return false; /* a sandbox forbids process_vm_readv; mapped memory is mostly readable */
     memcpy(to, from, bytes);
     return true;
 }
@@ -2088,8 +2132,9 @@ GC__COLD size_t gc__os_l2_bytes(void) {
     return (size_t)1 << 20;
 }
 
-/* The processors of the calling thread and of the process's first one: either may have bound itself to one of them. False: the
-   system does not say. The set has room for 1024 processors; on a machine with more the system refuses to fill it. */
+/* Gets the processors of the calling thread and of the process's first one, since either may be bound to some of them.
+   Returns false if the system does not say. The set has room for 1024 processors; on a machine with more the system
+   refuses to fill it. */
 GC__COLD bool gc__os_processor_set(cpu_set_t *set) {
     cpu_set_t first;
     if (sched_getaffinity(0, sizeof *set, set) != 0) return false;
@@ -2145,8 +2190,8 @@ GC__FN uint32_t gc__os_thread_number(void) { return (uint32_t)syscall(SYS_gettid
 
 struct gc__lock {
     pthread_mutex_t mutex;
-    uint64_t owner; /* atomic; gc__os_self; 0: nobody */
-    bool forked;    /* by its owner, who held it before */
+    uint64_t owner; /* atomic; the owner's gc__os_self; 0: nobody */
+    bool forked;    /* the thread that forks owned the lock before */
 };
 #if GC_DEBUG >= 1 && defined(PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP)
 #define GC__MUTEX_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
@@ -2218,7 +2263,7 @@ GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint6
 struct gc__os_thread {
     pthread_t id;
     uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
-    cpu_set_t all, others; /* processors before and after it last left one */
+    cpu_set_t all, others; /* the allowed processors, before and after the thread last left one */
     void (*f)(void *context);
     void *context;
 };
@@ -2235,7 +2280,7 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     thread->self = 0;
     return pthread_create(&thread->id, NULL, gc__os_thread_main, thread) == 0;
 }
-/* Faults are the thread's own. */
+/* Signals of faults are not blocked, since they concern the thread itself. */
 GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t all, before;
@@ -2251,7 +2296,7 @@ GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void 
     return true;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) { pthread_join(thread->id, NULL); }
-/* Threads of a real-time priority stay what they are. */
+/* Threads with a real-time priority are left unchanged. */
 GC__FN void gc__os_thread_is_patient(void) {
     struct sched_param none = {0};
     if (sched_getscheduler(0) == SCHED_OTHER) sched_setscheduler(0, SCHED_BATCH, &none);
@@ -2262,7 +2307,7 @@ GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
     cpu_set_t now;
     if (processor < 0 || sched_getaffinity(0, sizeof now, &now) != 0) return;
-    if (!CPU_EQUAL(&now, &self->others)) self->all = now; /* or only this function has changed them */
+    if (!CPU_EQUAL(&now, &self->others)) self->all = now; /* otherwise only this function has changed them */
     now = self->all;
     CPU_CLR((unsigned)processor, &now);
     if (CPU_COUNT(&now) && sched_setaffinity(0, sizeof now, &now) == 0) self->others = now;
@@ -2324,7 +2369,7 @@ GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
         gc__os_fault_former.sa_handler(number);
-    else /* the instruction runs again on return, and the former action follows */
+    else /* after the return the instruction runs again, and the former action handles the fault */
         sigaction(number, &gc__os_fault_former, NULL);
 }
 
@@ -2377,7 +2422,7 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     return count - first;
 }
 #else
-/* Without the C library's help: follows the chain of frame pointers, which ends at a function that has none. There the
+/* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
 GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
     while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {
@@ -2415,19 +2460,20 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
-/* How much memory and how many processors the process may have: the limits of its control groups and its own. */
+/* The memory and the number of processors that the process may use: the limits of its control groups and its own. */
 
-/* Files and pipes line by line, without memory of the C library's: a thread may be stopped that holds its lock. */
+/* Reads files and pipes line by line, without the C library's memory: a stopped thread may hold the lock of its
+   allocator. */
 
-/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
-   file has fewer of these. */
+/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing that they say is trusted: from
+   a damaged file fewer of these are read. */
 
-/* Two shipped headers have this part, and a program may include both. */
+/* Two shipped headers include this file, and a program may include both. */
 #ifndef GC__IMAGE_FN
 #define GC__IMAGE_FN static __attribute__((unused, cold))
 
 #if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
+#define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
 #include <elf.h>
@@ -2456,10 +2502,11 @@ typedef struct gc__image {
     size_t size;
 } gc__image;
 
-#define GC__IMAGE_NO_FILE (-1) /* it is no regular file */
+#define GC__IMAGE_NO_FILE (-1) /* the path is not that of a regular file */
 #define GC__IMAGE_EMPTY (-2)
 
-/* Maps a regular file. 0, or the number of the system's error, or one of these. Safe in a fault handler. */
+/* Maps a regular file. Returns 0, the number of the system's error, or one of these constants. Safe in a fault
+   handler. */
 GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fault = fd < 0 ? errno : 0;
@@ -2477,7 +2524,7 @@ GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
     return fault;
 }
 
-/* Maps a regular file. NULL, or why that is impossible. */
+/* Maps a regular file. Returns NULL, or why that is impossible. */
 GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
     int fault = gc__image_open(path, image);
     if (fault == GC__IMAGE_NO_FILE) return "it is no regular file";
@@ -2495,7 +2542,7 @@ GC__IMAGE_FN bool gc__image_has(const gc__image *image, uint64_t offset, uint64_
     return offset <= image->size && bytes <= image->size - offset;
 }
 
-/* The build id among notes; NULL: there is none. */
+/* Returns the build id among notes; NULL if there is none. */
 GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes, uint64_t alignment, size_t *length) {
     const uint64_t unit = alignment == 8 ? 8 : 4;
     uint64_t from = 0;
@@ -2513,7 +2560,7 @@ GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes
     return NULL;
 }
 
-/* Part `i` of the program headers; false: there are not so many. */
+/* Reads part `i` of the program headers; returns false if there are fewer. */
 GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr *part) {
     Elf64_Ehdr header;
     if (!gc__image_has(image, 0, sizeof header)) return false;
@@ -2525,7 +2572,7 @@ GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr 
     return true;
 }
 
-/* The build id of the file; NULL: it has none. The image may be only the beginning of the file. */
+/* Returns the build id of the file; NULL if it has none. The image may be only the beginning of the file. */
 GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *length) {
     Elf64_Phdr part;
     for (unsigned i = 0; gc__image_part(image, i, &part); i++) {
@@ -2536,8 +2583,8 @@ GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *l
     return NULL;
 }
 
-/* Section `i`, whose contents are in the file; false: there are not so many, or the file is no ELF file for 64 bits. One
-   whose contents are not whole has none. */
+/* Reads section `i`, whose contents are in the file. Returns false if there are fewer, or the file is not a 64-bit ELF
+   file. A section with incomplete contents counts as empty. */
 GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Shdr *section) {
     Elf64_Ehdr header;
     if (!gc__image_has(image, 0, sizeof header)) return false;
@@ -2548,7 +2595,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
     memcpy(section, image->bytes + header.e_shoff, sizeof *section);
-    if (!count) count = section->sh_size; /* more than a half word can say */
+    if (!count) count = section->sh_size; /* more than a half word can hold */
     if (i >= count || i > image->size / sizeof *section) return false;
     if (!gc__image_has(image, header.e_shoff, (i + 1) * sizeof *section)) return false;
     memcpy(section, image->bytes + header.e_shoff + i * sizeof *section, sizeof *section);
@@ -2557,14 +2604,14 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     return true;
 }
 
-/* The first section of that type; false: there is none. */
+/* Finds the first section of that type; returns false if there is none. */
 GC__IMAGE_FN bool gc__image_section_of_type(const gc__image *image, uint32_t type, Elf64_Shdr *section) {
     for (uint64_t i = 0; gc__image_section(image, i, section); i++)
         if (section->sh_type == type && section->sh_size) return true;
     return false;
 }
 
-/* A text in a section of texts; NULL: there is none. */
+/* Returns a text in a section of texts; NULL if there is none. */
 GC__IMAGE_FN const char *gc__image_text(const gc__image *image, const Elf64_Shdr *texts, uint64_t offset) {
     if (offset >= texts->sh_size) return NULL;
     const char *text = (const char *)image->bytes + texts->sh_offset + offset;
@@ -2592,7 +2639,7 @@ typedef struct gc__image_symbols {
     uint64_t count;
 } gc__image_symbols;
 
-/* Opens the file's .symtab, or if it has none its .dynsym; false: it has neither. */
+/* Opens the file's .symtab, or if it has none its .dynsym; returns false if it has neither. */
 GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__image *image) {
     symbols->image = image;
     symbols->count = 0;
@@ -2604,11 +2651,11 @@ GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__i
     return true;
 }
 
-/* Sets of types of symbols, which have a bit each. */
+/* Sets of symbol types, with a bit for each. */
 #define GC__IMAGE_CODE (1u << STT_FUNC | 1u << STT_GNU_IFUNC | 1u << STT_NOTYPE)
 #define GC__IMAGE_DATA (1u << STT_OBJECT)
 
-/* Symbol `i`, and its name; NULL: it has none, or is of no such type. */
+/* Reads symbol `i`, and returns its name; NULL if it has none, or is of none of these types. */
 GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint64_t i, unsigned types,
                                           Elf64_Sym *symbol) {
     memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);
@@ -2625,12 +2672,13 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
 
 typedef struct gc__os_lines {
     int file;
-    int patience_ms; /* after which a pipe that says nothing has ended; 0: it is a file */
+    int patience_ms; /* after this time a silent pipe counts as ended; 0: it is a file */
     size_t next, end;
     char bytes[2048];
 } gc__os_lines;
 
-/* Whether something can be read before the patience ends. The header of poll() declares more names than programs expect here. */
+/* Returns whether something can be read before the patience ends. The header of poll() declares more names than
+   programs expect here. */
 static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
     struct {
         int file;
@@ -2640,7 +2688,7 @@ static inline bool gc__os_lines_wait(const gc__os_lines *lines) {
     return !lines->patience_ms || syscall(SYS_ppoll, &of, 1, &time, NULL, (size_t)8) > 0;
 }
 
-/* The next line, without its end, cut to `bytes`. False: there is none. */
+/* Reads the next line, without its end, cut to `bytes`. Returns false if there is none. */
 GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     size_t length = 0;
     for (bool any = false;; any = true) {
@@ -2664,18 +2712,18 @@ GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
 #include <sys/resource.h>
 #include <unistd.h>
 
-GC__VAR const char *gc__os_root = ""; /* goes before the names of the files below; tests have a folder of their own */
+GC__VAR const char *gc__os_root = ""; /* precedes the names of the files below; tests use a folder of their own */
 
 #define GC__OS_NAME_BYTES 1024
 
 /* The hierarchy of control groups that has a controller: "memory" or "cpu". */
 typedef struct gc__os_groups {
     const char *controller;
-    char group[GC__OS_NAME_BYTES];  /* the process's, as /proc/self/cgroup names it */
+    char group[GC__OS_NAME_BYTES];  /* the process's group, as /proc/self/cgroup names it */
     char root[GC__OS_NAME_BYTES];   /* the group that is at the mount point */
-    char folder[GC__OS_NAME_BYTES]; /* the mount point; then the folder of the process's group */
+    char folder[GC__OS_NAME_BYTES]; /* the mount point; later the folder of the process's group */
     size_t mount_bytes;             /* length of the mount point */
-    bool first;                     /* version 1 */
+    bool first;                     /* version 1 of control groups */
 } gc__os_groups;
 
 GC__COLD bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const char *file) {
@@ -2687,7 +2735,7 @@ GC__COLD bool gc__os_lines_open(gc__os_lines *lines, const char *folder, const c
     return lines->file >= 0;
 }
 
-/* The first line of a small file; empty if there is none. */
+/* Reads the first line of a small file; empty if there is none. */
 GC__COLD void gc__os_read_line(const char *folder, const char *file, char *line, size_t bytes) {
     gc__os_lines lines;
     *line = 0;
@@ -2696,7 +2744,7 @@ GC__COLD void gc__os_read_line(const char *folder, const char *file, char *line,
     close(lines.file);
 }
 
-/* The number in a file; SIZE_MAX if there is none, as where the file says "max". */
+/* Returns the number in a file; SIZE_MAX if there is none, as where the file says "max". */
 GC__COLD size_t gc__os_number_in(const char *folder, const char *file) {
     char line[64], *end;
     gc__os_read_line(folder, file, line, sizeof line);
@@ -2704,7 +2752,7 @@ GC__COLD size_t gc__os_number_in(const char *folder, const char *file) {
     return end == line ? SIZE_MAX : (size_t)number;
 }
 
-/* Whether `word` is in a list that is separated by commas. */
+/* Returns whether `word` is in a list that is separated by commas. */
 GC__COLD bool gc__os_lists(const char *list, const char *word) {
     size_t length = strlen(word);
     for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
@@ -2712,7 +2760,8 @@ GC__COLD bool gc__os_lists(const char *list, const char *word) {
     return false;
 }
 
-/* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the controller. */
+/* Lines are "4:memory:/group" in version 1, "0::/group" in version 2. Where both are in use, version 1 has the
+   controller. */
 GC__COLD bool gc__os_find_group(gc__os_groups *groups) {
     gc__os_lines lines;
     char line[GC__OS_NAME_BYTES];
@@ -2749,7 +2798,8 @@ GC__COLD bool gc__os_find_mount(gc__os_groups *groups) {
     return found;
 }
 
-/* The process's group below the mount point; that itself if the process does not see its group's name, as in a container. */
+/* Enters the process's group below the mount point; the mount point itself if the process does not see its group's
+   name, as in a container. */
 GC__COLD void gc__os_enter_group(gc__os_groups *groups) {
     size_t root = strcmp(groups->root, "/") == 0 ? 0 : strlen(groups->root);
     const char *rest = groups->group + root;
@@ -2758,7 +2808,8 @@ GC__COLD void gc__os_enter_group(gc__os_groups *groups) {
     snprintf(groups->folder + groups->mount_bytes, sizeof groups->folder - groups->mount_bytes, "%s", rest);
 }
 
-/* The least of what `limit` finds in the folder of the process's group and of those around it; SIZE_MAX if there is none. */
+/* Returns the least limit that `limit` finds in the folder of the process's group and of the groups around it; SIZE_MAX
+   if there is none. */
 GC__COLD size_t gc__os_group_least(const char *controller, size_t (*limit)(const gc__os_groups *groups)) {
     gc__os_groups groups;
     size_t least = SIZE_MAX;
@@ -2785,12 +2836,13 @@ GC__COLD size_t gc__os_group_bytes(const gc__os_groups *groups) {
     return least;
 }
 
-/* The processors that the group's quota amounts to, at least 1: it gives microseconds of all of them in each period. */
+/* Returns the number of processors that the group's quota amounts to, at least 1. The quota is in microseconds of all
+   processors per period. */
 GC__COLD size_t gc__os_group_processors(const gc__os_groups *groups) {
     char line[64];
     unsigned long long quota, period;
     if (groups->first) {
-        quota = gc__os_number_in(groups->folder, "cpu.cfs_quota_us"); /* -1: none */
+        quota = gc__os_number_in(groups->folder, "cpu.cfs_quota_us"); /* -1: no quota */
         period = gc__os_number_in(groups->folder, "cpu.cfs_period_us");
         if (quota > (unsigned long long)INT64_MAX || period == SIZE_MAX) return SIZE_MAX;
     } else {
@@ -2807,13 +2859,14 @@ GC__COLD unsigned gc__os_quota(void) {
     return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
 }
 
-#define GC__OS_PAGE_HELD 61 /* this bit of a page's entry and those above it are 0 if it has no memory, and none in swap */
+/* this bit of a page's entry and those above it are 0 if the page is neither in memory nor in swap */
+#define GC__OS_PAGE_HELD 61
 
 GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t),
                                  void *context) {
     uint64_t entries[512];
     size_t page = gc__os_page_bytes(), most = sizeof entries / sizeof *entries;
-    uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in none */
+    uintptr_t at = from / page, last = (end + page - 1) / page, run = 0; /* 0: `at` is in no run of pages */
     bool any = false;
     int error = errno, file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     while (file >= 0 && at < last) {
@@ -2830,7 +2883,7 @@ GC__HOT void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(vo
     }
     if (file >= 0) close(file);
     errno = error;
-    if (!any) run = from / page; /* without any page, the table cannot be right */
+    if (!any) run = from / page; /* if no page is present, the table cannot be right */
     if (!run && at < last) run = at;
     if (run) visit(context, run * page > from ? run * page : from, end);
 }
@@ -2847,7 +2900,7 @@ GC__COLD size_t gc__os_container_bytes(void) {
     return bytes < gc__os_machine_bytes() ? bytes : 0;
 }
 
-/* Whether a limit of which `used` pages are in use has no room for `bytes` more. */
+/* Returns whether a limit of which `used` pages are in use has no room for `bytes` more. */
 GC__FN bool gc__os_exceeds(const struct rlimit *limit, unsigned long used, size_t bytes) {
     return limit->rlim_cur != RLIM_INFINITY && used * gc__os_page_bytes() + bytes > limit->rlim_cur;
 }
@@ -2867,22 +2920,22 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
                "vm.overcommit_ratio";
     return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
 }
-/* The platform contract for reports, on Linux: names of code and static data, by the symbols of the files that are loaded.
-   Lines and inlined functions are those of the tool addr2line, if it is there.
+/* The platform contract for reports, on Linux: names of code and static data, from the symbols of the loaded files.
+   Lines and inlined functions come from the tool addr2line, if it is installed.
 
-   All of it is safe in a fault handler, even if the fault was within malloc: it takes no lock of the C library but that of
-   stderr, and memory from the system alone. */
+   All functions are safe in a fault handler, even if the fault was within malloc: they take no lock of the C library
+   except that of stderr, and get memory from the system only. */
 
-/* The symbols of one file of native code, by address: for reports, and for profiles. All of it is safe in a fault handler: it
-   takes no lock, and memory from the system alone. */
+/* The symbols of one file of native code, by address: for reports, and for profiles. All functions are safe in a fault
+   handler: they take no lock, and get memory from the system only. */
 
 
 #include <stdio.h>
 
 typedef struct gc__symbol {
-    uint64_t start, bytes; /* addresses of the file; 0 bytes: the file does not say how many */
+    uint64_t start, bytes; /* as addresses of the file; 0 bytes: the file does not say how many */
     const char *name;
-    uint32_t rank; /* of symbols with the same address, that of the lowest rank is taken */
+    uint32_t rank; /* of symbols with the same address, the one with the lowest rank is used */
 } gc__symbol;
 
 typedef struct gc__symbols {
@@ -2891,7 +2944,7 @@ typedef struct gc__symbols {
     size_t count, capacity_bytes;
 } gc__symbols;
 
-/* Where debugging symbols are installed. */
+/* The folder where debugging symbols are installed. */
 #ifndef GC__VAR
 #define GC__VAR static
 #endif
@@ -2908,7 +2961,7 @@ GC__IMAGE_FN bool gc__symbol_is_before(const gc__symbol *a, const gc__symbol *b)
     return a->start != b->start ? a->start < b->start : a->rank < b->rank;
 }
 
-/* Has the symbol at `i` sink in a heap of `count` symbols, none of which is before those at 2 i + 1 and 2 i + 2. */
+/* Lets the symbol at `i` sink in a heap of `count` symbols, none of which is before those at 2 i + 1 and 2 i + 2. */
 GC__IMAGE_FN void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
     gc__symbol sinks = list[i];
     for (size_t below; (below = 2 * i + 1) < count; i = below) {
@@ -2919,7 +2972,7 @@ GC__IMAGE_FN void gc__symbols_sink(gc__symbol *list, size_t i, size_t count) {
     list[i] = sinks;
 }
 
-/* Sorts them by address and rank. In place, unlike qsort of some C libraries. */
+/* Sorts symbols by address and rank, in place, unlike qsort of some C libraries. */
 GC__IMAGE_FN void gc__symbols_sort(gc__symbols *symbols) {
     for (size_t i = symbols->count / 2; i-- > 0;) gc__symbols_sink(symbols->list, i, symbols->count);
     for (size_t last = symbols->count; last-- > 1;) {
@@ -2930,7 +2983,7 @@ GC__IMAGE_FN void gc__symbols_sort(gc__symbols *symbols) {
     }
 }
 
-/* The sum that a link to a file with debugging symbols has of it. */
+/* Returns the checksum by which a link to a file with debugging symbols identifies it. */
 GC__IMAGE_FN uint32_t gc__symbols_sum(const gc__image *image) {
     uint32_t table[256], sum = UINT32_MAX;
     for (uint32_t i = 0; i < 256; i++) {
@@ -2947,7 +3000,7 @@ GC__IMAGE_FN bool gc__symbols_same_id(const gc__image *a, const gc__image *b) {
     return id && id_of_other && length == other && memcmp(id, id_of_other, length) == 0;
 }
 
-/* Opens the file with debugging symbols if it is there, and the right one: by its build id, or by the sum. */
+/* Opens the file with debugging symbols if it exists and is the right one, by its build id or by the checksum. */
 GC__IMAGE_FN bool gc__symbols_try(gc__symbols *symbols, const char *path, const uint32_t *sum) {
     Elf64_Shdr table;
     if (gc__image_open(path, &symbols->debug)) return false;
@@ -2970,7 +3023,8 @@ GC__IMAGE_FN bool gc__symbols_try_id(gc__symbols *symbols) {
     return gc__symbols_try(symbols, path, NULL);
 }
 
-/* By the section that names the other file, which is beside the first one, in a folder there, or among installed ones. */
+/* Opens the file that a section names, which is next to the first one, in a folder there, or among the installed
+   ones. */
 GC__IMAGE_FN bool gc__symbols_try_link(gc__symbols *symbols, const char *file) {
     static const char *const forms[] = {"%s%.*s%s", "%s%.*s.debug/%s", "%s%.*s%s"};
     Elf64_Shdr section;
@@ -2998,7 +3052,7 @@ GC__IMAGE_FN void gc__symbols_close(gc__symbols *symbols) {
     memset(symbols, 0, sizeof *symbols);
 }
 
-/* Takes labels within functions out of the list. */
+/* Removes labels within functions from the list. */
 GC__IMAGE_FN void gc__symbols_drop_labels(gc__symbols *symbols) {
     size_t kept = 0;
     uint64_t start = 0, bytes = 0; /* of the last function */
@@ -3011,7 +3065,7 @@ GC__IMAGE_FN void gc__symbols_drop_labels(gc__symbols *symbols) {
     symbols->count = kept;
 }
 
-/* Lists the symbols, of a set of types, of the file that was mapped from the path. What is damaged in it is left out. */
+/* Lists the symbols of these types in the file that was mapped from the path. Damaged parts of the file are skipped. */
 GC__IMAGE_FN void gc__symbols_list(gc__symbols *symbols, const char *path, unsigned types) {
     gc__image_symbols table;
     Elf64_Shdr own;
@@ -3034,7 +3088,8 @@ GC__IMAGE_FN void gc__symbols_list(gc__symbols *symbols, const char *path, unsig
     gc__symbols_drop_labels(symbols);
 }
 
-/* The address in the file's own numbering of what is at an offset in it; 0: nothing is loaded from there. */
+/* Returns the address, in the file's own numbering, of what is at an offset in it; 0 if nothing is loaded from
+   there. */
 GC__IMAGE_FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t offset) {
     Elf64_Phdr part;
     for (unsigned i = 0; gc__image_part(&symbols->image, i, &part); i++)
@@ -3045,8 +3100,8 @@ GC__IMAGE_FN uint64_t gc__symbols_address(const gc__symbols *symbols, uint64_t o
 
 #define GC__SYMBOLS_BACK 256 /* symbols that begin between a function's start and a place in it */
 
-/* The symbol that the address belongs to; NULL: there is none. One without a size reaches to the next symbol, unless another
-   one covers the address. */
+/* Returns the symbol that contains the address; NULL if there is none. A symbol without a size reaches to the next
+   symbol, unless another one covers the address. */
 GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint64_t address) {
     size_t low = 0, high = symbols->count;
     while (low < high) {
@@ -3071,9 +3126,9 @@ GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The file of which an address is a part. */
+/* The file that contains an address. */
 typedef struct gc__os_place {
-    uintptr_t address, offset; /* the offset is what the file's symbols say */
+    uintptr_t address, offset; /* the offset is in the numbering of the file's symbols */
     char path[512];
 } gc__os_place;
 
@@ -3094,13 +3149,13 @@ GC__COLD int gc__os_place_in(struct dl_phdr_info *file, size_t bytes, void *cont
     return 0;
 }
 
-/* False: the address is a part of no file. */
+/* Returns false if the address is in no file. */
 GC__COLD bool gc__os_place_of(uintptr_t address, gc__os_place *place) {
     place->address = address;
     return dl_iterate_phdr(gc__os_place_in, place) != 0;
 }
 
-/* The symbols of the file that was asked for last: addresses that follow each other are mostly of the same file. */
+/* The symbols of the file that was last used: successive addresses are mostly in the same file. */
 typedef struct gc__os_names {
     gc__os_place place;
     gc__symbols symbols;
@@ -3112,7 +3167,8 @@ GC__COLD void gc__os_names_close(gc__os_names *names) {
     *names->opened = 0;
 }
 
-/* The symbol at the address, whose place is stored then; NULL: there is none. `types` is always the same. */
+/* Returns the symbol at the address, and stores its place; NULL if there is none. `types` must be the same in all
+   calls. */
 GC__COLD const gc__symbol *gc__os_names_find(gc__os_names *names, uintptr_t address, unsigned types) {
     gc__os_place *place = &names->place;
     *place->path = 0;
@@ -3126,7 +3182,7 @@ GC__COLD const gc__symbol *gc__os_names_find(gc__os_names *names, uintptr_t addr
     return gc__symbols_find(&names->symbols, place->offset);
 }
 
-/* Prints where in a file an address is. */
+/* Prints the place of an address in a file. */
 GC__COLD void gc__os_print_place(const gc__os_place *place) {
     char program[sizeof place->path];
     ssize_t length = strncmp(place->path, "/proc/", 6) == 0 ? readlink(place->path, program, sizeof program - 1) : -1;
@@ -3134,7 +3190,7 @@ GC__COLD void gc__os_print_place(const gc__os_place *place) {
     fprintf(stderr, "%s+%#zx", length < 0 ? place->path : program, (size_t)place->offset);
 }
 
-/* Prints a frame, unless it is one of the collector's. Returns whether it has. */
+/* Prints a frame, unless it is one of the collector's. Returns whether it did. */
 GC__COLD bool gc__os_print_frame(gc__os_names *names, uintptr_t pc) {
     const gc__symbol *symbol = gc__os_names_find(names, pc, GC__IMAGE_CODE);
     if (symbol && strncmp(symbol->name, "gc__", 4) == 0) return false;
@@ -3153,9 +3209,10 @@ GC__COLD bool gc__os_print_frame(gc__os_names *names, uintptr_t pc) {
     return true;
 }
 
-#define GC__OS_TOOL_MS 5000 /* a tool that says nothing for so long is given up */
+#define GC__OS_TOOL_MS 5000 /* a tool that prints nothing for this long is abandoned */
 
-/* Starts a tool, as popen does, but without a shell, locks and memory; its output goes to the file. 0: the system refuses. */
+/* Starts a tool, as popen does, but without a shell, locks and memory; its output goes to the file. Returns 0 if the
+   system refuses. */
 GC__COLD pid_t gc__os_tool_start(char *const *arguments, int *from) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return 0;
@@ -3171,14 +3228,14 @@ GC__COLD pid_t gc__os_tool_start(char *const *arguments, int *from) {
     return pid < 0 ? 0 : pid;
 }
 
-static bool gc__os_has_no_sites; /* addr2line has said nothing, so that it is not started again; atomic */
+static bool gc__os_has_no_sites; /* addr2line printed nothing, so it is not started again; atomic */
 
-/* What addr2line says of addresses in one file: for each a line that begins with it, and one for each function that it was
-   inlined into. */
+/* The output of addr2line for addresses in one file: for each address a line that begins with it, and a line for each
+   function that it was inlined into. */
 typedef struct gc__os_sites {
-    pid_t tool; /* 0: it does not run */
+    pid_t tool; /* 0: the tool does not run */
     gc__os_lines lines;
-    char line[512]; /* the next one; "": there is none */
+    char line[512]; /* the next line; "": there is none */
 } gc__os_sites;
 
 GC__COLD void gc__os_sites_read(gc__os_sites *sites) {
@@ -3208,7 +3265,8 @@ GC__COLD void gc__os_sites_close(gc__os_sites *sites) {
     while (syscall(SYS_wait4, sites->tool, NULL, 0, NULL) < 0 && errno == EINTR) continue;
 }
 
-/* Goes on to the next address, and prints what is said of it, but for functions of gc.h. False: nothing is known of it. */
+/* Reads the output for the next address, and prints it without functions of gc.h. Returns false if nothing is known of
+   the address. */
 GC__COLD bool gc__os_sites_print(gc__os_sites *sites, int *shown, int most) {
     static const char into[] = " (inlined by) ";
     const char *name = strchr(sites->line, ' ');
@@ -3223,7 +3281,8 @@ GC__COLD bool gc__os_sites_print(gc__os_sites *sites, int *shown, int most) {
     return is_known;
 }
 
-/* How many of the frames, from the first on, are in the same file. Stores the addresses of their calls in that, and its path. */
+/* Returns how many of the frames, from the first on, are in the same file. Stores the addresses of their calls in that
+   file, and its path. */
 GC__COLD int gc__os_alike(void *const *frames, int count, uintptr_t exact, uintptr_t *offsets, char *path) {
     gc__os_place place;
     for (int same = 0; same < count; same++) {
@@ -3235,7 +3294,7 @@ GC__COLD int gc__os_alike(void *const *frames, int count, uintptr_t exact, uintp
     return count;
 }
 
-/* Names as many frames as are in the same file. Returns how many they are. */
+/* Names all frames up to the first in another file. Returns their number. */
 GC__COLD int gc__os_name_alike(gc__os_names *names, void *const *frames, int count, uintptr_t exact, int *shown) {
     enum { LINES_MAX = 16 };
     gc__os_sites sites;
@@ -3299,7 +3358,7 @@ GC__COLD int gc__os_data_in(struct dl_phdr_info *file, size_t bytes, void *conte
         uintptr_t start = (file->dlpi_addr + part->p_vaddr + 7) & ~(uintptr_t)7,
                   end = (file->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(uintptr_t)7;
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
-        if (start - hidden < hidden_end - hidden) start = hidden_end; /* written before the program began */
+        if (start - hidden < hidden_end - hidden) start = hidden_end; /* the program cannot write this part any more */
         if (start < end) search->f(search->context, start, end);
     }
     return 0;
@@ -3313,7 +3372,8 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
 
 
 #if defined(__x86_64__)
-/* The address of static data in an assembly without other operands: an attribute of its definition, the text, the operand. */
+/* The address of static data in an assembly without other operands: an attribute for its definition, the text, the
+   operand. */
 #define GC__ASM_NAMED(name)
 #define GC__ASM_ADDRESS(name) "%c0"
 #define GC__ASM_OPERAND(name) "i"(&name)
@@ -3321,17 +3381,18 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
 GC__FN void gc__cpu_pause(void) { __builtin_ia32_pause(); }
 GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 
-/* For functions that are all assembly, to which no option of the compiler may add code of its own. */
+/* For functions that are all assembly, to which no option of the compiler may add code. */
 #define GC__NAKED __attribute__((naked, weak, noinline, no_instrument_function, GC__NAKED_MORE))
 #ifdef __clang__
 #define GC__NAKED_MORE no_profile_instrument_function
-#define GC__NAKED_CLOBBERS "memory", "unwind" /* a static function that cannot throw might have no unwind table */
+/* a static function that cannot throw might otherwise have no unwind table */
+#define GC__NAKED_CLOBBERS "memory", "unwind"
 #else
 #define GC__NAKED_MORE no_profile_instrument_function, no_stack_protector, no_sanitize_undefined
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
-/* For functions that run in the middle of inline assembly, whose vectors must stay as they are. */
+/* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \
     __extension__({ \
@@ -3340,14 +3401,15 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
         gc__thread_pointer; \
     })
 
-/* Defines what assembly calls with two words on the stack, the first argument above the return address: calls
-   function(first, second), and keeps all registers. If that returns false, the caller faults by reading `second`, on a stack
-   as it was before the assembly, so that unwinders can leave it.
+/* Defines a function that assembly calls with two words on the stack, the first argument above the return address: it
+   calls function(first, second), and preserves all registers. If that returns false, the caller faults by reading
+   `second`, on the stack as it was before the assembly, so that unwinders can leave it.
 
-   The short way comes first: it does what the function would, with gc__my_chunks, where gc__the_store_logging (`noting`) allows it and
-   nothing unusual is met. It is as short as can be: a processor works ahead of a store that waits for memory by so many
-   instructions. `ages` is where the ages are; 0x20 and 0x08 are GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is
-   written to only where it is taken for good, so that the marker finds no word that another one replaces. */
+   The fast path comes first: it has the effect of the function, with gc__my_chunks, where gc__the_store_logging
+   (`logging`) allows it and nothing unusual is met. It is as short as possible, since a processor runs ahead of a store
+   that waits for memory by a limited number of instructions. `ages` is the address of the age table; 0x20 and 0x08 are
+   GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is written only when it is taken for good, so that the
+   marker finds no word that another one replaces. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__LOG_STORE_SHORT
@@ -3356,13 +3418,13 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__LOG_STORE_OPERANDS(ages, logging) , "i"(&logging), "i"(&ages)
 #define GC__LOG_STORE_SHORT \
     "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
-    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: this thread's pieces, less its thread pointer */ \
+    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: the chunks - the thread pointer */ \
     "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
     "{movq 40(%%rsp), %%rax|mov rax, qword ptr [rsp+40]}\n\t" /* rax: the slot */ \
     "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
     "{movq 48(%%rsp), %%rdx|mov rdx, qword ptr [rsp+48]}\n\t" \
     "{shrq $" GC__TEXT(GC_REGION_SHIFT) ", %%rdx|shr rdx, " GC__TEXT(GC_REGION_SHIFT) "}\n\t" \
-    "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of what is stored */ \
+    "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of the stored object */ \
     "{movzbl -" GC__ASM_RANKS "(%%rdx), %%esi|movzx esi, byte ptr [rdx-" GC__ASM_RANKS "]}\n\t" /* esi: its youth */ \
     "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
     "{cmpb $1, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 1}\n\t" "je 4f\n\t" "ja 8f\n" \
@@ -3419,8 +3481,8 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     }
 /* clang-format on */
 
-/* In both dialects of assembly, for -masm=intel. Weak, for GC__ASSEMBLY_LINKAGE; also, no caller of a weak function relies
-   on which registers its body leaves alone. */
+/* The code is in both dialects of assembly, for -masm=intel. The function is weak, for GC__ASSEMBLY_LINKAGE; also, no
+   caller of a weak function relies on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
     __asm__("{movq %%rbx, 0(%%rdi)|mov [rdi], rbx}\n\t"
             "{movq %%rbp, 8(%%rdi)|mov [rdi+8], rbp}\n\t"
@@ -3438,13 +3500,13 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 
 
 #if defined(__aarch64__)
-/* Compilers for AArch64 take the address of data for no operand of assembly in code that can be placed anywhere, so the data
-   has a name of its own there. */
+/* Compilers for AArch64 accept no address of data as an operand of assembly in position-independent code, so the data
+   has a symbol of its own there. */
 #define GC__ASM_NAMED(name) __asm__(#name)
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
-/* Barriers are in C there, and call C functions. */
+/* Barriers are in C on AArch64, and call C functions. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
 #define GC__LOG_STORE_CALL(name, function, ages, logging) \
@@ -3491,11 +3553,11 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free) {
     (void)address, (void)bytes, (void)is_free;
 }
 #endif
-/* With GC_DEBUG, finds a signal handler that calls gc.h although it has interrupted gc.h on the same thread: the
+/* With GC_DEBUG, finds a signal handler that calls gc.h although it interrupted gc.h on the same thread: the
    interrupted function may be in the middle of any change, and may hold any lock. */
 
 
-/* The function of gc.h in which the calling thread is; NULL: in none, or in a callback of the host that may call gc.h. */
+/* The function of gc.h that the calling thread is in; NULL in none, or in a callback of the host that may call gc.h. */
 static __thread const char *volatile gc__inside;
 
 GC_API void gc__check_outside(const char *name) {
@@ -3524,25 +3586,26 @@ GC__FN void gc__scope_leave(const char **outer) {
     GC__SCOPE(name)
 /* The rest of the scope is a callback, which may call gc.h. */
 #define GC__HOST_SCOPE GC__SCOPE(NULL)
-/* What the collector takes from the program around it where it is a library, or one of several: implemented by
-   gc_standalone.h. All zero is a collector that is part of its program. */
+/* The services of the program around the collector, where the collector is a library or one of several: gc_standalone.h
+   implements them. All zero means that the collector is part of its program. */
 
 
 typedef struct gc__outside {
     void *context;
-    const char *(*setting)(void *context, const char *name); /* 0: the environment */
+    const char *(*setting)(void *context, const char *name); /* NULL: read the environment */
     void (*stomp)(void *context, const gc_barrier_change *change);
     void (*warning)(void *context, const char *message);
     void (*fatal)(void *context, const char *message);
-    bool stores_no_shadow; /* inline stores of the program do not keep the shadow heap */
-    bool can_be_chosen;    /* the environment names the collector of this program */
-    const char *name;      /* of a library; NULL: the collector is part of the program */
-    const char *settings;  /* those of a library, "NAME=VALUE NAME=VALUE", for what is not set; NULL: none */
+    bool stores_no_shadow; /* inline stores of the program do not update the shadow heap */
+    bool can_be_chosen;    /* the environment may name the collector of this program */
+    const char *name;      /* the library's name; NULL: the collector is part of the program */
+    /* a library's settings, "NAME=VALUE NAME=VALUE", used where nothing else sets them; NULL: none */
+    const char *settings;
 } gc__outside;
 
 static gc__outside gc__the_outside; /* written before the first heap is created */
 
-/* A setting by its name; NULL: it is not set, or empty. */
+/* Returns a setting by its name; NULL if it is unset or empty. */
 GC__FN const char *gc__setting(const char *name) {
     static __thread char value[32];
     const char *set = gc__the_outside.setting ? gc__the_outside.setting(gc__the_outside.context, name) : gc__os_setting(name);
@@ -3559,7 +3622,7 @@ GC__FN const char *gc__setting(const char *name) {
 GC__FN void gc__outside_stomp(const gc_barrier_change *change) {
     if (gc__the_outside.stomp) gc__the_outside.stomp(gc__the_outside.context, change);
 }
-/* Failures, warnings and fatal faults, each as a sentence. */
+/* Failures, warnings and fatal faults, each reported as a sentence. */
 
 
 #include <stdarg.h>
@@ -3585,7 +3648,7 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
     return result;
 }
 
-/* Adds to the sentence of the last gc__fail. */
+/* Appends to the sentence of the last gc__fail. */
 GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
@@ -3595,7 +3658,7 @@ GC__COLD void gc__fail_more(const char *format, ...) {
     va_end(arguments);
 }
 
-/* Hands the sentence to the host's fatal hook, or stderr, and aborts. */
+/* Passes the sentence to the host's fatal hook, or prints it to stderr, and aborts. */
 GC__COLD void gc__fatal(const gc_options *options, const char *format, ...) {
     char message[4 * GC__MESSAGE_BYTES];
     va_list arguments;
@@ -3630,12 +3693,19 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...) {
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fputs("\ngc.h: the call is here (addr2line -e PROGRAM shows the line):\n", stderr);
-    gc__os_print_stack();
+    fputs("\n", stderr);
+    if (GC_DIAGNOSTICS) {
+        fputs("gc.h: the call is here (addr2line -e PROGRAM shows the line):\n", stderr);
+        gc__os_print_stack();
+    }
     abort();
 }
 
-/* Returns whether an argument is NULL that must not be; if so, it has recorded the failure of the call. */
+#define GC__NO_DIAGNOSTICS "gc.h was compiled with GC_DIAGNOSTICS=0"
+
+GC__COLD void gc__print_nothing(FILE *file) { fputs("nothing is printed: " GC__NO_DIAGNOSTICS "\n", file); }
+
+/* Returns whether an argument is NULL that must not be, and if so records the failure of the call. */
 GC__COLD bool gc__is_null(const void *argument, const char *caller, const char *name) {
     if (GC__LIKELY(argument != NULL)) return false;
     gc__fail(GC_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
@@ -3672,29 +3742,29 @@ GC_API const char *gc_last_message(void) { return gc__last_message; }
 GC__FN size_t gc__min(size_t a, size_t b) { return a < b ? a : b; }
 GC__FN size_t gc__max(size_t a, size_t b) { return a > b ? a : b; }
 
-/* Programs set limits by any number, and SIZE_MAX means that there is none. Sums and products with them must not overflow, so a
-   limit is cut to this, */
+/* Programs may set a limit to any number, and SIZE_MAX means that there is none. Sums and products with limits must not
+   overflow, so these are the largest values that are used: */
 #define GC__LIMIT_MOST (SIZE_MAX / 4 * 3)
-#define GC__BUDGET_MOST (SIZE_MAX / 64) /* a nursery, a soft limit and the growth of a heap to this, */
-#define GC__EXTERNAL_MOST (SIZE_MAX / 2) /* and the sum of off-heap bytes is never more than this. */
+#define GC__BUDGET_MOST (SIZE_MAX / 64) /* of a nursery, a soft limit, and the growth of a heap */
+#define GC__EXTERNAL_MOST (SIZE_MAX / 2) /* of the sum of off-heap bytes */
 
 GC__FN size_t gc__times_at_most(size_t a, size_t b, size_t most) {
     size_t product;
     return __builtin_mul_overflow(a, b, &product) ? most : gc__min(product, most);
 }
 
-/* Adds to a counter that threads add to without the lock. */
+/* Adds to a counter to which threads add without a lock. */
 GC__FN void gc__count(size_t *counter, size_t amount) { __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED); }
 GC__FN size_t gc__counted(const size_t *counter) { return __atomic_load_n(counter, __ATOMIC_RELAXED); }
 
-#define GC__WORDS_FIRST_BYTES ((size_t)1 << 16) /* what a list takes at first */
+#define GC__WORDS_FIRST_BYTES ((size_t)1 << 16) /* the initial size of a list */
 
 typedef struct gc__words {
     uintptr_t *words;
     size_t count, capacity;
 } gc__words;
 
-/* What the list's memory is to be for so many words: doubled, or, if `close`, about a 16th more. */
+/* Returns the bytes for a list of `count` words: the size is doubled or, if `close`, grows by about a 16th. */
 GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
     size_t bytes = list->capacity ? list->capacity * sizeof(uintptr_t) : GC__WORDS_FIRST_BYTES, least = count * sizeof(uintptr_t);
     if (close && least > bytes) return (least + least / 16 + GC__WORDS_FIRST_BYTES) & ~(GC__WORDS_FIRST_BYTES - 1);
@@ -3702,7 +3772,7 @@ GC__FN size_t gc__words_room(const gc__words *list, size_t count, bool close) {
     return bytes;
 }
 
-/* On failure nothing has changed. */
+/* On failure the list is unchanged. */
 GC__FN bool gc__words_remap(gc__words *list, size_t bytes) {
     size_t old_bytes = list->capacity * sizeof(uintptr_t);
     void *words = old_bytes ? gc__os_remap(list->words, old_bytes, bytes) : gc__os_map(bytes);
@@ -3716,7 +3786,7 @@ GC__FN bool gc__words_resize(gc__words *list, size_t bytes) {
     return bytes <= list->capacity * sizeof(uintptr_t) || gc__words_remap(list, bytes);
 }
 
-/* Gives memory back if the list has at least twice what so many words, of which it holds none beyond, are to have. */
+/* Shrinks a list that takes at least twice what `count` words need. The list holds at most that many words. */
 GC__FN void gc__words_shrink(gc__words *list, size_t count) {
     const gc__words none = {NULL, 0, 0};
     size_t bytes = gc__words_room(&none, count, true);
@@ -3735,17 +3805,17 @@ GC__FN bool gc__words_push(gc__words *list, uintptr_t word) {
     return true;
 }
 
-/* What so many bytes of a list count for: its first piece is hardly touched, as a rule. */
+/* Returns how much of a list's memory counts: as a rule its first 64 KiB are hardly touched. */
 GC__FN size_t gc__words_charged(size_t bytes) { return bytes > GC__WORDS_FIRST_BYTES ? bytes : bytes / 16; }
 
-/* The memory that the list takes. */
+/* Returns the bytes of memory that count as the list's. */
 GC__FN size_t gc__words_bytes(const gc__words *list) { return gc__words_charged(list->capacity * sizeof(uintptr_t)); }
 
 GC__OUT_OF_LINE void gc__words_free(gc__words *list) {
     if (list->capacity) gc__os_unmap(list->words, list->capacity * sizeof(uintptr_t));
     memset(list, 0, sizeof *list);
 }
-/* Text of limited length, written piece by piece. */
+/* Text of limited length, written in steps. */
 
 
 #include <stdarg.h>
@@ -3765,13 +3835,13 @@ GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
     va_end(arguments);
     text->length = gc__min(text->length + (size_t)(length > 0 ? length : 0), sizeof text->text - 1);
 }
-/* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: during
-   a collection it takes the entries of condemned generations out (gc__map_take) and puts the survivors back, for which
-   there is room. */
+/* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: in
+   a collection it takes the entries of condemned generations out (gc__map_take) and puts those of survivors back, which
+   always fit. */
 
 
 typedef struct gc__map {
-    uintptr_t *keys; /* 0: free */
+    uintptr_t *keys; /* 0: the place is free */
     uintptr_t *values;
     size_t count, capacity;
 } gc__map;
@@ -3783,7 +3853,7 @@ GC__FN void gc__map_free(gc__map *map) {
     memset(map, 0, sizeof *map);
 }
 
-/* The index at which the key is or would be. The map must have some capacity. */
+/* Returns the index at which the key is, or would be. The map must have some capacity. */
 GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
     size_t at = (size_t)(((uint64_t)key >> 3) * 0x9E3779B97F4A7C15u >> 20);
     for (;; at++) {
@@ -3792,13 +3862,13 @@ GC__FN size_t gc__map_place(const gc__map *map, uintptr_t key) {
     }
 }
 
-/* The address of the key's value; NULL if the map has no such key. */
+/* Returns the address of the key's value; NULL if the map has no such key. */
 GC__FN uintptr_t *gc__map_find(const gc__map *map, uintptr_t key) {
     size_t at = map->capacity ? gc__map_place(map, key) : 0;
     return map->capacity && map->keys[at] ? &map->values[at] : NULL;
 }
 
-/* The address of the key's value, which is 0 if the key is new. There must be room. */
+/* Returns the address of the key's value, which is 0 if the key is new. There must be room. */
 GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     size_t at = gc__map_place(map, key);
     if (!map->keys[at]) {
@@ -3809,14 +3879,14 @@ GC__FN uintptr_t *gc__map_put(gc__map *map, uintptr_t key) {
     return &map->values[at];
 }
 
-/* For so many entries at half load. */
+/* Returns the capacity that holds `count` entries at half load. */
 GC__FN size_t gc__map_capacity(size_t count) {
     size_t capacity = 512;
     while (capacity < 2 * count) capacity *= 2;
     return capacity;
 }
 
-/* Moves the entries to memory of another size. On failure nothing has changed. */
+/* Moves the entries to memory of another size. On failure the map is unchanged. */
 GC__HOT bool gc__map_resize(gc__map *map, size_t capacity) {
     gc__map other = {NULL, NULL, 0, capacity};
     other.keys = (uintptr_t *)gc__os_map(gc__map_bytes(&other));
@@ -3831,12 +3901,12 @@ GC__HOT bool gc__map_resize(gc__map *map, size_t capacity) {
 
 GC__FN bool gc__map_has_room(const gc__map *map, size_t count) { return map->capacity >= 2 * count && map->capacity; }
 
-/* Makes room for `count` entries. On failure nothing has changed. */
+/* Makes room for `count` entries. On failure the map is unchanged. */
 GC__FN bool gc__map_reserve(gc__map *map, size_t count) {
     return gc__map_has_room(map, count) || gc__map_resize(map, gc__map_capacity(count));
 }
 
-/* By how many bytes another entry makes the map larger. */
+/* Returns the number of bytes by which another entry makes the map larger. */
 GC__FN size_t gc__map_growth(const gc__map *map) {
     gc__map larger = {NULL, NULL, 0, map->capacity};
     if (!gc__map_has_room(map, map->count + 1)) larger.capacity = gc__map_capacity(map->count + 1);
@@ -3845,7 +3915,7 @@ GC__FN size_t gc__map_growth(const gc__map *map) {
 
 #define GC__MAP_SLACK 4
 
-/* Gives memory back if the map was made for far more than it holds. */
+/* Shrinks a map that was made for far more entries than it holds. */
 GC__FN void gc__map_shrink(gc__map *map) {
     size_t capacity = gc__map_capacity(map->count);
     if (!map->count)
@@ -3859,7 +3929,7 @@ GC__FN void gc__map_clear(gc__map *map) {
     map->count = 0;
 }
 
-/* Empties the map. A map that was made for far more than it last held takes longer to clear than to make again. */
+/* Empties the map. If it was made for far more entries than it last held, freeing it is faster than clearing it. */
 GC__FN void gc__map_reset(gc__map *map) {
     if (map->capacity > 4096 && map->capacity / 64 > map->count)
         gc__map_free(map);
@@ -3876,72 +3946,72 @@ GC__FN void gc__map_take(gc__map *map, gc__words *list) {
     }
     gc__map_clear(map);
 }
-/* Regions, the arena that they come from, and the tables beside them.
+/* Regions, the arena that they come from, and their side tables.
 
-   The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places:
-   the arena (heap == NULL), a heap's free list, a heap's list of its generation, or a heap's quarantine (stress).
-   A region in a generation's list is either *linear* (its objects follow one another from base to top, with fillers in
-   the gaps) or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
+   The arena is one reserved address range for all heaps of the process. A region is in exactly one of these places: the
+   arena (heap == NULL), a heap's free list, a heap's list of its generation, or a heap's quarantine (stress). A region
+   in a generation's list is either *linear* (its objects follow one another from base to top, with fillers in the gaps)
+   or its mark bits are exactly the starts of its objects. Generations 1 and 2 are never linear. */
 
 
 enum { GC__FREE, GC__SMALL, GC__LARGE, GC__LARGE_REST, GC__QUARANTINED };
 
-/* What a collection does with a region. The verdict table has it in the two lowest bits of the region's entry, and above
-   them the generation that copies go to. Entries are 0 elsewhere, and between collections. */
+/* What a collection does with a region. The region's entry in the verdict table has this in its two lowest bits, and
+   above them the generation to which copies go. Entries are 0 for other addresses, and between collections. */
 enum {
-    GC__IGNORE,     /* not condemned: references into it are not followed */
-    GC__MARK,       /* objects stay; a mark bit shows that one lives */
-    GC__MOVE,       /* objects are copied; a forwarding word shows that one lives */
-    GC__MOVE_MARKED /* as MOVE, but objects with a mark bit stay */
+    GC__IGNORE,     /* not condemned: the trace does not follow references into it */
+    GC__MARK,       /* objects stay; a mark bit shows that one is live */
+    GC__MOVE,       /* objects are copied; a forwarding word shows that one is live */
+    GC__MOVE_MARKED /* as GC__MOVE, but objects with a mark bit stay */
 };
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
 #define GC__VERDICT_NEXT_MARKS 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__next_marks */
-/* The entry of an old region in the last collection of a cycle, which is condemned with what is marked in it. */
+/* The entry of an old region in a final mark: the region is condemned, and gc__next_marks shows what was reached. */
 #define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_NEXT_MARKS)
-#define GC__VERDICT_SLID (GC__VERDICT_NEXT_MARKS | GC__MOVE_MARKED) /* in an entry: all objects were copied before the trace */
+/* in an entry: all objects were copied before the trace */
+#define GC__VERDICT_SLID (GC__VERDICT_NEXT_MARKS | GC__MOVE_MARKED)
 
-/* Fields are written by a mutator that allocates in the region, and by the collector with the world stopped, unless they
-   say otherwise. The pauses that begin and end a marking beside mutators go through all old regions, and wait for memory there:
-   what they need is in the first 64 bytes, which is a line of the cache. */
+/* Unless they say otherwise, fields are written by a mutator that allocates in the region, and by the collector with
+   the world stopped. The pauses that begin and end concurrent marking visit all old regions, and are bound by memory
+   there: the fields that they need are in the first 64 bytes, which is a cache line. */
 typedef struct gc__region {
     gc_heap *heap; /* written under the arena's lock; atomic for threads that neither hold it nor use this heap */
     uintptr_t base;
     struct gc__region *next;     /* in its list */
-    size_t live_bytes;           /* bytes of objects that the last trace found alive, and of those copied in since */
-    size_t next_live_bytes;          /* the same of the marking that goes on beside mutators */
+    size_t live_bytes;           /* bytes of objects that the last trace found live, and of those copied in since */
+    size_t next_live_bytes;          /* bytes of objects that the running concurrent marking has found live */
     uint32_t span;               /* a large object's number of regions */
-    uint8_t kind;                /* arena lock while no heap has the region */
+    uint8_t kind;                /* written under the arena lock while no heap has the region */
     uint8_t generation;
-    uint8_t target; /* during a collection: the generation its survivors will be in */
+    uint8_t target; /* during a collection: the generation that its survivors will be in */
     uint8_t verdict;
     bool linear;
-    bool formatted;  /* linear, with fillers in its holes; an allocation in a hole makes the index start anew */
+    bool formatted;  /* linear, with fillers in its holes; an allocation in a hole restarts the index */
     bool overflowed; /* holds marked objects that did not fit on the mark stack */
-    uint8_t unscanned; /* what the marking beside mutators has left there: GC__UNSCANNED and others; atomic */
+    uint8_t unscanned; /* the work that concurrent marking has left there: GC__UNSCANNED and others; atomic */
     bool pinned;     /* during a collection: holds objects that must stay */
     bool fixed;      /* its objects never move */
-    bool candidate;    /* it is evacuated when the marking beside mutators ends: changes with the world stopped */
-    bool retained;      /* it is leaving, but too many slots refer to it: marker's lock */
+    bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
+    bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
     uint8_t flip;  /* GC__FLIP_DUE or GC__FLIPPING: its mark bits are in gc__next_marks; else 0; atomic */
-    bool sparing;    /* its first part is not populated: a small heap may need no more */
-    bool is_slid_into; /* during a collection: objects of packed regions were copied there */
-    bool accessible; /* this and the next two: as `kind` */
+    bool sparing;    /* its beginning is not populated, since a small heap may need no more */
+    bool is_slid_into; /* during a collection: objects of slid regions were copied there */
+    bool accessible; /* this and the next two are written as `kind` is */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
-    bool populated;  /* the system has provided all of its memory, perhaps, though nothing was written there */
-    bool finalizer_marks;  /* it may have bits in gc__finalizer_marks: marker's lock, or who settles it */
-    uintptr_t hole;              /* the search for holes goes on here */
-    uintptr_t indexed_end;       /* a linear region's mark bits are object starts up to here; base: none */
+    bool populated;  /* the system may have provided all of its memory, though nothing was written there */
+    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock, or the flipping thread */
+    uintptr_t hole;              /* where the search for holes resumes */
+    uintptr_t indexed_end;       /* a linear region's mark bits are object starts below this address; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
-    /* During a collection: for each 512 bytes, where the first object has slid to. NULL: the region does not slide. */
-    uintptr_t *offset_table;
-    uintptr_t top;               /* objects of a linear region lie in [base, top); a large object ends there */
+    uintptr_t *offset_table; /* in a collection: for every 512 bytes, where the first object goes; NULL: not slid */
+    uintptr_t top;               /* the objects of a linear region lie in [base, top); a large object ends there */
     uintptr_t dirty_end;         /* memory from here to the region's end is zero; atomic where windows are extended */
-    size_t taken_bytes;          /* bytes of its holes in which mutators allocate, since the last collection */
+    size_t taken_bytes;          /* bytes of its holes in which mutators have allocated since the last collection */
     struct gc__region *previous; /* in the list of free regions */
-    size_t spare;        /* bytes at its end that take no memory: of a large object's last region, or a free one */
-    uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the object's first */
-    uint32_t rset_slots;      /* slots that are noted because they referred to this leaving region: marker's lock */
+    size_t spare;        /* bytes at its end that take no memory, of a large object's last region or a free one */
+    uint32_t rest_index; /* GC__LARGE_REST: the number of regions back to the first of the object */
+    uint32_t rset_slots;      /* recorded slots that referred to this candidate; under the marker's lock */
 } __attribute__((aligned(64))) gc__region;
 
 typedef struct gc__arena {
@@ -3950,26 +4020,29 @@ typedef struct gc__arena {
     size_t bytes;
     size_t count; /* number of regions */
     gc__region *regions;
-    uint64_t *marks; /* an object's bit is number address / 8: biased, like the card table that barriers see */
+    uint64_t *marks; /* an object's bit has the number address / 8: biased, like the card table that barriers see */
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
     uint8_t *taken;   /* a byte for each region: 0 if it is free, in the arena or a heap's list; atomic */
     size_t used;      /* regions below this number have been in use; atomic, written under the lock */
-    size_t free_from; /* every region below this number has a heap: lock */
-    size_t heaps;     /* number of heaps that exist or are being created: lock */
-    size_t huge_waits; /* how many times no huge page is asked for now, and how many the last slow one has cost: lock */
+    size_t free_from; /* every region below this number has a heap; under the lock */
+    size_t heaps;     /* number of heaps that exist or are being created; under the lock */
+    /* regions until the next huge page, and how many the last slow page required; under the lock */
+    size_t huge_waits;
     size_t huge_paid;
 } gc__arena;
 
-/* Which objects of generation 2 the marking beside mutators has reached; biased like the mark bits. NULL: never used yet. All
-   are 0 but those of regions of a heap that is being marked, and of those that are `beside`: since the last collection of a
-   cycle these bits are the starts of the region's objects, until gc__region_flip moves them to where mark bits are. */
+/* The marker's plane of marks: the objects of generation 2 that concurrent marking has reached; biased like the mark
+   bits. NULL: never used. Only regions of a heap that is being marked have bits here, and regions whose flip is due:
+   after a final mark these bits are the starts of the region's objects, until gc__region_flip moves them to the other
+   plane. */
 GC__VAR uint64_t *gc__next_marks;
-/* Which objects the marker has reached only from dead ones with finalizers: they are *reprieved*. NULL: none ever was. From the
-   last collection of the cycle on they are marked by these bits, too. All are 0 but those of regions that say so. */
+/* Finalizer marks: the objects that the marker has reached only from dead objects with finalizers. NULL: there never
+   were any. From the final mark of the cycle on, these bits count as marks, too. Only regions whose `finalizer_marks`
+   is set have bits here. */
 GC__VAR uint64_t *gc__finalizer_marks;
 #define GC__FLIP_DUE 1
-#define GC__FLIPPING 2 /* a thread moves them */
+#define GC__FLIPPING 2 /* a thread is moving the marks */
 
 GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
@@ -3983,20 +4056,21 @@ GC__FN gc__region *gc__region_of(uintptr_t address) {
     return &gc__the_arena.regions[(address - gc__the_arena.base) >> GC_REGION_SHIFT];
 }
 
-/* The end of a region, or of all the regions of a large object. */
+/* Returns the end of a region, or of all the regions of a large object. */
 GC__FN uintptr_t gc__region_end(const gc__region *region) { return region->base + region->span * GC_REGION_BYTES; }
 
-/* Objects start below this address. A large one starts at the base, and no other mark bit of its regions means anything. */
+/* Objects start below this address. A large object starts at the base, and its other mark bits have no meaning. */
 GC__FN uintptr_t gc__region_starts_end(const gc__region *region) {
     return region->base + (region->kind == GC__LARGE ? 8 : GC_REGION_BYTES);
 }
 
-/* Whether the region belongs to the heap. Others may come and go at any time, so nothing else of them may be read. */
+/* Returns whether the heap owns the region. Another heap's region may change at any time, so read nothing else of
+   it. */
 GC__FN bool gc__region_is_of(const gc__region *region, const gc_heap *heap) {
     return __atomic_load_n(&region->heap, __ATOMIC_RELAXED) == heap;
 }
 
-/* Notes for the search for free regions that `span` of them are taken, or free. */
+/* Records for the search for free regions that `span` regions are taken, or free. */
 GC__FN void gc__region_note_taken(const gc__region *region, size_t span, bool taken) {
     uint8_t *table = gc__the_arena.taken + (region - gc__the_arena.regions);
     for (size_t i = 0; i < span; i++) __atomic_store_n(table + i, (uint8_t)taken, __ATOMIC_RELAXED);
@@ -4004,18 +4078,18 @@ GC__FN void gc__region_note_taken(const gc__region *region, size_t span, bool ta
 
 GC__FN size_t gc__regions_used(void) { return __atomic_load_n(&gc__the_arena.used, __ATOMIC_RELAXED); }
 
-/* The first region of the large object of which `region` is a part; for other regions, `region`. */
+/* Returns the first region of the large object of which `region` is a part; for other regions, `region`. */
 GC__FN gc__region *gc__region_first(gc__region *region) {
     return region->kind == GC__LARGE_REST ? region - region->rest_index : region;
 }
-/* Where address space and memory for regions and their tables come from: the system, or functions of the host (gc_memory). */
+/* The source of address space and memory for regions and tables: the system, or functions of the host (gc_memory). */
 
 
-static gc_memory gc__supply; /* all zero: the system; written under the arena's lock while there is no arena */
+static gc_memory gc__supply; /* all zero: the system; written under the arena lock while there is no arena */
 
 GC__FN bool gc__supply_is_host(void) { return gc__supply.reserve != NULL; }
 
-/* As gc__os_reserve. What the host has reserved is at an address of its choice, so that is checked. */
+/* As gc__os_reserve. The address that a host returns is its own choice, so it is checked. */
 GC__FN void *gc__supply_reserve(size_t bytes, size_t alignment, bool readable) {
     if (!gc__supply_is_host()) return gc__os_reserve(bytes, alignment, readable);
     void *start = gc__supply.reserve(gc__supply.context, bytes, alignment, readable);
@@ -4033,7 +4107,7 @@ GC__FN bool gc__supply_discard(void *address, size_t bytes) {
     return gc__supply.discard && gc__supply.discard(gc__supply.context, address, bytes);
 }
 
-/* Takes all of what one call has reserved. */
+/* Releases all that one call has reserved. */
 GC__OUT_OF_LINE void gc__supply_release(void *address, size_t bytes) {
     if (gc__supply_is_host())
         gc__supply.release(gc__supply.context, address, bytes);
@@ -4041,12 +4115,12 @@ GC__OUT_OF_LINE void gc__supply_release(void *address, size_t bytes) {
         gc__os_unmap(address, bytes);
 }
 
-/* Who has just refused `bytes`, and so what to do. */
+/* Returns which source has just refused `bytes`, and the remedy. */
 GC__FN const char *gc__supply_refusal(size_t bytes) {
     return gc__supply_is_host() ? "options.memory of the host refuses it" : gc__os_refusal(bytes);
 }
 
-/* Advice that is the host's to give for its own memory. */
+/* Gives this advice for the system's memory only; a host advises for its own. */
 GC__FN void gc__supply_prefer_huge_pages(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_prefer_huge_pages(address, bytes);
 }
@@ -4059,11 +4133,11 @@ GC__FN void gc__supply_populate(void *address, size_t bytes) {
 GC__FN void gc__supply_leave_out_of_dumps(void *address, size_t bytes) {
     if (!gc__supply_is_host()) gc__os_leave_out_of_dumps(address, bytes);
 }
-/* The tables beside the arena, with an entry or more for each region.
+/* The side tables of the arena, with an entry or more for each region.
 
-   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the part for regions that have
-   been in use is writable and takes memory. The rest counts for no limit, is not locked with the program's memory, and is
-   not in core dumps. */
+   Each is reserved for the whole arena, and reads as zero wherever nothing was written. Only the entries of regions
+   that have been in use are writable and take memory. The rest counts towards no limit, is not locked with the
+   program's memory, and is not in core dumps. */
 
 
 enum {
@@ -4103,42 +4177,42 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
 /* Written under the arena lock. */
 typedef struct gc__side {
     char *start;          /* page-aligned; NULL: the table is not in use */
-    size_t lead;          /* bytes from there to the first region's entries */
-    size_t bytes, opened; /* how many bytes from `start` on are reserved; how many are writable */
+    size_t lead;          /* bytes from `start` to the first region's entries */
+    size_t bytes, opened; /* bytes reserved from `start` on; bytes that are writable */
 } gc__side;
 static gc__side gc__sides[GC__SIDES];
 static size_t gc__sides_opened; /* number of regions for which all tables are writable */
 
 #define GC__SIDE_BYTES_SMALL ((size_t)2 << 20)
 
-/* What a table of `bytes` takes. Its start is all that a small heap needs; the rest is opened in parts that may be huge
+/* Rounds the size of a table. A small heap needs only its start; the rest is opened in slices that may be huge
    pages. */
 GC__COLD size_t gc__side_round(size_t bytes) {
     size_t unit = bytes > GC__SIDE_BYTES_SMALL ? GC__SIDE_BYTES_SMALL : gc__os_page_bytes();
     return (bytes + unit - 1) & ~(unit - 1);
 }
 
-/* What the table takes for the whole arena. */
+/* Returns the bytes of the table for the whole arena. */
 GC__FN size_t gc__side_bytes(int which, size_t lead) {
     return gc__side_round(lead + gc__the_arena.count * gc__side_bytes_per_region[which]);
 }
 
-/* The table's entries for the first region are at `first`, in reserved readable memory. */
+/* Places the table so that the entries of the first region are at `first`, in reserved readable memory. */
 GC__COLD void gc__side_place(int which, char *first) {
     size_t lead = (uintptr_t)first & (gc__os_page_bytes() - 1);
     gc__side side = {first - lead, lead, gc__side_bytes(which, lead), 0};
     gc__sides[which] = side;
 }
 
-/* Asks for huge pages, but for the start of the table. In a large heap most marks and cards lie in pages that are in no
-   TLB, and then finding the page takes longer than reading the entry. */
+/* Asks for huge pages, except for the start of the table. In a large heap most accesses to marks and cards miss the
+   TLB, and then the address translation takes longer than reading the entry. */
 GC__COLD void gc__side_huge_pages(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->bytes > GC__SIDE_BYTES_SMALL)
         gc__supply_prefer_huge_pages(side->start + GC__SIDE_BYTES_SMALL, side->bytes - GC__SIDE_BYTES_SMALL);
 }
 
-/* Makes the table writable for the first `regions` regions. False: the system refuses. */
+/* Makes the table writable for the first `regions` regions. Returns false if the system refuses. */
 GC__COLD bool gc__side_open(int which, size_t regions) {
     gc__side *side = &gc__sides[which];
     size_t end = side->start ? gc__side_round(side->lead + regions * gc__side_bytes_per_region[which]) : 0;
@@ -4156,8 +4230,8 @@ GC__COLD bool gc__sides_open_exactly(size_t regions) {
     return true;
 }
 
-/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this happens
-   seldom. False: the system refuses. */
+/* Makes all tables writable for the first `regions` regions, and if possible for half as many more, so that this
+   happens rarely. Returns false if the system refuses. */
 GC__COLD bool gc__sides_open(size_t regions) {
     if (regions <= gc__sides_opened) return true;
     size_t more = regions + regions / 2 + 8;
@@ -4165,8 +4239,8 @@ GC__COLD bool gc__sides_open(size_t regions) {
     return gc__sides_open_exactly(more) || gc__sides_open_exactly(regions);
 }
 
-/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others. NULL: the system
-   refuses. */
+/* Reserves a table that only some barriers or the shadow heap need, and opens it as far as the others; NULL if the
+   system refuses. */
 GC__COLD char *gc__side_reserve(int which) {
     size_t bytes = gc__side_bytes(which, 0);
     char *start = (char *)gc__supply_reserve(bytes, GC__SIDE_BYTES_SMALL, true);
@@ -4178,41 +4252,41 @@ GC__COLD char *gc__side_reserve(int which) {
     return NULL;
 }
 
-/* The same of a table of bits, one for each 8 bytes; biased like the mark bits. */
+/* Reserves a table with a bit for every 8 bytes, biased like the mark bits. Returns NULL if the system refuses. */
 GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
     return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
 }
 
-/* Gives back the tables that were reserved together with the arena. */
+/* Releases the tables that were reserved together with the arena. */
 GC__COLD void gc__sides_release(void) {
     size_t metadata = 0;
     for (int i = 0; i < GC__SIDE_ALWAYS; i++) metadata += gc__sides[i].bytes;
     gc__supply_release(gc__sides[0].start, metadata);
 }
 
-/* Zeroes the table. */
 GC__FN void gc__side_zero(int which) {
     const gc__side *side = &gc__sides[which];
     if (side->opened && !gc__supply_discard(side->start, side->opened)) memset(side->start, 0, side->opened);
 }
-/* What barriers read beside ranks and cards (bounds, write watch, log), and informing hosts of its changes.
+/* The state that barriers read besides ranks and cards (bounds, write watch, log), and notification of hosts when it
+   changes.
 
-   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in use
-   lies in [lowest, highest). Both hold whichever barrier is in force, since a host's own code may use any. */
+   Invariants, for mutators: every region of generation 0 or 1 lies in [low, high), and every region that is or was in
+   use lies in [lowest, highest). Both hold whichever barrier is in force, since a host's own code may use any. */
 
 
 #define GC__LOG_ENTRIES ((size_t)1 << 16)
 
-/* A heap, which is told of changes. */
+/* A heap, which is notified of changes. */
 typedef struct gc__barrier_observer {
     struct gc__barrier_observer *next;
-    void (*changed)(void *host, const gc_barrier_change *change); /* NULL: need not be told */
+    void (*changed)(void *host, const gc_barrier_change *change); /* NULL: the host needs no notification */
     void *host;
-    bool needs_barrier; /* its heap has generations */
+    bool needs_barrier; /* the heap has generations */
 } gc__barrier_observer;
 
-/* Guards all variables of this part. Only the arena's lock is taken under it; hosts are called under it, too. */
+/* Guards all variables of this file. Only the arena lock is taken under it; hosts, too, are called under it. */
 static gc__lock gc__barrier_lock = GC__LOCK_INITIALIZER;
 static gc__barrier_observer *gc__barrier_observers;
 static gc_barrier gc__barrier_in_force =
@@ -4223,11 +4297,11 @@ GC__VAR gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
-/* Hosts are told on threads of theirs only. What a collector thread has changed they are told before mutators go on. */
+/* Hosts are notified on their own threads. Mutators go on only after the changes of collector threads are announced. */
 static __thread bool gc__tells_later;
-static unsigned gc__untold; /* a bit for each gc_stomp */
+static unsigned gc__untold; /* one bit for each gc_stomp */
 
-/* Lock held. */
+/* Requires the barrier lock. */
 GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
     if (gc__tells_later) {
         gc__untold |= 1u << operation;
@@ -4239,7 +4313,7 @@ GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
         if (each->changed) each->changed(each->host, &change);
 }
 
-/* Lock held. Mutators of other heaps may be reading the bounds. */
+/* Requires the barrier lock. Mutators of other heaps may be reading the bounds. */
 GC__FN void gc__bounds_set(uintptr_t low, uintptr_t high) {
     __atomic_store_n(&gc__tables.low, low, __ATOMIC_RELEASE);
     __atomic_store_n(&gc__tables.high, high, __ATOMIC_RELEASE);
@@ -4252,7 +4326,7 @@ GC__FN gc_result gc__barrier_no_tables(gc_barrier barrier) {
         gc_barrier_name(barrier), gc__supply_refusal(gc__the_arena.bytes >> GC_WATCH_SHIFT));
 }
 
-/* Reserves a table beside the arena for a barrier; returns its biased base, or NULL. */
+/* Reserves a side table for a barrier; returns its biased base, or NULL. */
 GC__FN uint8_t *gc__barrier_side(int which, int shift) {
     gc__lock_take(&gc__the_arena.lock);
     char *side = gc__side_reserve(which);
@@ -4266,7 +4340,7 @@ GC__FN void gc__barrier_side_zero(int which) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* Reserves the tables of a barrier that has its own. Nothing has changed on failure. */
+/* Reserves the tables that only this barrier needs. On failure nothing has changed. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     if (parts.watch && !gc__tables.watch) {
@@ -4290,15 +4364,15 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     return GC_OK;
 }
 
-/* The log goes with the arena. */
+/* Frees the log together with the arena. */
 GC__FN void gc__log_close(void) {
     if (gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
 }
 
 GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
 
-/* From now on gc_store calls this barrier. If it begins to watch, all pages are clean at first. Where the barrier was chosen at
-   compile time nothing calls it, and so the functions of all barriers are no part of the program. */
+/* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen
+   at compile time nothing calls gc__barrier_calls, and the functions of other barriers are not linked in. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
     if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT) gc__barrier_calls = *gc_barrier_functions_of(barrier);
@@ -4312,7 +4386,7 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
                     "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
 }
 
-/* From now on the observer is told of changes. */
+/* Starts to notify the observer of changes. */
 GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_refuses(observer);
@@ -4338,7 +4412,7 @@ GC__FN void gc__barrier_detach(gc__barrier_observer *observer) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Tells of what collector threads have changed. */
+/* Announces the changes that collector threads have made. */
 GC__FN void gc__barrier_tell_untold(void) {
     gc__lock_take(&gc__barrier_lock);
     unsigned untold = gc__untold;
@@ -4348,7 +4422,7 @@ GC__FN void gc__barrier_tell_untold(void) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* From now on young objects may lie in [from, end), too. */
+/* Widens the bounds, since young objects may now lie in [from, end), too. */
 GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_take(&gc__barrier_lock);
     gc__bounds_set(from < gc__tables.low ? from : gc__tables.low, end > gc__tables.high ? end : gc__tables.high);
@@ -4356,7 +4430,7 @@ GC__FN void gc__bounds_widen(uintptr_t from, uintptr_t end) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* Regions below `highest` are or have been in use. */
+/* Records that regions up to `highest` are or have been in use. */
 GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_take(&gc__barrier_lock);
     if (highest > gc__tables.highest) {
@@ -4366,8 +4440,8 @@ GC__FN void gc__bounds_grow(uintptr_t highest) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-/* After a collection: young objects of the heap lie in [low, high) only. With several heaps the bounds can only widen,
-   since mutators of other heaps may be running. */
+/* After a collection, narrows the bounds to the heap's young objects, in [low, high). With several heaps the bounds can
+   only widen, since mutators of other heaps may be running. */
 GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t low, uintptr_t high) {
     gc__lock_take(&gc__barrier_lock);
     if (gc__barrier_observers == observer && !observer->next && (low != gc__tables.low || high != gc__tables.high)) {
@@ -4379,7 +4453,7 @@ GC__FN void gc__bounds_tighten(const gc__barrier_observer *observer, uintptr_t l
 
 #define GC__LOG_DONE 1 /* an entry whose card is dirty; 0: a mutator of another heap is about to write the entry */
 
-/* Empties the log, unless another heap's mutator is about to write an entry, or has just begun one. */
+/* Empties the log, unless a mutator of another heap is about to write an entry, or has just begun one. */
 GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
     memset((void *)gc__log_start, 0, end - gc__log_start);
     gc__log_flushed = end;
@@ -4387,7 +4461,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
         gc__log_flushed = gc__log_start;
 }
 
-/* Turns the log into dirty cards, whatever the slots hold now: they may belong to another heap, whose mutators run. */
+/* Turns the log into dirty cards, whatever the slots hold now: a slot may be of another heap, whose mutators run. */
 GC__HOT void gc__log_flush(void) {
     if (!gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
@@ -4402,7 +4476,7 @@ GC__HOT void gc__log_flush(void) {
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
         gc_barrier_dirty_card(&gc__tables, (const void *)slot);
     }
-    /* A slot that was stored to while the log was full has its bit set and its card dirty, but no entry. */
+    /* A slot to which a store was made while the log was full has its bit set and its card dirty, but has no entry. */
     if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
     if (gap)
         gc__log_flushed = gap;
@@ -4443,19 +4517,20 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 /* The ranks and the verdict of a region, in the tables that barriers and the trace read. */
 
 
-/* Ages with GC_AGE_LOGGED have GC__AGE_LOGGED_TOO, too: so their sums with GC__YOUTH_STALE have the sign, as all others with that. */
+/* Every age with GC_AGE_LOGGED also has GC__AGE_LOGGED_TOO: so its sum with GC__YOUTH_STALE has the sign bit, as all
+   other sums with that youth have. */
 #define GC__AGE_LOGGED_TOO 0x40
-#define GC__AGE_MARKING 0x20   /* besides: the object is being marked beside mutators */
-#define GC__AGE_REMEMBERS 0x10 /* its slots are remembered */
-#define GC__AGE_CANDIDATE 0x08   /* slots that refer to it are noted, since it will be copied */
-#define GC__RANKS 0x07         /* of a sum: what generations alone would yield */
+#define GC__AGE_MARKING (GC__HAS_MARKER ? 0x20 : 0)   /* added to an age: the object is being marked concurrently */
+#define GC__AGE_REMEMBERS (GC__HAS_MARKER ? 0x10 : 0) /* the object's slots are remembered */
+#define GC__AGE_CANDIDATE (GC__HAS_MARKER ? 0x08 : 0) /* slots that refer to the object are recorded, since it will be copied */
+#define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
-/* Invariant: age and youth are those of the generation that the region's survivors are or will be in. */
+/* Invariant: age and youth belong to the generation that the region's survivors are or will be in. */
 GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
-        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be looking */
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be reading it */
         *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
     }
     uintptr_t end = gc__region_end(region);
@@ -4464,35 +4539,38 @@ GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) 
         gc__bounds_widen(region->base, end);
 }
 
-/* Stress: the youth of a region that a collection has emptied, and that is inaccessible. A store of a reference to it is noted by
-   the sign of its sum, and needs no card. */
+/* Stress: the youth of an inaccessible region that a collection has emptied. A store of a reference to it takes the
+   logging path, by the sign bit of its sum, and needs no card. */
 #define GC__YOUTH_STALE (GC_AGE_LOGGED | GC__AGE_LOGGED_TOO)
 
 GC__FN void gc__region_set_stale(const gc__region *region) {
     *(gc__tables.age + (region->base >> GC_REGION_SHIFT) - GC_RANK_ENTRIES) = GC__YOUTH_STALE;
 }
 
-/* Whether the object is of generation 2, and that is being marked beside mutators. */
+/* Whether what lives of it is copied when the marking beside mutators ends. */
+GC__FN bool gc__region_is_candidate(const gc__region *region) { return GC__HAS_MARKER && region->candidate; }
+
+/* True if the object is of generation 2, and that generation is being marked concurrently. */
 GC__FN bool gc__is_marking(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
+    return GC__AGE_MARKING && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_MARKING;
 }
 
-/* Whether a slot of this age needs a card for a referent of this youth: their sum. */
+/* Returns whether a slot needs a card for a referent; `ranks` is the slot's age plus the referent's youth. */
 GC__FN bool gc__ranks_need_card(unsigned ranks) {
     return (ranks & GC__RANKS) > 2;
 }
 
-/* Whether the slot needs a card for this referent. */
+/* Returns whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
     return gc__ranks_need_card(gc_barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
-/* 2 - the generation of an object; 0 for an address on no heap. */
+/* Returns 2 - the generation of an object; 0 for an address on no heap. */
 GC__FN uint8_t gc__youth(uintptr_t ref) {
     return *(gc__tables.age - GC_RANK_ENTRIES + (ref >> GC_REGION_SHIFT)) & GC_AGE_GENERATION;
 }
 
-/* Sets the entries of a region in the verdict table; most are of one, for which a call would take longer than the rest. */
+/* Sets the region's entries in the verdict table. Most regions have one, for which calling memset would take longer. */
 GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
     uint8_t *first = GC__VERDICTS + (region->base >> GC_REGION_SHIFT);
     if (GC__LIKELY(region->span == 1))
@@ -4501,14 +4579,14 @@ GC__INLINED void gc__region_set_entries(const gc__region *region, int entry) {
         memset(first, entry, region->span);
 }
 
-/* `copies`: the generation to which the region's objects are copied, if the verdict says so. */
+/* `copies` is the generation to which the region's objects are copied, if the verdict says so. */
 GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict, int copies) {
     region->verdict = verdict;
     int entry = verdict < GC__MOVE ? verdict : verdict | copies << GC__VERDICT_BITS;
     gc__region_set_entries(region, entry);
 }
 
-/* The verdict is GC__MOVE, and the objects are elsewhere already. */
+/* Sets the entries of a region with the verdict GC__MOVE, whose objects have already been copied. */
 GC__FN void gc__region_set_slid(const gc__region *region) {
     gc__region_set_entries(region, GC__VERDICT_SLID);
 }
@@ -4517,7 +4595,7 @@ GC__FN void gc__region_set_slid(const gc__region *region) {
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-/* The mark bits of regions that are beside mean nothing, nor do those of old regions in the last collection of a cycle. */
+/* True if the address's mark bits are invalid: their flip is due, or the region is old and a final mark runs. */
 GC__FN bool gc__mark_means_nothing(uintptr_t address) {
     bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED;
     return condemned || __atomic_load_n(&gc__region_of(address)->flip, __ATOMIC_RELAXED) == GC__FLIP_DUE;
@@ -4529,7 +4607,7 @@ GC__FN void gc__mark_check(uintptr_t address) {
     (void)address;
 }
 
-/* Other threads may be setting bits beside this one. */
+/* Other threads may be setting bits of the same word. */
 GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
     return __atomic_load_n(&marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
@@ -4550,7 +4628,7 @@ GC__FN bool gc__mark_set(uintptr_t address) {
     return clear;
 }
 
-/* The same among `marks`, where several threads set bits of a word. */
+/* Sets the bit among `marks`, where several threads set bits of a word; returns whether it was clear. */
 GC__INLINED bool gc__bit_set_shared(uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &marks[index >> 6], bit = (uint64_t)1 << (index & 63);
@@ -4558,27 +4636,29 @@ GC__INLINED bool gc__bit_set_shared(uint64_t *marks, uintptr_t address) {
     return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
 
-/* Sets the bit of a word that no other thread writes. A thread that finds the bit finds the object whole. */
+/* Sets the bit in a word that no other thread writes. A thread that sees the bit also sees the complete object. */
 GC__FN void gc__mark_publish(uintptr_t address) {
     size_t index = gc__mark_index(address);
     uint64_t *word = &gc__the_arena.marks[index >> 6];
     __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
 }
 
-/* The words of bits at which the region's objects may start. Of a large object's bits there is only one, so that they take
-   hardly any memory. */
+/* Returns the number of words for the bits at which the region's objects may start. A large object has only one such
+   bit, so its mark bits take hardly any memory. */
 GC__FN size_t gc__mark_words(const gc__region *region) {
     return (gc__region_starts_end(region) - region->base + 511) / 512;
 }
 
-GC__FN bool gc__flip_is_due(const gc__region *region) { return __atomic_load_n(&region->flip, __ATOMIC_ACQUIRE); }
+GC__FN bool gc__flip_is_due(const gc__region *region) {
+    return GC__HAS_MARKER && __atomic_load_n(&region->flip, __ATOMIC_ACQUIRE);
+}
 
-/* Where the region's mark bits are, while nobody can settle it. */
+/* Returns the plane that holds the region's mark bits. No other thread may flip the region during its use. */
 GC__FN uint64_t *gc__region_marks(const gc__region *region) {
     return gc__flip_is_due(region) ? gc__next_marks : gc__the_arena.marks;
 }
 
-/* Moves what is marked and what is reprieved to where mark bits are. What was marked, too, is reprieved no more. */
+/* Moves the marker's bits and finalizer marks to gc__the_arena.marks. Objects with both lose their finalizer mark. */
 GC__FN void gc__marks_take_both(const gc__region *region) {
     size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
     for (size_t i = from; i < end; i++) {
@@ -4588,7 +4668,7 @@ GC__FN void gc__marks_take_both(const gc__region *region) {
     }
 }
 
-/* Moves the marker's bits to where mark bits are, or drops them. */
+/* Moves the marker's bits to gc__the_arena.marks, or drops them. */
 GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
     if (keep && region->finalizer_marks) {
@@ -4599,16 +4679,18 @@ GC__FN void gc__marks_take(const gc__region *region, bool keep) {
     memset(&gc__next_marks[from], 0, bytes);
 }
 
-/* No object of the region is reprieved any more. */
+GC__FN bool gc__region_has_finalizer_marks(const gc__region *region) { return GC__HAS_MARKER && region->finalizer_marks; }
+
+/* Clears the region's finalizer marks. */
 GC__OUT_OF_LINE void gc__finalizer_marks_clear(gc__region *region) {
-    if (!region->finalizer_marks) return;
+    if (!gc__region_has_finalizer_marks(region)) return;
     memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
     region->finalizer_marks = false;
 }
 
-/* Whether the object has that bit, of a region that stays while it is looked at. */
+/* Returns whether the object has a finalizer mark. The caller ensures that its region stays in place. */
 GC__FN bool gc__is_finalizer_marked(uintptr_t object) {
-    return gc__region_of(object)->finalizer_marks && gc__bit_get(gc__finalizer_marks, object);
+    return gc__region_has_finalizer_marks(gc__region_of(object)) && gc__bit_get(gc__finalizer_marks, object);
 }
 
 GC__OUT_OF_LINE void gc__region_flip_now(gc__region *region) {
@@ -4617,15 +4699,15 @@ GC__OUT_OF_LINE void gc__region_flip_now(gc__region *region) {
         gc__marks_take(region, true);
         __atomic_store_n(&region->flip, 0, __ATOMIC_RELEASE);
     }
-    while (gc__flip_is_due(region)) gc__cpu_pause(); /* another thread moves them, in less than a microsecond */
+    while (gc__flip_is_due(region)) gc__cpu_pause(); /* another thread is flipping them, in less than a microsecond */
 }
 
-/* Before mark bits of a region of generation 2 are looked at, but in the last collection of a cycle. */
+/* Must be called before mark bits of a region of generation 2 are read, except in a final mark. */
 GC__FN void gc__region_flip(gc__region *region) {
     if (GC__UNLIKELY(gc__flip_is_due(region))) gc__region_flip_now(region);
 }
 
-/* The same when nobody needs to know any more what was reprieved. */
+/* Flips the region, and drops its finalizer marks, which nobody needs any more. */
 GC__FN void gc__region_flip_whole(gc__region *region) {
     gc__region_flip(region);
     gc__finalizer_marks_clear(region);
@@ -4642,10 +4724,10 @@ GC__HOT size_t gc__marks_count(const gc__region *region) {
     return count;
 }
 
-/* A word of bits, which another thread may be adding to. */
+/* Reads a word of bits, to which another thread may be adding. */
 GC__FN uint64_t gc__marks_load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
-/* The first address in [from, end) that has a bit among `marks`, or end. */
+/* Returns the first address in [from, end) that has a bit among `marks`, or end. */
 GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t end) {
     if (from >= end) return end;
     size_t index = gc__mark_index(from), last = gc__mark_index(end - 1) >> 6, word = index >> 6;
@@ -4658,13 +4740,13 @@ GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t e
     return found < end ? found : end;
 }
 
-/* The first marked address in [from, end), or end. */
+/* Returns the first marked address in [from, end), or end. */
 GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     if (from < end) gc__mark_check(from);
     return gc__bit_next(gc__the_arena.marks, from, end);
 }
 
-/* The last address in [start, at] that has a bit among `marks`, or 0. */
+/* Returns the last address in [start, at] that has a bit among `marks`, or 0. */
 GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintptr_t at) {
     size_t index = gc__mark_index(at), first = gc__mark_index(start) >> 6, word = index >> 6;
     uint64_t bits = gc__marks_load(&marks[word]) & (~(uint64_t)0 >> (63 - (index & 63)));
@@ -4676,14 +4758,14 @@ GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintpt
     return found >= start ? found : 0;
 }
 
-/* The last marked address in [start, at], or 0. */
+/* Returns the last marked address in [start, at], or 0. */
 GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     gc__mark_check(start);
     return gc__bit_previous(gc__the_arena.marks, start, at);
 }
-/* The card table: which parts of old regions may hold references to younger ones.
+/* The card table: it shows which parts of old regions may hold references to younger ones.
 
-   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, and with
+   Invariant, outside a collection: a slot whose age plus its referent's youth exceeds 2 lies in a dirty card, and with
    bundles that card lies in a dirty bundle; or the slot is remembered. */
 
 
@@ -4707,7 +4789,7 @@ GC__FN void gc__card_clear(uintptr_t address) {
     *byte = (uint8_t)(GC_CARD_BITS ? *byte & ~(1u << ((address >> GC_CARD_SHIFT) & 7)) : 0);
 }
 
-/* The start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 table bytes at a time. */
+/* Returns the start of the first dirty card in [from, end), both card-aligned; or end. Skips 8 bytes at a time. */
 GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     while (from < end) {
         if (from % (8 * GC__CARD_BYTE_SPAN) == 0) {
@@ -4724,7 +4806,7 @@ GC__FN uintptr_t gc__card_next_dirty(uintptr_t from, uintptr_t end) {
     return end;
 }
 
-/* Cleans [from, end), bundle-aligned. */
+/* Cleans the cards of [from, end), which is bundle-aligned. */
 GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
 #if GC_BUNDLE_SHIFT
     for (uintptr_t at = from; at < end; at += (size_t)1 << GC_BUNDLE_SHIFT) {
@@ -4736,11 +4818,11 @@ GC__FN void gc__cards_clear(uintptr_t from, uintptr_t end) {
     memset(gc__tables.cards + (from >> GC_CARD_BYTE_SHIFT), 0, (end - from) >> GC_CARD_BYTE_SHIFT);
 #endif
 }
-/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is implemented
-   here; a host implements its own by the GC_MODEL_ macros. */
+/* Objects as the collector sees them: the object-model seam, forwarding words and fillers. The default model is
+   implemented here; a host implements its own by the GC_MODEL_ macros. */
 
 
-/* The first word of an object that was copied away is the copy's address + 1; that of a filler, its size * 4 + 3. */
+/* The first word of an object that was copied is the copy's address + 1; that of a filler is its size * 4 + 3. */
 #define GC__WORD(address) (*(gc_word *)(address))
 #define GC__FORWARD_TAG ((uintptr_t)1)
 #define GC__FILLER_TAG ((uintptr_t)3)
@@ -4764,12 +4846,12 @@ GC__FN size_t gc__object_length(uintptr_t object) {
     return __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_RELAXED);
 }
 
-/* An array has grown, in memory that is zeroed already: a marker may be looking at it. */
+/* Sets the length of an array that has grown, in memory that is zeroed already, since a marker may be reading it. */
 GC__FN void gc__object_set_length(uintptr_t object, size_t length) {
     __atomic_store_n(&GC__WORD(object + sizeof(gc_object)), length, __ATOMIC_RELEASE);
 }
 
-/* `header`: the object's first word. It is read once, where another thread may replace it by the address of a copy. */
+/* `header` is the object's first word, which is read once, since another thread may replace it by a copy's address. */
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) {
     const gc_type *type = (const gc_type *)header;
     size_t bytes = type->bytes;
@@ -4784,7 +4866,7 @@ GC__FN bool gc__type_is_leaf(const gc_type *type) {
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return gc__type_is_leaf((const gc_type *)header); }
 GC__FN bool gc__object_is_leaf(uintptr_t object) { return gc__header_is_leaf(GC__WORD(object)); }
 
-/* Whether all objects with that first word are of one size. */
+/* True if all objects with that first word have the same size. */
 GC__FN bool gc__header_has_size(uintptr_t header) { return !((const gc_type *)header)->element_bytes; }
 
 GC__FN const char *gc__object_name(uintptr_t object) {
@@ -4824,11 +4906,11 @@ GC_API const char *gc_type_check(const gc_type *type) {
                "gc_no_finalizer";
     return NULL;
 }
-/* The slots of an object: where they are, and what they hold. All code that looks at slots walks them by these functions,
-   which inline the function that handles a slot. */
+/* The slots of an object: where they are, and what they hold. All code that visits slots uses these functions, which
+   inline the function that handles a slot. */
 
 
-/* The object's address in a slot's word, 0 if it holds none. */
+/* Returns the object's address in a slot's word, 0 if it holds none. */
 GC__FN uintptr_t gc__slot_decode(uintptr_t word, bool value) {
 #if GC_HAS_VALUES
     if (value) return GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
@@ -4845,10 +4927,10 @@ GC__FN uintptr_t gc__slot_encode(uintptr_t ref, uintptr_t word, bool value) {
     return ref;
 }
 
-/* The object whose trace function the calling thread runs; 0: none. For reports of slots outside it, and of faults. */
+/* The object whose trace function the calling thread runs; 0: none. For reports of faults, and of slots outside it. */
 static __thread uintptr_t gc__traced;
 
-/* The fence keeps the store in its place: the fault handler must find the object exactly while its trace function runs. */
+/* The fence keeps the store in place: the fault handler must find the object exactly while its trace function runs. */
 GC__INLINED void gc__traced_set(uintptr_t object) {
     gc__traced = object;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -4873,7 +4955,6 @@ GC__FN size_t gc__entry_bytes(const gc_weak_entries *entries) {
     return entries->kind == GC_WEAK_REFS ? 8 : 16;
 }
 
-/* The slot of entry `i`. */
 GC__FN gc_word *gc__entry_key(const gc_weak_entries *entries, size_t i) {
     return (gc_word *)((uintptr_t)entries->keys + i * gc__entry_bytes(entries));
 }
@@ -4881,7 +4962,7 @@ GC__FN gc_word *gc__entry_value(const gc_weak_entries *entries, size_t i) {
     return (gc_word *)((uintptr_t)entries->values + i * gc__entry_bytes(entries));
 }
 
-/* Where the slots of the first entry begin and end. */
+/* Return where the slots of the first entry begin and end. */
 GC__FN uintptr_t gc__entry_low(const gc_weak_entries *entries) {
     bool pairs = entries->kind != GC_WEAK_REFS && entries->values < entries->keys;
     return (uintptr_t)(pairs ? entries->values : entries->keys);
@@ -4891,7 +4972,7 @@ GC__FN uintptr_t gc__entry_high(const gc_weak_entries *entries) {
     return (uintptr_t)(pairs ? entries->values : entries->keys) + 8;
 }
 
-/* Calls the visitor for each slot of the entries, as if they were no weak ones. */
+/* Calls the visitor for each slot of the entries, as if the slots were strong. */
 GC__FN void gc__entries_visit(gc_visitor *visitor, const gc_weak_entries *entries) {
     unsigned flags = (entries->flags & (unsigned)(GC_SLOT_VALUE | GC_SLOT_OWNED)) | (unsigned)GC_SLOT_WEAK;
     for (size_t i = 0; i < entries->count; i++) {
@@ -4917,15 +4998,16 @@ GC_API void gc_trace_ephemerons(void *object, gc_visitor *visitor) {
     gc__trace_elements(object, visitor, GC_WEAK_EPHEMERONS, 8);
 }
 
-/* Whether the function is one of these, which may run beside mutators. */
+/* Returns whether the function is one of the two above, which may run concurrently with mutators. */
 GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
     return trace == gc_trace_weak || trace == gc_trace_ephemerons;
 }
 
-/* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
-GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+/* For readers in other processes, which cannot call these. Not const, since core files leave constant data out. */
+GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak,
+                                                                                                gc_trace_ephemerons};
 #else
-GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
+GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* hosts with their own object model have none */
 #endif
 
 /* Stacks of values as walks see them. */
@@ -4939,7 +5021,8 @@ GC__FN void gc__stack_visit_slots(gc_visitor *visitor, const gc_value_stack *sta
         gc_visit(visitor, at, 1, flags);
 }
 
-/* Calls the visitor for each slot of what a visitor is handed by an address that is no slot's. False: it is a slot's. */
+/* Calls the visitor for each slot of the weak entries or value stack whose address was passed in place of a slot's.
+   Returns false if `slot` is a slot. */
 GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) {
     if (flags & GC__SLOT_ENTRIES)
         gc__entries_visit(visitor, (const gc_weak_entries *)slot);
@@ -4950,11 +5033,10 @@ GC__FN bool gc__visit_slots_of(gc_visitor *visitor, void *slot, unsigned flags) 
     return true;
 }
 
-/* Handles a slot. */
 typedef void (*gc__slot_function)(void *context, gc_word *slot, bool value);
 
 #if !GC_HAS_MODEL
-/* The slot of the mask's lowest bit. */
+/* Returns the slot of the mask's lowest bit. */
 GC__FN gc_word *gc__mask_slot(uintptr_t words, uint64_t mask) {
     return (gc_word *)(words + 8 * (unsigned)__builtin_ctzll(mask));
 }
@@ -4963,7 +5045,7 @@ GC__INLINED void gc__slots_of_mask(uintptr_t words, uint64_t mask, bool value, g
     for (; mask; mask &= mask - 1) f(context, gc__mask_slot(words, mask), value);
 }
 
-/* The slots of `count` elements. */
+/* Calls f for each slot of `count` elements. */
 GC__INLINED void gc__slots_of_elements(const gc_type *type, uintptr_t first, size_t count, gc__slot_function f, void *context) {
     if (type->element_bytes == 8) {
         bool value = GC_HAS_VALUES && type->element_values;
@@ -4984,7 +5066,7 @@ GC__FN uint64_t gc__mask_clip(uint64_t mask, uintptr_t object, uintptr_t from, u
     return mask;
 }
 
-/* The slots of the object that masks show. */
+/* Calls f for each slot of the object that masks declare. */
 GC__INLINED void gc__slots_of(uintptr_t object, gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->refs, false, f, context);
@@ -4993,14 +5075,15 @@ GC__INLINED void gc__slots_of(uintptr_t object, gc__slot_function f, void *conte
         gc__slots_of_elements(type, object + type->bytes, gc__object_length(object), f, context);
 }
 
-/* Those in [from, to), but for those of elements. */
+/* Calls f for each slot in [from, to) that masks declare, except those of elements. */
 GC__INLINED void gc__slots_of_head(uintptr_t object, uintptr_t from, uintptr_t to, gc__slot_function f, void *context) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, gc__mask_clip(type->refs, object, from, to), false, f, context);
     gc__slots_of_mask(object, gc__mask_clip(type->values, object, from, to), GC_HAS_VALUES, f, context);
 }
 
-/* How many elements with slots lie in [from, to) at least partly; the first of them is at *first. */
+/* Counts the elements with slots that lie at least partly in [from, to), and stores the first one's address in
+   *first. */
 GC__FN size_t gc__elements_in(uintptr_t object, uintptr_t from, uintptr_t to, uintptr_t *first) {
     const gc_type *type = gc__object_type(object);
     if (!gc__type_has_slots_in_elements(type)) return 0;
@@ -5026,7 +5109,7 @@ GC__FN void gc__object_visit_entries(uintptr_t object, gc_visitor *visitor) {
     gc__object_trace(object, visitor);
 }
 
-/* Hands slots on to a visitor that does not know entries and stacks. */
+/* Passes slots to a visitor that does not know entries and stacks. */
 typedef struct gc__slot_visitor {
     gc_visitor visitor, *inner;
 } gc__slot_visitor;
@@ -5041,14 +5124,14 @@ GC__FN void gc__object_visit(uintptr_t object, gc_visitor *visitor) {
     gc__slot_visitor outer = {{gc__slot_visitor_visit}, visitor};
     gc__object_visit_entries(object, &outer.visitor);
 }
-/* The arena: reserving the address range, handing out and taking back runs of regions. */
+/* The arena: reserves the address range, and hands out and takes back runs of regions. */
 
 
 #define GC__ARENA_BYTES_MIN ((size_t)16 * GC_REGION_BYTES)
 GC__STATIC_ASSERT(GC_ARENA_BYTES >= GC__ARENA_BYTES_MIN,
                   "GC_ARENA_BYTES must hold 16 regions: raise it, or choose a smaller GC_REGION_SHIFT");
 
-/* Reserves an arena of `bytes` and its tables, or nothing. */
+/* Reserves an arena of `bytes` with its tables, or reserves nothing. */
 GC__COLD bool gc__arena_try(size_t bytes) {
     gc__arena *arena = &gc__the_arena;
     size_t alignment = gc__max(GC_REGION_BYTES, GC__HUGE_PAGE_BYTES);
@@ -5082,7 +5165,7 @@ GC__COLD gc_result gc__arena_check(void) {
         (void *)base, GC_ADDRESS_BITS);
 }
 
-/* Says where the tables are, in the form in which their readers need it. */
+/* Publishes the addresses of the tables, in the form in which their readers need them. */
 GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
     char *marks = gc__sides[GC__SIDE_MARKS].start;
@@ -5106,7 +5189,7 @@ GC__COLD void gc__arena_publish(uint8_t *ranks) {
 /* Reserves the largest arena that the system grants. */
 GC__COLD gc_result gc__arena_reserve(void) {
     for (size_t bytes = GC_ARENA_BYTES; bytes >= GC__ARENA_BYTES_MIN; bytes /= 2) {
-        /* If address space is short, as much again must be left for the host and the collector's own lists. */
+        /* If address space is short, as much again must remain for the host and the collector's own lists. */
         bool is_short = bytes < GC_ARENA_BYTES && !gc__supply_is_host();
         void *spare = is_short ? gc__os_reserve(bytes, GC_REGION_BYTES, false) : NULL;
         bool opened = (spare || !is_short) && gc__arena_try(bytes);
@@ -5118,12 +5201,12 @@ GC__COLD gc_result gc__arena_reserve(void) {
                     GC__ARENA_BYTES_MIN >> 20, gc__supply_refusal(2 * GC__ARENA_BYTES_MIN));
 }
 
-/* The size of youth, age and verdict tables; the last part that is opened of them may reach beyond their end. */
+/* The size of the youth, age and verdict tables. The last slice of them that is opened may reach beyond their end. */
 #define GC__RANKS_BYTES (3 * GC_RANK_ENTRIES + GC__SIDE_BYTES_SMALL)
 
 GC__FN void gc__arena_close(void);
 
-/* Has memory come from these functions; NULL: from the system. Lock held. */
+/* Makes memory come from these functions, or from the system if `memory` is NULL. Requires the arena lock. */
 GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     static const gc_memory of_system = {NULL, NULL, NULL, NULL, NULL};
     const gc_memory *from = memory ? memory : &of_system;
@@ -5141,7 +5224,7 @@ GC__FN gc_result gc__arena_supply(const gc_memory *memory) {
     return GC_OK;
 }
 
-/* Reserves the rank and verdict tables and the arena. Lock held. */
+/* Reserves the rank and verdict tables and the arena. Requires the arena lock. */
 GC__COLD gc_result gc__arena_open(void) {
     if (gc__the_arena.base) return GC_OK;
     size_t ranks = GC__RANKS_BYTES;
@@ -5160,7 +5243,7 @@ GC__COLD gc_result gc__arena_open(void) {
     return result;
 }
 
-/* Gives the arena and its tables back to the system. Lock held; there is no heap. */
+/* Returns the arena and its tables to the system. Requires the arena lock; there must be no heap. */
 GC__COLD void gc__arena_close(void) {
     gc__arena *arena = &gc__the_arena;
     if (!arena->base) return;
@@ -5181,13 +5264,13 @@ GC__COLD void gc__arena_close(void) {
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
-/* Whether the region can become part of a run for `heap`. */
+/* Returns whether the region can become part of a run for `heap`. */
 GC__FN bool gc__arena_takes(const gc__region *region, const gc_heap *heap) {
     return !region->heap || (region->heap == heap && region->kind == GC__FREE);
 }
 
-/* The index of the first region at or after `from` that may be free, `used` if there is none. Most of a large heap is taken,
-   so it goes through the table eight regions at a time. */
+/* Returns the index of the first region at or after `from` that may be free, or `used` if there is none. Most of a
+   large heap is taken, so this reads the table eight regions at a time. */
 GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
     const uint8_t *taken = gc__the_arena.taken;
     const uint64_t ones = UINT64_MAX / 255;
@@ -5204,7 +5287,8 @@ GC__FN size_t gc__arena_next_free(size_t from, size_t used) {
     return used;
 }
 
-/* The index of the first of `span` regions in a row that are free for `heap`; arena->count if there are none. Lock held. */
+/* Returns the index of the first of `span` contiguous regions free for `heap`; arena->count if there are none. Requires
+   the arena lock. */
 GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     const gc__arena *arena = &gc__the_arena;
     size_t used = arena->used, first = gc__arena_next_free(span > 1 ? 0 : arena->free_from, used), end = first;
@@ -5216,7 +5300,7 @@ GC__FN size_t gc__arena_find(const gc_heap *heap, size_t span) {
     return first + span <= arena->count ? first : arena->count;
 }
 
-/* Provides memory for the region. False: the system refuses. Lock held. */
+/* Provides memory for the region. Returns false if the system refuses. Requires the arena lock. */
 GC__FN bool gc__arena_commit(gc__region *region) {
     if (!region->base) {
         region->base = gc__the_arena.base + ((uintptr_t)(region - gc__the_arena.regions) << GC_REGION_SHIFT);
@@ -5229,9 +5313,9 @@ GC__FN bool gc__arena_commit(gc__region *region) {
     return true;
 }
 
-GC__FN void gc__bounds_grow(uintptr_t highest); /* the end of the regions that have been in use */
+GC__FN void gc__bounds_grow(uintptr_t highest); /* takes the end of the regions that have been in use */
 
-/* Gives regions to the heap. False: the system gives no memory for them. Lock held. */
+/* Gives regions to the heap. Returns false if the system has no memory for them. Requires the arena lock. */
 GC__FN bool gc__arena_grant(gc_heap *heap, size_t first, size_t span) {
     gc__arena *arena = &gc__the_arena;
     bool found = gc__sides_open(first + span);
@@ -5247,9 +5331,8 @@ GC__FN bool gc__arena_grant(gc_heap *heap, size_t first, size_t span) {
     return true;
 }
 
-/* Takes `span` contiguous regions for the heap, from the arena or, if it is more than one, from the heap's own free ones, too,
-   which are GC__FREE still.
-   Returns the first, or NULL with gc__fail. */
+/* Takes `span` contiguous regions for the heap from the arena and, if `span` is more than one, also from the heap's own
+   free regions, which are still GC__FREE. Returns the first region, or NULL with gc__fail. */
 GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     gc__arena *arena = &gc__the_arena;
     gc__lock_take(&arena->lock);
@@ -5271,11 +5354,11 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
     return NULL;
 }
 
-/* Core dumps leave out memory that was given back, but not that of every region: if every second region were left out, each
-   would be a mapping of its own, and a process may have only some 65,000 mappings. */
+/* Core dumps leave out memory that was given back, but not that of every region: if every second region were left out,
+   each would be a separate mapping, and a process may have only some 65,000 mappings. */
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
-/* Gives a region back to the arena, its memory to the system. */
+/* Returns a region to the arena, and its memory to the system. */
 GC__FN void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
@@ -5293,20 +5376,23 @@ GC__FN void gc__arena_release(gc__region *region) {
     __atomic_store_n(&region->heap, (gc_heap *)NULL, __ATOMIC_RELAXED);
     gc__lock_release(&gc__the_arena.lock);
 }
-/* Huge pages for regions. A heap that will grow by as much as one takes all regions of one together: one fault instead of 512,
-   and the trace, which goes from object to object at random, waits less for the processor to find where pages are. Some
-   systems take long for a huge page now and then: a guest whose free memory goes back to its host 5 ms, where small pages
-   for as much take 0.7. So it is timed, and after a slow one regions are taken singly for a while. */
+/* Huge pages for regions. A heap that will grow by at least a huge page takes all regions of one together: that is one
+   page fault instead of 512, and the trace, which accesses objects at random addresses, has fewer TLB misses. Some
+   systems occasionally take long to provide a huge page: 5 ms in a guest whose free memory goes back to its host, where
+   small pages of the same size take 0.7 ms. So each huge page is timed, and after a slow one regions are taken singly
+   for a while. */
 
 
-#define GC__HUGE_REGIONS (GC_REGION_SHIFT < 21 ? GC__HUGE_PAGE_BYTES >> GC_REGION_SHIFT : 1) /* 1: not used */
+/* 1: huge pages are not used */
+#define GC__HUGE_REGIONS (GC_REGION_SHIFT < 21 ? GC__HUGE_PAGE_BYTES >> GC_REGION_SHIFT : 1)
 #define GC__HUGE_SLOW_NS ((uint64_t)2000000)
-#define GC__HUGE_PAUSE ((size_t)32 << 20 >> GC_REGION_SHIFT) /* regions until the next, after the first slow one; then more */
+/* regions until the next huge page, after the first slow one; the wait grows with each slow page */
+#define GC__HUGE_PAUSE ((size_t)32 << 20 >> GC_REGION_SHIFT)
 #define GC__HUGE_PAUSE_GROWTH 16
-#define GC__HUGE_PAUSE_FALL 4 /* and less after one that was not */
+#define GC__HUGE_PAUSE_FALL 4 /* the wait is divided by this after a fast page */
 
-/* The first region of a huge page; arena->count if there is none. The system provides one only where there have been no small
-   pages before, and regions that have been in use are used again first. Lock held. */
+/* Returns the first region of a huge page; arena->count if there is none. The system provides a huge page only where
+   there were no small pages before, and regions that have been in use are reused first. Requires the arena lock. */
 GC__FN size_t gc__huge_find(void) {
     const gc__arena *arena = &gc__the_arena;
     size_t first = gc__arena_next_free(arena->free_from, arena->used);
@@ -5315,7 +5401,7 @@ GC__FN size_t gc__huge_find(void) {
     return begins && first + GC__HUGE_REGIONS <= arena->count ? first : arena->count;
 }
 
-/* Whether a page that took so long is followed by a pause, and how long that is. */
+/* Sets the number of regions to wait before the next huge page, given how long the last one took. */
 GC__FN void gc__huge_note(gc__arena *arena, uint64_t ns) {
     bool slow = ns > GC__HUGE_SLOW_NS;
     size_t more = gc__max(arena->huge_paid * GC__HUGE_PAUSE_GROWTH, GC__HUGE_PAUSE);
@@ -5323,7 +5409,7 @@ GC__FN void gc__huge_note(gc__arena *arena, uint64_t ns) {
     arena->huge_waits = slow ? more : 0;
 }
 
-/* Has the system provide the huge page. Lock held. */
+/* Makes the system provide the huge page. Requires the arena lock. */
 GC__FN void gc__huge_touch(gc__region *region) {
     uint64_t before = gc__os_cpu_ns();
     gc__supply_prefer_huge_pages((void *)region->base, GC__HUGE_PAGE_BYTES);
@@ -5332,7 +5418,7 @@ GC__FN void gc__huge_touch(gc__region *region) {
     for (size_t i = 0; i < GC__HUGE_REGIONS; i++) region[i].populated = true;
 }
 
-/* Takes the regions of a huge page for the heap; NULL: there is none, or none is wanted now. */
+/* Takes the regions of a huge page for the heap; returns NULL if there is none, or none is wanted now. */
 GC__FN gc__region *gc__huge_acquire(gc_heap *heap) {
     gc__arena *arena = &gc__the_arena;
     gc__lock_take(&arena->lock);
@@ -5345,14 +5431,14 @@ GC__FN gc__region *gc__huge_acquire(gc_heap *heap) {
     gc__bounds_grow(arena->base + ((first + GC__HUGE_REGIONS) << GC_REGION_SHIFT));
     return &arena->regions[first];
 }
-/* The heap: one instance of everything that heaps of a process do not share. */
+/* The heap: one instance of everything that the heaps of a process do not share. */
 
 
 #define GC__SMALL_HEAP_BYTES ((size_t)4 << 20)
 #define GC__REGIONS_MIN 4 /* heap_bytes_max must allow two windows, survivors, and room to copy them */
-#define GC__RESERVE 256     /* a region, and this part of the limit, is kept for evacuation at most */
-#define GC__RESERVE_MARKING 32 /* this part where pauses are short: the last one of a cycle evacuates while mutators wait */
-#define GC__RESERVE_MIN 8      /* under a limit of fewer regions a region would be too much */
+#define GC__RESERVE 256     /* the reserve for evacuation is at most a region plus this part of the limit */
+#define GC__RESERVE_MARKING 32 /* with short pauses, plus this part: mutators wait for the final mark's evacuation */
+#define GC__RESERVE_MIN 8      /* under a limit of fewer regions a reserved region would be too much */
 #define GC__HOLE_LOG2_MIN 4
 #define GC__HOLE_BYTES_MIN_MUTATOR ((size_t)1 << GC__HOLE_LOG2_MIN)
 #define GC__HOLE_LOG2_EXACT 8 /* smaller holes have a list for each size */
@@ -5361,82 +5447,82 @@ GC__FN gc__region *gc__huge_acquire(gc_heap *heap) {
 
 typedef struct gc__profiler gc__profiler;
 
-/* Holes in lists by size, one for each size below 256 bytes, then four for each power of two, linked by their second words.
-   The first word is a filler's. */
+/* Free lists of holes by size: one for each size below 256 bytes, then four for each power of two. Holes are linked by
+   their second words; the first word is a filler's. */
 typedef struct gc__holes {
     gc_word first[GC__HOLE_LISTS];
-    uint64_t listed[2]; /* bits of the lists that are not empty */
-    size_t bytes;       /* atomic */
+    uint64_t listed[2]; /* a bit is set if its list is not empty */
+    size_t bytes;       /* the sum of the listed holes; atomic */
 } gc__holes;
 
-/* Holes that a thread has to itself, linked by their second words. They count as allocated. */
+/* Holes that one thread has to itself, linked by their second words. They count as allocated. */
 typedef struct gc__local_spans {
     gc_word first;
-    size_t bytes;      /* of these */
-    gc_word left;      /* holes, linked in the same way, that its windows have left */
-    size_t left_bytes; /* of these, and of those too small to be one */
-    size_t most;       /* bytes that were asked for */
+    size_t bytes;      /* of the holes from `first` on */
+    gc_word left;      /* leftover holes of the thread's windows, linked in the same way */
+    size_t left_bytes; /* of the leftovers, including those too small to be a hole */
+    size_t most;       /* bytes requested */
 } gc__local_spans;
 
-/* Fields are written under the heap's lock, or by its collector, unless they say otherwise. What later rooms of src/ keep
-   of a heap they define themselves. */
+/* Unless they say otherwise, fields are written under the heap's lock, or by its collector. Later rooms define their
+   own per-heap state. */
 struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free, *free_last; /* last freed first, so that a small nursery stays in cache */
+    gc__region *free, *free_last; /* the region freed last comes first, so that a small nursery stays in cache */
     size_t free_count;
-    size_t free_for_copies; /* so many mutators leave to the next collection, if there are others */
+    size_t free_for_copies; /* mutators leave this many free regions to the next collection, if the arena has others */
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
     size_t quarantine_count;
-    gc__region *recycled;          /* in the list regions[0]: the next one whose holes mutators get */
-    gc_window fixed;               /* where objects that never move are allocated; each has a mark bit at once */
-    gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for them goes on */
-    size_t fixed_unmarked;         /* such objects that have no header and no mark yet; atomic */
+    gc__region *recycled;          /* in the list regions[0]: the next region whose holes mutators get */
+    gc_window fixed;               /* where objects that never move are allocated; each gets its mark bit at once */
+    gc__region *fixed_search;      /* in the list regions[0]: where the search for holes for such objects resumes */
+    size_t fixed_unmarked;         /* such objects that have neither header nor mark yet; atomic */
     gc__holes holes;               /* for mutators */
-    gc_word small_spans;                 /* the first of the other holes for mutators, small ones, linked by their second words */
-    gc__holes old_holes;           /* of generation 2, for promotion, while it fills them; under the marker's lock */
-    gc__region *old_unflipped;     /* in the list regions[2]: the next one that may be `beside`; NULL: none is; atomic */
-    gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in these lists; atomic */
-    size_t unlisted_bytes;         /* about how much is free in that one and those after it; atomic */
-    size_t held_regions;           /* in the lists, the free list included; not the quarantine */
+    gc_word small_spans; /* the first of mutators' other free spans, small ones; linked by their second words */
+    gc__holes old_holes;           /* of generation 2, while promotion fills them; under the marker's lock */
+    gc__region *old_unflipped; /* in the list regions[2]: the next one to flip, perhaps; NULL: none is due; atomic */
+    gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in old_holes; atomic */
+    size_t unlisted_bytes;         /* approximate free bytes in that region and those after it; atomic */
+    size_t held_regions;           /* in the lists, including the free list; without the quarantine */
     size_t held_peak_bytes;
     size_t limit_bytes;  /* heap_bytes_max, or what the arena has */
-    bool reserve_open;   /* compaction gained nothing, so mutators have the reserve, until a full collection frees more */
-    bool limit_is_share; /* heap_bytes_max is 0, and the limit a share of the container's memory */
-    bool limit_is_open;  /* heap_bytes_max is 0, and the container was not looked at yet */
-    bool asked_concurrent; /* options.concurrent was on; it is off while it would have no effect */
-    size_t metadata_bytes; /* of memory beside regions: handles, finalizers, the collector's lists; atomic */
+    bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
+    bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
+    bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
+    bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
+    size_t metadata_bytes; /* of memory outside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
     size_t external_bytes;                /* off-heap bytes, with and without an owner; atomic */
-    size_t owned_bytes;                   /* those of objects */
-    size_t unowned_bytes;                 /* those of gc_heap_external_add; atomic */
-    size_t large_regions;                 /* that large objects own */
+    size_t owned_bytes;                   /* off-heap bytes that objects own */
+    size_t unowned_bytes;                 /* those of gc_heap_add_external; atomic */
+    size_t large_regions;                 /* regions that large objects occupy */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
-    size_t fresh_regions;                 /* never written to, that were taken since the stock was looked at; atomic */
-    size_t uncommit_bytes;                    /* of what is free, what is to be given back to the system */
-    bool uncommit_waits;                      /* only what is still free after a while */
-    uint64_t uncommitted_ns;                  /* when that was decided last */
-    size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use; of free ones */
-    size_t slack_bytes;                   /* what could be spare if it were given back to the system */
+    size_t fresh_regions;                 /* never written to, taken since free regions were last prefaulted; atomic */
+    size_t uncommit_bytes;                    /* how much of the free memory is to be returned to the system */
+    bool uncommit_waits;                      /* return only memory that is still free after a while */
+    uint64_t uncommitted_ns;                  /* when `uncommit_bytes` was last decided */
+    size_t spare_bytes, free_spare_bytes; /* the sum of `spare` of regions in use, and of free regions */
+    size_t slack_bytes;                   /* what could become spare if it were returned to the system */
     size_t
         generation_bytes[GC_GENERATIONS]; /* survivors; of generation 0, atomic: allocated since the last collection */
     size_t nursery_survivor_bytes;        /* survivors in generation 0: recycled and pinned regions */
-    size_t goal_bytes;                    /* what the heap should hold at most, short of its limit */
+    size_t goal_bytes;                    /* the size that the heap should not exceed, below its limit */
     size_t full_bytes;                    /* bytes of objects that the last full collection left */
     size_t budget_bytes; /* a collection is due when generation 0 and the growth of off-heap bytes reach it; atomic */
     bool collecting;
-    uintptr_t frame; /* below it are the frames of a collection's callbacks; 0: none runs */
-    bool marking; /* generation 2 is being marked beside mutators: written with the world stopped */
-    bool finalizer_marks; /* the collection that runs ends a marking, and objects that are reprieved count as reached by now */
-    bool remembers_slots; /* stores into generation 2 are remembered by slots instead of cards: the same */
+    uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
+    bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
+    bool finalizer_marks; /* the running collection is a final mark, and finalizer marks already count as marks */
+    bool remembers_slots; /* stores into generation 2 are remembered by slots, not cards; written as `marking` */
     uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
-    uint64_t phase_since;     /* when the collection that runs began the phase that it is in, by gc__cpu_ticks */
-    gc_phase phase_counted;   /* that phase */
-    uint64_t phase_ticks[GC_PHASE_COUNT]; /* that its phases have taken */
+    uint64_t phase_since;     /* when the running collection entered its current phase, by gc__cpu_ticks */
+    gc_phase phase_counted;   /* the current phase */
+    uint64_t phase_ticks[GC_PHASE_COUNT]; /* the ticks that each phase has taken */
     gc_collection collection; /* the last one, or the one that runs; its number is atomic */
     gc_stats stats;           /* allocated_bytes and collections_moving are atomic */
-    gc_pause pause;           /* the last one, or the one that runs; counted as it goes on */
+    gc_pause pause;           /* the last one, or the one that runs; updated while it runs */
 
     struct gc__threads *threads;
     struct gc__collector *collector;
@@ -5449,24 +5535,31 @@ struct gc_heap {
     struct gc__stress *stress;
     struct gc__pauses *pauses;
     const gc__profiler *profiler;       /* atomic; NULL: no profile is being taken */
-    struct gc__profiled_heap *profiled; /* what gc_profile.h keeps of it; written under that header's lock */
+    struct gc__profiled_heap *profiled; /* what gc_profile.h stores for this heap; written under that header's lock */
 };
 
-/* What barriers read as the age of the heap's regions of that generation. */
+/* What of the options needs diagnostics. */
+GC__FN gc_stress gc__stress_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.debug.stress : GC_STRESS_OFF; }
+GC__FN unsigned gc__verify_of(const gc_heap *heap) { return GC_DIAGNOSTICS ? heap->options.debug.verify : 0; }
+GC__FN bool gc__is_checkmarked(const gc_heap *heap) { return GC_DIAGNOSTICS && heap->options.debug.checkmark; }
+
+/* Whether generation 2 is being marked beside mutators. */
+GC__FN bool gc__heap_is_marking(const gc_heap *heap) { return GC__HAS_MARKER && heap->marking; }
+
+/* Returns what barriers read as the age of the heap's regions of that generation. */
 GC__FN int gc__age_of(const gc_heap *heap, int generation) {
-    if (generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
+    if (!GC__HAS_MARKER || generation < 2 || !(heap->marking || heap->remembers_slots)) return generation;
     return 2 | GC_AGE_LOGGED | GC__AGE_LOGGED_TOO | (heap->marking ? GC__AGE_MARKING : 0) |
            (heap->remembers_slots ? GC__AGE_REMEMBERS : 0);
 }
 
-/* The age of a region of generation 2. */
+/* Returns the age of a region of generation 2. */
 GC__FN int gc__region_age(const gc_heap *heap, const gc__region *region) {
-    return gc__age_of(heap, 2) | (region->candidate ? GC__AGE_CANDIDATE : 0);
+    return gc__age_of(heap, 2) | (gc__region_is_candidate(region) ? GC__AGE_CANDIDATE : 0);
 }
 
-/* Regions of the heap. */
 
-/* What the heap takes of the system's memory. */
+/* Returns how much of the system's memory the heap takes. */
 GC__FN size_t gc__held_bytes(const gc_heap *heap) {
     return (heap->held_regions << GC_REGION_SHIFT) - heap->spare_bytes - heap->free_spare_bytes;
 }
@@ -5493,7 +5586,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->offset_table = NULL;
 }
 
-/* Puts a region on the heap's free list, or takes it out; `spare` bytes at its end take no memory. */
+/* Puts a region on the heap's free list, to be used first; `spare` bytes at its end take no memory. */
 GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) {
     region->kind = GC__FREE;
     region->spare = spare;
@@ -5508,7 +5601,7 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     heap->free_spare_bytes += spare;
 }
 
-/* The same, so that the others are used first. */
+/* Puts a region at the end of the free list, so that the others are used first. */
 GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
     if (!heap->free) {
         gc__heap_list_free(heap, region, 0);
@@ -5523,7 +5616,6 @@ GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
     heap->free_count++;
 }
 
-/* The memory that free regions take. */
 GC__FN size_t gc__free_bytes(const gc_heap *heap) {
     return (heap->free_count << GC_REGION_SHIFT) - heap->free_spare_bytes;
 }
@@ -5543,7 +5635,7 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
     if (gc__free_bytes(heap) < heap->free_least_bytes) heap->free_least_bytes = gc__free_bytes(heap);
 }
 
-/* Gives one free region back to the arena and the system. */
+/* Returns one free region to the arena and the system. */
 GC__FN void gc__heap_release_free(gc_heap *heap) {
     gc__region *region = heap->free;
     gc__heap_unlist_free(heap, region);
@@ -5557,14 +5649,14 @@ GC__FN size_t gc__external_bytes(const gc_heap *heap) {
     return __atomic_load_n(&heap->external_bytes, __ATOMIC_RELAXED);
 }
 
-/* Of all regions that are not free, without what is spare, and off the heap. */
+/* Returns the bytes of all regions that are not free, without spare ends, plus off-heap bytes. */
 GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
     return ((heap->held_regions - heap->free_count) << GC_REGION_SHIFT) - heap->spare_bytes + gc__external_bytes(heap);
 }
 
-#define GC__MARK_BYTES (GC_REGION_BYTES / 64) /* a region's mark bits */
+#define GC__MARK_BYTES (GC_REGION_BYTES / 64) /* bytes of a region's mark bits */
 
-/* What the tables take for so many regions. Of the mark bits of large objects only one each is ever touched. */
+/* Returns the bytes of the side tables for so many regions. Of a large object's mark bits only one is ever touched. */
 GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     size_t each = (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 4;
     if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
@@ -5573,7 +5665,7 @@ GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     return regions * each + (regions - large_regions) * GC__MARK_BYTES;
 }
 
-/* The bytes that count towards the limit: those in use, their tables, and what is beside. */
+/* Returns the bytes that count towards the limit: those in use, their side tables, and memory outside regions. */
 GC__FN size_t gc__bytes_charged(const gc_heap *heap) {
     return gc__bytes_in_use(heap) + gc__table_bytes(heap->held_regions - heap->free_count, heap->large_regions) +
            __atomic_load_n(&heap->metadata_bytes, __ATOMIC_RELAXED);
@@ -5591,9 +5683,10 @@ GC__FN size_t gc__bytes_to_goal(const gc_heap *heap) {
 
 GC__FN size_t gc__regions_left(const gc_heap *heap) { return gc__bytes_left(heap) >> GC_REGION_SHIFT; }
 
-/* The number of regions under the limit that only the collector takes, so that it can compact a full heap whose holes are too
-   small for what lives. They are few, since mutators have the better use for memory: with more, collections come sooner. At most
-   half of what is not live, and no more than there are regions whose objects can be copied. */
+/* Returns the number of regions under the limit that only the collector may take, so that it can compact a full heap
+   whose holes are too small for the live objects. The reserve is small, since mutators make better use of memory: a
+   larger one makes collections more frequent. It is at most half of what is not live, and at most the number of regions
+   whose objects can be copied. */
 GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) {
     size_t limit = gc__limit_regions(heap), live = live_bytes >> GC_REGION_SHIFT;
     size_t movable = heap->held_regions - heap->free_count - heap->large_regions;
@@ -5603,16 +5696,16 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
     return gc__min((limit - live) / 2, most);
 }
 
-/* What mutators may not take of it now. Where objects are marked beside them that is half of it, so that those that wait for
-   the end of a cycle, or for the holes that it leaves, need not stand still. In the last resort nothing is kept: packing needs no
-   room. */
+/* Returns the part of the reserve that mutators may not use now. With concurrent marking that is half of it, so that
+   mutators need not wait for the end of a cycle, or for the holes that it leaves. In the last resort nothing is
+   reserved: sliding needs no room. */
 GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
 }
 
-/* The limit as programs are told it; 0: none. */
+/* Returns the limit as it is reported to programs; 0: none. */
 GC__FN size_t gc__limit_told(const gc_heap *heap) {
     return heap->options.heap_bytes_max == SIZE_MAX ? 0 : heap->options.heap_bytes_max;
 }
@@ -5621,16 +5714,16 @@ GC__FN const char *gc__limit_name(const gc_heap *heap) {
     return heap->limit_is_share ? "three quarters of the container's memory" : "heap_bytes_max";
 }
 
-#define GC__METADATA_MUCH 8 /* this part of the limit is worth a word */
+#define GC__METADATA_MUCH 8 /* this part of the limit is worth mentioning */
 
-/* Adds to a sentence about a full heap what besides objects fills it, as far as that is much. */
+/* Appends large shares of metadata and off-heap bytes to the message about a full heap. */
 GC__COLD void gc__heap_fail_with_others(const gc_heap *heap) {
     size_t metadata = gc__counted(&heap->metadata_bytes), external = gc__external_bytes(heap);
     if (metadata > heap->limit_bytes / GC__METADATA_MUCH)
         gc__fail_more("; handles, lists of finalizers and the collector's take %zu KiB of it", metadata >> 10);
     if (external > heap->limit_bytes / GC__METADATA_MUCH)
-        gc__fail_more("; %zu KiB of it are off the heap (gc_external_add, gc_heap_external_add), until their objects are freed, "
-                      "or the program says that it has freed them", external >> 10);
+        gc__fail_more("; %zu KiB of it are off the heap (gc_object_add_external, gc_heap_add_external), until their "
+                      "objects are freed, or the program says that it has freed them", external >> 10);
 }
 
 GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
@@ -5644,9 +5737,9 @@ GC__OUT_OF_LINE void gc__heap_fail_full(const gc_heap *heap, size_t bytes) {
     gc__heap_fail_with_others(heap);
 }
 
-/* The ends of large objects' last regions, beyond the pages that the objects need. While nothing was written there, an end
+/* A large object's last region ends beyond the pages that the object needs. While nothing was written there, that end
    takes no memory; then it is *spare*, and does not count. An end that earlier objects have written to is *slack*: it
-   counts until its memory is given back to the system. That takes time, so it is done for objects that survive a
+   counts until its memory is returned to the system. That takes time, so it is done for objects that survive a
    collection, if room is short, and if there is much slack. */
 
 GC__FN uintptr_t gc__page_end(uintptr_t address) {
@@ -5658,7 +5751,7 @@ GC__FN size_t gc__large_slack(const gc__region *region) {
     return gc__region_end(region) - gc__page_end(region->top) - region->spare;
 }
 
-/* Makes the end spare, unless the system refuses. */
+/* Makes the end of a large object's region spare, unless the system refuses. */
 GC__FN void gc__large_uncommit(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
@@ -5676,7 +5769,7 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
             if (region->kind == GC__LARGE) gc__large_uncommit(heap, region);
 }
 
-/* Whether `bytes` more may be used. False with gc__fail. */
+/* Returns whether `bytes` more may be used; false with gc__fail. */
 GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
@@ -5686,33 +5779,34 @@ GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     return false;
 }
 
-/* Has the system provide memory for the region's part of tables now rather than in a pause. */
+/* Makes the system provide memory for the region's entries in the side tables now rather than in a pause. */
 GC__FN void gc__tables_touch(const gc__region *region) {
     size_t word = gc__mark_index(region->base) >> 6;
     __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
     __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
-    uint64_t *next = __atomic_load_n(&gc__next_marks, __ATOMIC_ACQUIRE); /* another heap may be opening it */
+    uint64_t *next = __atomic_load_n(&gc__next_marks, __ATOMIC_ACQUIRE); /* another heap may be opening the table */
     if (next) __atomic_fetch_or(&next[word], (uint64_t)0, __ATOMIC_RELAXED);
 }
 
-/* A region for a mutator whose memory may not be there yet, in a heap whose free regions are no more than the next collection's
-   copies may take: those were written to before, so to copy there needs no page. NULL: there are more, or the limit is near. */
+/* Returns a region for a mutator whose memory may not be present yet, in a heap with no more free regions than the next
+   collection's copies may take: those were written to before, so that copying into them causes no page fault. Returns
+   NULL if there are more, or the limit is near. */
 GC__FN gc__region *gc__heap_take_untouched(gc_heap *heap) {
     if (heap->collecting || heap->free_count >= heap->free_for_copies) return NULL;
     if (gc__free_bytes(heap) + 2 * GC_REGION_BYTES >= gc__bytes_left(heap)) return NULL;
     return gc__arena_acquire(heap, 1);
 }
 
-/* Whether the heap will soon take as much as a huge page, as far as its goal and its limit tell: so it holds no more because
-   of one. Where pauses are to be short none may take milliseconds. */
+/* Returns whether the heap will soon need as much as a huge page, judging by its goal and its limit, so that taking one
+   does not make the heap larger. Where pauses are to be short no fault may take milliseconds. */
 GC__FN bool gc__heap_wants_huge(const gc_heap *heap) {
     size_t kept = (gc__evacuation_reserve(heap) + 2) << GC_REGION_SHIFT;
-    bool suits = GC__HUGE_REGIONS > 1 && !heap->options.stress && !gc__supply_is_host();
+    bool suits = GC__HUGE_REGIONS > 1 && !gc__stress_of(heap) && !gc__supply_is_host();
     if (!suits || heap->options.pause_goal_us || heap->options.concurrent == GC_CONCURRENT_ON) return false;
     return gc__bytes_to_goal(heap) >= GC__HUGE_PAGE_BYTES / 4 * 5 && gc__bytes_left(heap) >= GC__HUGE_PAGE_BYTES + kept;
 }
 
-/* Puts the regions of a huge page on the free list, the first one to be taken first. */
+/* Puts the regions of a huge page on the free list so that the first one is taken first. */
 GC__FN void gc__heap_take_huge(gc_heap *heap) {
     gc__region *region = gc__huge_acquire(heap);
     if (!region) return;
@@ -5720,8 +5814,8 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* A run of `span` regions for objects of `generation`; not in a list yet. *clean: how many bytes at the end of the run take no
-   memory. NULL with gc__fail at a limit. */
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
     gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
     if (region) {
@@ -5752,15 +5846,15 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
-    region->sparing = heap->options.stress || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
-    if (gc__tables.watch) /* earlier stores there do not concern the objects to come */
+    region->sparing = gc__stress_of(heap) || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
+    if (gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);
     if (heap->free_for_copies && !heap->collecting) gc__tables_touch(region);
     return region;
 }
 
-/* Something was taken: keeps what is free under the limit, too, with its tables. */
+/* After regions were taken, keeps free regions and their tables under the limit, too. */
 GC__FN void gc__heap_note_held(gc_heap *heap) {
     while (heap->free &&
            gc__free_bytes(heap) + gc__table_bytes(heap->free_count, 0) + gc__bytes_charged(heap) > heap->limit_bytes)
@@ -5768,12 +5862,12 @@ GC__FN void gc__heap_note_held(gc_heap *heap) {
     if (gc__held_bytes(heap) > heap->held_peak_bytes) heap->held_peak_bytes = gc__held_bytes(heap);
 }
 
-/* What was free all the time is not needed, so it goes back to the system: looked at after some time, as regions are taken, and
-   not all at once, since the thread that allocates waits for it. */
+/* Memory that was free all the time is not needed, so it is returned to the system. This is checked after some time, as
+   regions are taken, and in steps, since the allocating thread waits for it. */
 #define GC__UNCOMMIT_NS ((uint64_t)200000000)
-#define GC__UNCOMMIT_REGIONS_MIN 4   /* given back at a time */
+#define GC__UNCOMMIT_REGIONS_MIN 4   /* regions returned in one step */
 #define GC__UNCOMMIT_REGIONS_MAX 64
-#define GC__UNCOMMIT_PART 8          /* this part at a time */
+#define GC__UNCOMMIT_PART 8          /* one step returns this part */
 
 GC__FN void gc__heap_plan_uncommit(gc_heap *heap, uint64_t now) {
     size_t kept = gc__max(GC__UNCOMMIT_REGIONS_MIN, heap->free_for_copies) * GC_REGION_BYTES, least = heap->free_least_bytes;
@@ -5800,7 +5894,7 @@ GC__COLD void gc__heap_uncommit(gc_heap *heap) {
     }
 }
 
-/* A region for objects of `generation`; not in a list yet. NULL with gc__fail at a limit. */
+/* Takes a region for objects of `generation`, and puts it in no list. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
     size_t clean;
     gc__region *region =
@@ -5809,7 +5903,7 @@ GC__FN gc__region *gc__heap_take(gc_heap *heap, int generation) {
     return region;
 }
 
-/* The same for one large object of `bytes`: as many regions as it needs. */
+/* Takes as many regions as one large object of `bytes` needs. Returns NULL with gc__fail at a limit. */
 GC__FN gc__region *gc__heap_take_large(gc_heap *heap, size_t bytes) {
     size_t clean, span = (bytes + GC_REGION_BYTES - 1) >> GC_REGION_SHIFT;
     gc__region *region = gc__heap_has_room(heap, gc__page_end(bytes)) ? gc__heap_take_run(heap, 0, span, &clean) : NULL;
@@ -5839,14 +5933,14 @@ GC__FN uintptr_t gc__populate_end(uintptr_t address) {
     return (address + GC__POPULATE_BYTES - 1) & ~(GC__POPULATE_BYTES - 1);
 }
 
-/* Has the system provide memory of the region up to `to`, before it is written; nothing beyond `written` was written yet. */
+/* Makes the system provide the region's memory up to `to` before it is written; nothing beyond `written` was yet. */
 GC__FN void gc__region_populate(const gc__region *region, uintptr_t written, uintptr_t to) {
     uintptr_t from = gc__populate_end(written);
     if (from < to && (from % GC_REGION_BYTES || !region->sparing))
         gc__supply_populate((void *)from, gc__populate_end(to) - from);
 }
 
-/* Puts a region (all regions of a large object) on the free list; its memory stays with the heap. */
+/* Puts a region (or all regions of a large object) on the free list; its memory stays with the heap. */
 GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
     size_t spare = region->spare;
     gc__region_set_rank(region, 0, false);
@@ -5859,47 +5953,47 @@ GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
 
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
     region->next = heap->regions[region->generation];
-    /* A reader in another process may see this at any time: a region in a list is complete. */
+    /* A reader in another process may read the list at any time, so a region is complete before it is in a list. */
     __atomic_store_n(&heap->regions[region->generation], region, __ATOMIC_RELEASE);
 }
-/* What a profile is told of a heap: implemented by gc_profile.h. A heap has no profiler unless a profile is being taken, and
-   then no more is done for one than to look whether there is one. */
+/* The events of a heap that a profile receives: gc_profile.h implements them. A heap has no profiler unless a profile
+   is being taken; otherwise the only cost is the check for one. */
 
 
-/* Functions are called by the thread that allocates, in cooperative mode, or by the one that collects, unless they say
-   otherwise. None of them waits for another thread. */
+/* Unless they say otherwise, functions are called by the allocating thread, in cooperative mode, or by the collecting
+   one. None of them waits for another thread. */
 struct gc__profiler {
-    /* A window is about to be extended by `extra` bytes, of which the object to be allocated needs `needed`. Returns how far
-       to extend it: less than `extra`, if a sampled byte comes before. raw: 1 for the window of that name, 2 for a large
-       object. */
+    /* Called when a window is about to be extended by `extra` bytes, of which the object to be allocated needs
+       `needed`. Returns how far to extend it: less than `extra`, if a sampled byte comes before that. raw: 1 for the
+       raw window, 2 for a large object. */
     size_t (*extend)(gc_thread *thread, int raw, size_t room, size_t needed, size_t extra);
-    /* The last `bytes` by which a window was extended are not used. May be called by another thread, for one that has
-       stopped. */
+    /* The last `bytes` by which a window was extended are not used. May be called by another thread for a stopped
+       one. */
     void (*unused)(gc_thread *thread, int raw, size_t bytes);
-    /* An object was allocated by a slow path; caller: the return address of gc.h's function. typed: its header is written. */
+    /* An object was allocated by a slow path. caller: gc.h's return address. typed: the header is written. */
     void (*allocated)(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed);
-    void (*stopped)(gc_heap *heap, uint64_t asked_ns); /* the world has; the threads were asked at that time */
-    void (*resumed)(gc_heap *heap);                    /* it goes on */
-    void (*phase)(gc_heap *heap, gc_phase phase);      /* a collection begins it; the first one begins the collection */
+    void (*stopped)(gc_heap *heap, uint64_t asked_ns); /* the world has stopped; threads were asked to at that time */
+    void (*resumed)(gc_heap *heap);                    /* the world resumes */
+    void (*phase)(gc_heap *heap, gc_phase phase);      /* a collection begins the phase, or begins with it */
     void (*ended)(gc_heap *heap);                      /* the collection has ended */
-    /* Everything that survives a collection of that generation has been reached, and nothing was freed yet. */
+    /* Everything that survives a collection of that generation was reached, and nothing has been freed yet. */
     void (*traced)(gc_heap *heap, int generation);
     void (*finalized)(gc_thread *thread, const char *type, uint64_t started_ns);
-    void (*handle)(gc_heap *heap, const void *handle, unsigned kind, bool created); /* any thread */
-    void (*attached)(gc_thread *thread, bool attached); /* heap's lock held, windows closed */
+    void (*handle)(gc_heap *heap, const void *handle, unsigned kind, bool created); /* may be called by any thread */
+    void (*attached)(gc_thread *thread, bool attached); /* called with the heap's lock held and windows closed */
 };
 
-/* What gc_profile.h does for all heaps, set when the program is loaded; NULL: that header is not part of it. */
+/* The functions of gc_profile.h for all heaps, set when the program is loaded; NULL: that header is not part of it. */
 typedef struct gc__profiling_calls {
-    void (*created)(gc_heap *heap);   /* it is in the list of heaps, and has no thread yet; may set heap->profiler */
-    void (*destroyed)(gc_heap *heap); /* no thread uses it any more; its objects are there still */
-    /* The thread, of which a profile has kept something, is detached after that has ended; heap's lock held. */
+    void (*created)(gc_heap *heap);   /* the heap is listed, and has no thread yet; may set heap->profiler */
+    void (*destroyed)(gc_heap *heap); /* no thread uses the heap any more; its objects still exist */
+    /* A thread of which a profile holds data is detached after the profile ended. Called with the heap's lock held. */
     void (*detached)(gc_thread *thread);
-    void (*forked)(void); /* in the child, with all locks held */
+    void (*forked)(void); /* called in the child, with all locks held */
 } gc__profiling_calls;
 GC__VAR const gc__profiling_calls *gc__the_profiling;
 
-/* Any thread may ask. */
+/* May be called by any thread. */
 GC__FN const gc__profiler *gc__profiler_of(const gc_heap *heap) {
     return __atomic_load_n(&heap->profiler, __ATOMIC_ACQUIRE);
 }
@@ -5914,7 +6008,8 @@ GC__FN const char *gc__phase_text(gc_phase phase) {
     return (unsigned)phase < GC_PHASE_COUNT ? gc__phase_texts[phase] : "unknown phase";
 }
 
-/* Ends the phase that a collection is in, and begins another. Ticks of two processors may differ: then less is counted. */
+/* Ends the current phase of a collection, and begins another. If two processors' ticks differ, the phase counts
+   less. */
 GC__FN void gc__phase_count(gc_heap *heap, gc_phase phase) {
     uint64_t now = gc__cpu_ticks();
     if (phase == GC_PHASE_OPEN)
@@ -5937,7 +6032,7 @@ GC__FN void gc__phases_share(gc_heap *heap, uint64_t all_ns) {
     }
 }
 
-/* A collection begins this phase; or, with GC_PHASE_NONE, it has ended. */
+/* Announces that a collection begins this phase or, with GC_PHASE_NONE, that it has ended. */
 GC__FN void gc__phase_begin(gc_heap *heap, gc_phase phase) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     __atomic_store_n(&heap->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
@@ -5950,7 +6045,7 @@ GC__FN void gc__traced_note(gc_heap *heap, int generation) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     if (profiler) profiler->traced(heap, generation);
 }
-/* Finding objects by address: the starts of a region's objects. */
+/* Finding objects by address, by the starts of a region's objects. */
 
 
 GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
@@ -5958,15 +6053,15 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     size_t bytes = 0;
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
     for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    if (!region->finalizer_marks || !gc__flip_is_due(region)) return bytes;
+    if (!gc__region_has_finalizer_marks(region) || !gc__flip_is_due(region)) return bytes;
     for (at = gc__bit_next(gc__finalizer_marks, region->base, end); at < end;
          at = gc__bit_next(gc__finalizer_marks, at + GC_OBJECT_BYTES_MIN, end))
         bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);
     return bytes;
 }
 
-/* Sets the mark bits of the objects in [at, end), which follow one another. Returns their bytes. Most are of the same type as the
-   one before: the processor goes on with its size while it waits for the header. */
+/* Sets the mark bits of the contiguous objects in [at, end), and returns their bytes. Most objects are of the same type
+   as the one before, so the processor can proceed with that type's size while it waits for the header. */
 GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
@@ -5998,7 +6093,7 @@ GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
     return sum;
 }
 
-/* Has objects of the region be found by address: sets the mark bits of a linear one's between indexed_end and top. */
+/* Makes the region's objects findable by address: sets the mark bits of a linear region between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
     gc__region_flip(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
@@ -6007,7 +6102,7 @@ GC__FN void gc__region_index(gc__region *region) {
     region->indexed_end = region->top;
 }
 
-/* Has all objects of a young region be found by address. Returns their bytes. */
+/* Makes all objects of a young region findable by address. Returns their bytes. */
 GC__FN size_t gc__region_index_all(gc__region *region) {
     if (!region->linear) return gc__marked_object_bytes(region);
     gc__marks_clear(region);
@@ -6015,7 +6110,7 @@ GC__FN size_t gc__region_index_all(gc__region *region) {
     return gc__index_range(region->base, region->top);
 }
 
-/* The object that covers the address, or 0. The region's allocation window must be flushed. */
+/* Returns the object that covers the address, or 0. The region's allocation window must be flushed. */
 GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
     region = gc__region_first(region);
     if (region->kind != GC__SMALL && region->kind != GC__LARGE) return 0;
@@ -6045,7 +6140,7 @@ GC__HOT bool gc__region_walk(gc__region *region, bool (*visit)(void *context, ui
     return true;
 }
 
-/* The heap's object that covers the address, 0 if there is none. Windows must be flushed. */
+/* Returns the heap's object that covers the address, or 0. Windows must be flushed. */
 GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
     if (!gc__in_arena(address)) return 0;
     gc__region *region = gc__region_of(address);
@@ -6055,24 +6150,24 @@ GC__FN uintptr_t gc__heap_covering(gc_heap *heap, uintptr_t address) {
    non-moving or non-generational collection recycled), promotion in those of generations 1 and 2. */
 
 
-#define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller ones are left until the region is evacuated */
-#define GC__HOLE_BYTES_LISTED ((size_t)32) /* or until they are filled, if so many are left that they are listed */
-#define GC__LOCAL_SPAN_MOST ((size_t)256)    /* holes up to that are chained */
-#define GC__LOCAL_SPANS_BYTES ((size_t)8192)     /* a thread takes about so much of a chain at a time */
-#define GC__LOCAL_SPANS_ROOM 3                   /* while there is this part of what lives beyond it */
+#define GC__HOLE_BYTES_MIN ((size_t)256)   /* for promotion: smaller holes are left until the region is evacuated, */
+#define GC__HOLE_BYTES_LISTED ((size_t)32) /* or until they are filled, if many enough are left that they are listed */
+#define GC__LOCAL_SPAN_MOST ((size_t)256)    /* the largest hole that becomes a local span */
+#define GC__LOCAL_SPANS_BYTES ((size_t)8192)     /* a thread takes about this many bytes of spans at a time */
+#define GC__LOCAL_SPANS_ROOM 3                   /* while the room above the live bytes is at least this part of them */
 
-/* Changes the sum, which has one writer at a time. */
+/* Adds `bytes` to the sum, which has one writer at a time. */
 GC__FN void gc__holes_count(gc__holes *holes, size_t bytes) {
     __atomic_store_n(&holes->bytes, holes->bytes + bytes, __ATOMIC_RELAXED);
 }
 
-/* Whether its mark bits are its objects, and those include all that live: the ones that have died since the last full collection,
-   too. */
+/* True if the mark bits are exactly the region's objects: all live ones, and those that died since the last full
+   collection. */
 GC__FN bool gc__is_by_marks(const gc__region *region) {
     return region->kind == GC__SMALL && !region->linear && !region->fixed;
 }
 
-/* A hole that is taken from the lists is as small as possible; what a window leaves of it is listed again. */
+/* The smallest suitable hole is taken from the lists; a window's leftover is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
     unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
@@ -6080,14 +6175,14 @@ GC__FN unsigned gc__hole_class(size_t bytes) {
     return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
 
-/* Where nothing is listed the lists need not be cleared. */
+/* If no list has holes, the lists need not be cleared. */
 GC__FN void gc__holes_forget(gc__holes *holes) {
     if (holes->listed[0] | holes->listed[1]) memset(holes->first, 0, sizeof holes->first);
     holes->listed[0] = holes->listed[1] = 0;
     __atomic_store_n(&holes->bytes, 0, __ATOMIC_RELAXED);
 }
 
-/* Adds a filler to the lists, unless it is too small for that. */
+/* Adds a filler to the lists, unless it is too small for a hole. */
 GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) return;
     unsigned list = gc__hole_class(bytes);
@@ -6097,8 +6192,8 @@ GC__FN void gc__hole_list(gc__holes *holes, uintptr_t at, size_t bytes) {
     gc__holes_count(holes, bytes);
 }
 
-/* Writes a filler into the hole between two objects. Small holes become part of the chain, whose end is *link; others are
-   listed. */
+/* Writes a filler into the hole between two objects. Appends a small hole to the list of spans that ends at *link, and
+   adds others to the free lists. Returns the new end. */
 GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t from, uintptr_t to) {
     size_t bytes = to - from;
     gc__filler_write(from, bytes);
@@ -6111,7 +6206,7 @@ GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t 
     return &GC__WORD(from + 8);
 }
 
-/* Makes a region linear by writing a filler into each of its holes, and chains or lists these. */
+/* Makes a region linear by writing a filler into each of its holes, and makes these small spans or listed holes. */
 GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
     uintptr_t end = gc__region_end(region), at = region->base;
     const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(at) >> 6];
@@ -6130,10 +6225,10 @@ GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
     region->indexed_end = region->base;
     region->taken_bytes = 0;
     region->formatted = true;
-    __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* until here its mark bits are its objects */
+    __atomic_store_n(&region->linear, true, __ATOMIC_RELEASE); /* before this its mark bits are exactly its objects */
 }
 
-/* The first list that is not empty, from `list` on; GC__HOLE_LISTS if there is none. */
+/* Returns the first list from `list` on that is not empty; GC__HOLE_LISTS if there is none. */
 GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
         uint64_t listed = holes->listed[word];
@@ -6144,9 +6239,10 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
 }
 
 #define GC__FLIPPED_AT_ONCE 32 /* regions */
-#define GC__HOLE_TRIES 8 /* holes of a list that are looked at */
+#define GC__HOLE_TRIES 8 /* holes of a list that are tried */
 
-/* Takes a hole of at least `bytes` from the lists; 0 if there is none. Those in the list of its own size may be too small. */
+/* Takes a hole of at least `bytes` from the lists; 0 if there is none. The list of that size may have smaller holes,
+   too. */
 GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     if (bytes < GC__HOLE_BYTES_MIN_MUTATOR) bytes = GC__HOLE_BYTES_MIN_MUTATOR;
     unsigned list = gc__hole_class(bytes);
@@ -6160,13 +6256,13 @@ GC__FN uintptr_t gc__hole_take(gc__holes *holes, size_t bytes) {
     }
     uintptr_t hole = *link;
     *link = GC__WORD(hole + 8);
-    __builtin_prefetch((const void *)*link, 1); /* probably the next hole that is taken */
+    __builtin_prefetch((const void *)*link, 1); /* probably the next hole to be taken */
     if (!holes->first[list]) holes->listed[list / 64] &= ~((uint64_t)1 << list % 64);
     gc__holes_count(holes, 0 - gc__filler_bytes(hole));
     return hole;
 }
 
-/* Appends a hole to a thread's chain, whose end is *link; returns the new end. */
+/* Appends a hole to a thread's spans, which end at *link; returns the new end. */
 GC__FN gc_word *gc__local_spans_add(gc__local_spans *spans, gc_word *link, uintptr_t hole, size_t room) {
     *link = hole;
     spans->bytes += room;
@@ -6174,7 +6270,7 @@ GC__FN gc_word *gc__local_spans_add(gc__local_spans *spans, gc_word *link, uintp
     return &GC__WORD(hole + 8);
 }
 
-/* Moves holes of at least `bytes` from *from to the end of a thread's chain, and lists smaller ones. */
+/* Moves holes of at least `bytes` from the list *from to the thread's spans, and smaller ones to the free lists. */
 GC__FN void gc__local_spans_fill(gc_heap *heap, gc__local_spans *spans, uintptr_t *from, size_t bytes) {
     gc_word *link = &spans->first;
     uintptr_t hole = *from;
@@ -6191,7 +6287,7 @@ GC__FN void gc__local_spans_fill(gc_heap *heap, gc__local_spans *spans, uintptr_
     *from = hole;
 }
 
-/* The same with those of the list of holes of this size. */
+/* Fills the thread's spans from the free list of holes of this size. */
 GC__FN void gc__local_spans_fill_listed(gc_heap *heap, gc__local_spans *spans, size_t bytes) {
     gc__holes *holes = &heap->holes;
     unsigned list = gc__hole_class(bytes);
@@ -6214,8 +6310,8 @@ GC__FN void gc__local_spans_list(gc_heap *heap) {
     heap->small_spans = 0;
 }
 
-/* Finds holes of at least `bytes` for mutators: a chain for the thread if one is given, which is empty, or one hole. False: there
-   are none. Regions are formatted when there are no others. */
+/* Finds holes of at least `bytes` for mutators: a list of spans if `spans` is given, which must be empty, or one hole.
+   Returns false if there are none. Regions are formatted when no other holes are left. */
 GC__FN bool gc__holes_find(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *found) {
     for (;;) {
         if (spans) {
@@ -6233,7 +6329,7 @@ GC__FN bool gc__holes_find(gc_heap *heap, gc__local_spans *spans, size_t bytes, 
     }
 }
 
-/* Mutators will allocate in the hole, which was taken from the lists. */
+/* Prepares a hole that was taken from the lists for allocation by mutators. */
 GC__FN gc__region *gc__hole_enter(uintptr_t hole, uintptr_t *end) {
     gc__region *region = gc__region_of(hole);
     size_t taken = gc__filler_bytes(hole);
@@ -6242,14 +6338,14 @@ GC__FN gc__region *gc__hole_enter(uintptr_t hole, uintptr_t *end) {
     return region;
 }
 
-/* Lists what a window has left of its hole, in which a filler was written. */
+/* Lists the leftover of a window's hole, in which a filler was written. */
 GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
     region->taken_bytes -= end - from;
     gc__hole_list(&heap->holes, from, end - from);
 }
 
-/* The next hole of at least so many bytes in a region whose mark bits are its objects, from region->hole on. Sizes are looked
-   up only where two marks are far enough apart. */
+/* Returns the next hole of at least `least` bytes from region->hole on, in a region whose mark bits are exactly its
+   objects. Object sizes are read only where two marks are far enough apart. */
 GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
     gc__region_flip(region);
@@ -6268,7 +6364,7 @@ GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *
     return 0;
 }
 
-/* Lists a hole of a region by marks, for promotion. */
+/* Lists a hole for promotion, in a region whose mark bits are its objects. */
 GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from, uintptr_t end) {
     if (end - from < GC__HOLE_BYTES_LISTED) return;
     gc__filler_write(from, end - from);
@@ -6276,13 +6372,14 @@ GC__FN void gc__hole_list_old(gc_heap *heap, gc__region *region, uintptr_t from,
     if (region->dirty_end < from + 2 * sizeof(gc_word)) region->dirty_end = from + 2 * sizeof(gc_word);
 }
 
-/* Lists the region's holes of at least so many bytes, from region->hole on. */
+/* Lists the region's holes of at least `least` bytes, from region->hole on. */
 GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t least) {
     uintptr_t from, end;
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Settles some of the regions that need it. Which finalizers are due has been found out. False: none does. */
+/* Flips the marks of some regions that are due, and returns false if none is left. Dead finalizable objects must have
+   been found before. */
 GC__FN bool gc__holes_flip_next(gc_heap *heap) {
     for (int i = 0; i < GC__FLIPPED_AT_ONCE && heap->old_unflipped; i++) {
         gc__region_flip_whole(heap->old_unflipped);
@@ -6291,8 +6388,8 @@ GC__FN bool gc__holes_flip_next(gc_heap *heap) {
     return heap->old_unflipped != NULL;
 }
 
-/* Lists the holes of the next region of generation 2, unless it is nearly full: each object there would be looked at. False:
-   there is none. */
+/* Lists the holes of the next region of generation 2, unless it is nearly full: the search reads every object there.
+   Returns false if there is no region left. */
 GC__FN bool gc__holes_list_next(gc_heap *heap) {
     gc__region *region = heap->old_unlisted;
     if (!region) return false;
@@ -6310,11 +6407,11 @@ GC__FN void gc__old_holes_forget(gc_heap *heap) {
     heap->old_unlisted = NULL;
     __atomic_store_n(&heap->unlisted_bytes, (size_t)0, __ATOMIC_RELAXED);
 }
-/* Windows: pieces of a region in which objects are allocated by moving a pointer. A thread has two of them; a worker of the
-   collector has one for each generation that it copies to.
+/* Windows: parts of a region in which objects are allocated by bumping a pointer. A thread has two of them; a worker of
+   the collector has one for each generation that it copies to.
 
-   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's window
-   (unless it is the raw one) is zeroed a piece at a time just ahead of the pointer, which brings that memory into the
+   A window lies in a span: the free end of a fresh region, or a hole. Its limit moves within the span. A thread's
+   window (unless it is the raw one) is zeroed in steps just ahead of the pointer, which brings that memory into the
    cache. A worker's limit stops where memory was never written, so that no memory is taken before it is needed.
 
    The objects between start and next are not accounted for in the region yet, so a region cannot be walked before its
@@ -6337,14 +6434,14 @@ GC__FN gc_thread *gc__window_thread(gc_window *window, bool zeroed) {
     return (gc_thread *)(void *)((char *)window - (zeroed ? offsetof(gc_thread, window) : offsetof(gc_thread, raw)));
 }
 
-/* What is left of the window will not be used. */
+/* Reports to the profiler that the rest of the window will not be used. */
 GC__FN void gc__allocation_note_unused(gc_heap *heap, gc_window *window, bool zeroed) {
     const gc__profiler *profiler = gc__profiler_of(heap);
     size_t rest = gc__window_room(window);
     if (GC__UNLIKELY(profiler != NULL) && rest) profiler->unused(gc__window_thread(window, zeroed), !zeroed, rest);
 }
 
-/* Gives the rest of a thread's window back to its span: the first word of the rest is a filler now, not zero. */
+/* Returns the rest of a thread's window to its span: from now on the first word of the rest is a filler, not zero. */
 GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc_heap *heap = window->region->heap;
     size_t rest = gc__window_room(window);
@@ -6355,7 +6452,7 @@ GC__FN void gc__allocation_shrink(gc_window *window, bool zeroed) {
     gc__count(&heap->stats.allocated_bytes, 0 - rest);
 }
 
-/* Objects were allocated in a hole, so the region's index starts anew: another thread may be doing the same. */
+/* Restarts the region's index, since objects were allocated in a hole. Another thread may be doing the same. */
 GC__FN void gc__index_anew(gc__region *region) {
     if (__atomic_load_n(&region->indexed_end, __ATOMIC_RELAXED) != region->base)
         __atomic_store_n(&region->indexed_end, region->base, __ATOMIC_RELAXED);
@@ -6376,7 +6473,7 @@ GC__FN void gc__allocation_flush(gc_window *window, bool zeroed) {
     }
 }
 
-/* Lock held. */
+/* Requires the heap's lock. */
 GC__FN void gc__allocation_close(gc_window *window, bool zeroed) {
     gc__allocation_flush(window, zeroed);
     gc__region *region = window->region;
@@ -6394,7 +6491,7 @@ GC__FN void gc__thread_flush_windows(gc_thread *thread) {
     gc__allocation_flush(&thread->raw, false);
 }
 
-/* Has the thread's next allocation take the slow path. The windows stay open. */
+/* Makes the thread's next allocation take the slow path. The windows stay open. */
 GC__FN void gc__thread_shrink_windows(gc_thread *thread) {
     if (thread->window.region) gc__allocation_shrink(&thread->window, true);
     if (thread->raw.region) gc__allocation_shrink(&thread->raw, false);
@@ -6405,7 +6502,7 @@ GC__FN void gc__thread_close_windows(gc_thread *thread) {
     gc__allocation_close(&thread->raw, false);
 }
 
-/* Takes one of the first holes with room for `bytes` out of a thread's chain; 0 if none of these has. */
+/* Takes one of the thread's first spans with room for `bytes`; returns 0 if none of the first few has. */
 GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
     gc_word *link = &spans->first;
     for (int tries = GC__HOLE_TRIES; *link && tries; link = &GC__WORD(*link + 8), tries--) {
@@ -6419,8 +6516,8 @@ GC__FN uintptr_t gc__local_spans_take(gc__local_spans *spans, size_t bytes) {
     return 0;
 }
 
-/* Opens the thread's window, in which there is no room, in a hole of its chain that has room for `bytes`. Without the lock: so
-   what is left of the old hole is kept for when there is one. False: there is none, or the window does not lie in a hole. */
+/* Opens the thread's window, which is full, in one of its local spans with room for `bytes`. The lock is not held, so
+   the old leftover is listed later. Returns false if there is no such span, or the window lies in no hole. */
 GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t rest = (uintptr_t)window->next;
     gc__region *region = window->region;
@@ -6445,7 +6542,7 @@ GC__FN bool gc__local_spans_open(gc__local_spans *spans, gc_window *window, bool
     return true;
 }
 
-/* Has the thread's next allocation take the lock. */
+/* Makes the thread's next allocation take the lock. */
 GC__FN void gc__local_spans_retire(gc__local_spans *spans) {
     gc_word *link = &spans->left;
     while (*link) link = &GC__WORD(*link + 8);
@@ -6463,7 +6560,7 @@ GC__FN void gc__local_spans_return(gc_heap *heap, gc_word hole) {
     }
 }
 
-/* Lists what is left of the thread's chain and of the holes that its windows were in. */
+/* Lists the thread's unused spans and the leftovers of its windows. */
 GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
     size_t bytes = spans->bytes + spans->left_bytes;
     if (!bytes) return;
@@ -6474,8 +6571,8 @@ GC__FN void gc__local_spans_close(gc_heap *heap, gc__local_spans *spans) {
     gc__count(&heap->stats.allocated_bytes, 0 - bytes);
 }
 
-/* Fills the thread's chain with holes for objects of `bytes`, with more of them if it has used all that it had. False: there
-   are none, or only *hole. */
+/* Fills the thread's local spans with holes for objects of `bytes`, with more of them if it used up the last ones.
+   Returns false if there are none, or only *hole. */
 GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t bytes, uintptr_t *hole) {
     size_t most = spans->first ? GC__LOCAL_SPANS_BYTES / 16 : gc__min(2 * spans->most, GC__LOCAL_SPANS_BYTES);
     gc__local_spans_close(heap, spans);
@@ -6486,15 +6583,16 @@ GC__FN bool gc__local_spans_renew(gc_heap *heap, gc__local_spans *spans, size_t 
     return spans->first != 0;
 }
 
-/* Whether threads get chains of holes for objects of `bytes`. Where objects differ in size, some then lie in holes that were much
-   larger than needed, so a heap that has little more than what lives gives each the smallest that suffices. */
+/* Returns whether threads get local spans for objects of `bytes`. Where objects differ in size, some then lie in holes
+   that are much larger than needed, so a heap with little more room than its live bytes gives each object the smallest
+   hole that suffices. */
 GC__FN bool gc__is_in_local_span(const gc_heap *heap, size_t bytes) {
     size_t live = heap->full_bytes + gc__external_bytes(heap);
     bool tight = live / GC__LOCAL_SPANS_ROOM > heap->limit_bytes - gc__min(heap->limit_bytes, live);
-    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !heap->options.stress && !gc__profiler_of(heap);
+    return bytes <= GC__LOCAL_SPAN_MOST && !tight && !gc__stress_of(heap) && !gc__profiler_of(heap);
 }
 
-/* Opens a thread's window in a span with room for `bytes`. Heap lock held. */
+/* Opens a thread's window in a span with room for `bytes`. Requires the heap's lock. */
 GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window *window, bool zeroed, size_t bytes) {
     uintptr_t from = 0, end = 0;
     gc__allocation_close(window, zeroed);
@@ -6516,10 +6614,10 @@ GC__FN bool gc__allocation_open(gc_heap *heap, gc__local_spans *spans, gc_window
     return true;
 }
 
-/* Extends a thread's window so that it holds `bytes`, which the span has room for. Spends budget. */
+/* Extends a thread's window so that it holds `bytes`, for which the span has room. Spends budget. */
 GC__FN void gc__allocation_extend(gc_heap *heap, gc_window *window, bool zeroed, size_t bytes) {
     size_t extra = bytes - gc__window_room(window);
-    if (!heap->options.stress && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
+    if (!gc__stress_of(heap) && extra < GC__WINDOW_BYTES) extra = GC__WINDOW_BYTES;
     if (extra > (size_t)(window->end - window->limit)) extra = (size_t)(window->end - window->limit);
     const gc__profiler *profiler = gc__profiler_of(heap);
     if (GC__UNLIKELY(profiler != NULL)) {
@@ -6553,8 +6651,8 @@ GC__FN size_t gc__copies_close(gc_window *window) {
     return bytes;
 }
 
-/* Moves a worker's limit so that `bytes` fit: up to where memory has been written, or a little further, but not to the end
-   of the span at once. */
+/* Moves a worker's limit so that `bytes` fit: to where memory has been written, or a little further, but not to the end
+   at once. */
 GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
     if (bytes > gc__span_room(window)) return false;
     uintptr_t written = window->region->dirty_end, to = (uintptr_t)window->next + bytes, end = (uintptr_t)window->end;
@@ -6567,34 +6665,33 @@ GC__FN bool gc__copies_extend(gc_window *window, size_t bytes) {
 }
 /* Attached threads, and their modes: how a thread becomes preemptive, and how a thread that stops the others sees that.
 
-   A thread that waits in gc.h is parked: meanwhile it is in preemptive mode in all heaps to which it is attached. So no
-   collection waits for a thread that waits itself. */
+   A thread that waits in gc.h is parked: until it returns it is in preemptive mode in all heaps to which it is
+   attached. So no collection waits for a thread that itself waits. */
 
 
-/* What gc.h keeps of an attached thread. The rules for writing the fields of gc_thread hold here, too, unless a field says
-   otherwise. */
+/* The private part of an attached thread. The rules for writing gc_thread hold here, unless a field says otherwise. */
 typedef struct gc__thread_record {
-    gc_thread thread;           /* first: a thread's address is its record's */
-    gc_thread *next;            /* in the heap's list: its lock */
+    gc_thread thread;           /* comes first: a thread's address is its record's */
+    gc_thread *next;            /* in the heap's list; under the heap's lock */
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
-    unsigned asking;            /* calls of out_of_memory, each within the one before, as far as is known: see gc__asking_look */
-    uintptr_t asking_frame;     /* below it are the frames of the innermost one */
+    unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
+    uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
-    unsigned promised;          /* rooms for finalizers: of the object being allocated, and of one that a hook registers */
+    unsigned promised; /* finalizers that have room: of the object being allocated, and of one a hook registers */
     const char *name;           /* for statistics and reports; atomic */
     uint32_t tid;               /* the system's number of the native thread, for readers in other processes */
-    char *stack_pointer;        /* in preemptive mode: the stack below is none of the heap's business */
+    char *stack_pointer;        /* in preemptive mode: the heap does not read the stack below this address */
     char *stack_base;           /* the highest address of the native stack in use, for conservative scanning */
     gc_stack own_stack;
-    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a collection that waited */
-    uint64_t stop_max_ns, stop_total_ns, stops; /* time that collections have waited for it */
+    uint64_t stopped_at_ns;                     /* atomic; when it last stopped for a waiting collection */
+    uint64_t stop_max_ns, stop_total_ns, stops; /* how long collections have waited for the thread, and how often */
     struct gc__handle_cache *handle_caches;     /* free handles, by kind; used in cooperative mode */
     uint64_t stress_countdown;
-    gc__local_spans local_spans;                            /* for both windows */
-    struct gc__profiled_thread *profiled;  /* what gc_profile.h keeps of it; NULL: nothing */
-    struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: nothing interrupts it */
+    gc__local_spans local_spans;                            /* serve both windows */
+    struct gc__profiled_thread *profiled;  /* what gc_profile.h stores for this thread; NULL: nothing */
+    struct gc__interruptee *interruptible; /* atomic, written by the thread; NULL: the thread is not interrupted */
 } gc__thread_record;
 
 GC__FN gc__thread_record *gc__record(const gc_thread *thread) { return (gc__thread_record *)thread; }
@@ -6604,35 +6701,36 @@ GC__FN const char *gc__thread_name(const gc_thread *thread) {
     return name ? name : "(unnamed)";
 }
 
-/* What threads that run compiled code need: implemented by gc_stackmap.h, which sets gc__compiled before any thread has a
-   gc_code_frame or is interruptible. */
+/* The functions that threads with compiled code need. gc_stackmap.h implements them, and sets gc__compiled before any
+   thread has a gc_code_frame or is interruptible. */
 typedef struct gc__compiled_code {
-    /* Calls the visitor for the roots in the compiled frames of the stack, from `innermost` on. It sets root_method. */
+    /* Visits the roots in the compiled frames of the stack, from `innermost` on, and sets root_method. */
     void (*visit)(gc_heap *heap, const gc_stack *stack, struct gc_code_frame *innermost, gc_visitor *visitor);
-    /* Has a thread in cooperative mode stop soon. May be called again while it has not. */
+    /* Makes a thread in cooperative mode stop soon. May be called again until the thread has stopped. */
     void (*interrupt)(gc_thread *thread);
     /* Prints the innermost compiled frames of the calling thread to stderr, for a report. */
     void (*print)(gc_thread *thread);
     /* Prints which compiled method the pc is in, if any, for a report of the use of a stale reference there. */
     void (*print_use)(uintptr_t pc);
-    /* The record of an interruptible attachment of the calling thread ends. */
+    /* Ends the record of an interruptible attachment of the calling thread. */
     void (*forget)(gc_thread *thread);
-    /* The calling thread leaves the stack that it runs on. */
+    /* Called when the calling thread leaves the stack that it runs on. */
     void (*leave_stack)(gc_thread *thread);
-    /* For walks of the calling thread's native stack, also in signal handlers. Whether the pc (a return address if `is_call`) is
-       in compiled code; if so, sets the cfa of its frame and where registers are saved, as a gc_code_cursor has them, and
-       takes those whose caller's value is lost out of `known`. Nothing from `end` on is read. */
+    /* For walks of the calling thread's native stack, also in signal handlers. Returns whether the pc (a return address
+       if `is_call`) is in compiled code. If so, sets the cfa of its frame and where registers are saved, as a
+       gc_code_cursor has them, and removes registers whose value in the caller is lost from `known`. Reads nothing from
+       `end` on. */
     bool (*lay_out)(uintptr_t pc, bool is_call, uintptr_t *registers, uintptr_t end, uint32_t *known, uintptr_t *cfa,
                     int32_t *saved);
-    /* The return address, read from a compiled frame of the calling thread, as it was before it was replaced. */
+    /* Returns what a return address, read from a compiled frame of the calling thread, was before it was replaced. */
     uintptr_t (*original)(uintptr_t address);
-    /* Calls f for all registered code, which is neither added nor removed meanwhile. */
+    /* Calls f for all registered code; no code is added or removed during the call. */
     void (*each)(void (*f)(void *context, const void *start, size_t bytes, const char *name), void *context);
 } gc__compiled_code;
 static const gc__compiled_code *gc__compiled;
 
-/* Called after compiled code was registered, and before it is removed. Set by gc_profile.h while a profile is taken; atomic; 0:
-   nobody wants to know. */
+/* Called after compiled code was registered, and before it is removed. gc_profile.h sets it while a profile is taken.
+   Atomic; NULL: nobody needs the calls. */
 typedef void (*gc__code_watch_call)(const void *start, size_t bytes, const char *name, bool is_added);
 static gc__code_watch_call gc__code_watcher;
 
@@ -6641,35 +6739,34 @@ GC__FN void gc__code_tell(const void *start, size_t bytes, const char *name, boo
     if (watcher) watcher(start, bytes, name, is_added);
 }
 
-/* The threads of a heap. */
 typedef struct gc__threads {
-    gc__lock lock; /* the heap's */
+    gc__lock lock; /* the heap's lock */
     unsigned lock_depth;
-    gc__lock roots_lock;    /* global slots and stacks */
+    gc__lock roots_lock;    /* guards global slots and stacks */
     uint32_t stopping;      /* atomic; a collection waits for the threads, or runs */
     uint32_t stopped_count; /* atomic; changes when a thread that a collection may wait for has stopped */
-    bool asked;             /* atomic; the next one at a safe point is to end the marking beside mutators, which is done */
+    bool asked;             /* atomic; concurrent marking is done, and the next thread at a safe point is to end it */
     bool crowded;           /* atomic; the last stop was of more running threads than there are processors */
     unsigned stop_depth;
-    uint64_t stop_started_ns;  /* when they were asked to; 0: the last stop was of no other thread, or its time was counted */
-    uint64_t slowest_ns;       /* until the last one had stopped */
-    const gc_thread *slowest;  /* that one, while they are stopped; NULL: the host has stopped them */
-    unsigned processors; /* asked for once */
+    uint64_t stop_started_ns;  /* when threads were asked to stop; 0: there were none, or the time was counted */
+    uint64_t slowest_ns;       /* until the last thread had stopped */
+    const gc_thread *slowest;  /* the last thread to stop, while they are stopped; NULL: the host has stopped them */
+    unsigned processors; /* read once from the system */
     gc_thread *first;
     uint32_t
-        abandoned;   /* atomic, written under the lock: destroyed while a finalizer runs, so no callbacks from now on */
+        abandoned; /* atomic, written under the lock: destroyed while a finalizer runs, so callbacks have ended */
     uint32_t asking; /* atomic; number of threads in out_of_memory, which is called without the lock */
-    gc_heap *next_heap;    /* in the list of all heaps: that list's lock */
-    gc_stack *stacks;      /* made by gc_stack_create: roots lock */
+    gc_heap *next_heap;    /* in the list of all heaps; under that list's lock */
+    gc_stack *stacks;      /* made by gc_stack_create; under the roots lock */
     const char *root_kind; /* while roots are visited: what reports them */
     const gc_frame_site *root_site;
-    const char *root_method; /* of a compiled frame; NULL: it is none; with the offset of its pc */
+    const char *root_method; /* the method of a compiled frame, with its pc's offset; NULL: not compiled */
     size_t root_offset;
 } gc__threads;
 
-static __thread gc_thread *gc__my_attachments; /* attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* the number of attachments that are parked */
-/* Saved by the function that took a heap's lock, or waits, before it did so. */
+static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
+static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked */
+/* Saved by the function that takes a heap's lock, or waits, before it does so. */
 GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
 GC__FN bool gc__heap_is_locked(const gc_heap *heap) { return gc__lock_is_mine(&heap->threads->lock); }
@@ -6692,8 +6789,9 @@ GC__FN void gc__set_parked(gc_thread *thread, bool parked) {
     __atomic_store_n(&gc__record(thread)->parked, parked, __ATOMIC_RELAXED);
 }
 
-/* From here on a collection may run. The store and load here and those of gc__world_stop are in one order: either the
-   collector sees this thread preemptive, or this thread sees that the collector waits, and wakes it. */
+/* From the end of this function on a collection may run. The store and load here and those of gc__world_stop have one
+   total order: either the collector sees that this thread is preemptive, or this thread sees that the collector waits,
+   and wakes it. */
 GC__FN void gc__thread_stop(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST))
@@ -6704,8 +6802,9 @@ GC__FN void gc__thread_stop(gc_thread *thread) {
     gc__os_wake(&heap->threads->stopped_count);
 }
 
-/* Puts the calling thread's cooperative attachments, but for that to `heap`, into preemptive mode while the thread waits.
-   gc__my_registers must be those of a function that is on the stack until the attachments are cooperative again. */
+/* Puts the calling thread's cooperative attachments, except that to `heap`, into preemptive mode while the thread
+   waits. gc__my_registers must hold the registers of a function that is on the stack until the attachments are
+   cooperative again. */
 GC__FN void gc__park(const gc_heap *heap) {
     for (gc_thread *thread = gc__my_attachments; thread; thread = gc__record(thread)->next_attachment) {
         if (!thread->heap || thread->heap == heap || !gc__is_cooperative(thread)) continue;
@@ -6723,35 +6822,37 @@ GC__FN void gc__unpark(gc_thread *thread) {
 }
 /* The heap's lock.
 
-   Whatever the threads of a heap share is guarded by one lock, which the thread that collects holds from before it stops
-   the others until they may go on. So waiting for a collection and waiting for the lock are the same.
+   One lock guards everything that the threads of a heap share. The thread that collects holds it from before it stops
+   the others until they may go on, so waiting for a collection and waiting for the lock are the same.
 
-   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and returned.
-   Other heaps may scan the thread conservatively until then: whatever the thread does meanwhile, what the function's
-   callers hold is in gc__my_registers, or on the stack above the stack pointer that is saved there. So taking and releasing
-   the lock are inlined into that function.
+   Invariant: the function that takes the lock outermost is on the stack until gc__heap_unlock has released it and
+   returned. Until then other heaps may scan the thread conservatively: whatever the thread does before that, the
+   references of the function's callers are in gc__my_registers, or on the stack above the stack pointer that is saved
+   there. So taking and releasing the lock are inlined into that function.
 
    Taking the lock may wait for a collection, so the caller must have its references in roots. Handles, finalizers and
-   global slots, which are made from references that are in no root yet, have locks of their own, under which nothing waits.
+   global slots, which are made from references that are in no root yet, have locks of their own, and no thread waits
+   while it holds one of these.
 
-   Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock; the
-   arena's lock; the lock of the profile; that of the registry of code. No thread waits for a heap's lock while it holds
-   another heap's, except a thread that forks: it is parked in all its heaps then, and no owner of such a lock waits for it.
+   Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
+   the arena lock; the lock of the profile; that of the code registry. No thread waits for a heap's lock while it holds
+   another heap's, except a thread that forks: it is then parked in all its heaps, and no owner of such a lock waits for
+   it.
 
-   In callbacks of the host the calling thread holds
-       finalizers, releases of safe handles, out_of_memory: none;
-       collection_start, collection_end, finalizers_ready, suspend, restart, the visits of gc_heap_walk: the heap's lock;
-       scan_roots, trace functions, handle_is_held, the visits of gc_handle_walk: the handles' lock, too;
-       is_suppressed, in a collection: the finalizers' lock, too; after one that lock, and perhaps the marker's;
-       barrier_changed: the barrier lock, and the heap's in most cases;
-       warning, fatal: what their callers hold of these. */
+   In callbacks of the host the calling thread holds: in finalizers, releases of safe handles, and out_of_memory, no
+   lock; in collection_start, collection_end, finalizers_ready, suspend, restart, and the visits of gc_heap_walk, the
+   heap's lock; in scan_roots, trace functions, handle_is_held, and the visits of gc_handle_walk, the handles' lock,
+   too; in is_suppressed during a collection, the finalizers' lock, too; in is_suppressed after a collection, that lock
+   and perhaps the marker's; in barrier_changed, the barrier lock, and the heap's in most cases; in warning and fatal,
+   whichever of these their callers hold. */
 
 
-#define GC__LEFT_BYTES ((uintptr_t)1 << 20) /* of a stack above a collection's frame: what is further away is another stack */
-#define GC__LOCK_SPINS 400 /* polls before a thread sleeps that waits for the lock: the time of a short collection */
+/* of a stack above a collection's frame; addresses farther away are on another stack */
+#define GC__LEFT_BYTES ((uintptr_t)1 << 20)
+#define GC__LOCK_SPINS 400 /* polls before a thread that waits for the lock sleeps: the time of a short collection */
 
-/* Takes the lock. To sleep and be woken takes longer than many collections, so the thread polls first, unless another
-   thread, for which the lock's owner waits, may need the processor. */
+/* Takes the lock. Going to sleep and being woken takes longer than many collections, so the thread polls first, unless
+   another thread, for which the lock's owner waits, may need the processor. */
 GC__FN void gc__lock_take_soon(gc_heap *heap) {
     unsigned spins = __atomic_load_n(&heap->threads->crowded, __ATOMIC_RELAXED) ? GC__LOCK_SPINS : 0;
     for (; spins < GC__LOCK_SPINS; spins++) {
@@ -6761,25 +6862,26 @@ GC__FN void gc__lock_take_soon(gc_heap *heap) {
     gc__lock_take(&heap->threads->lock);
 }
 
-/* Whether the calling thread is one of the collector's, which runs a trace function: who collects waits for it, and keeps locks
-   meanwhile. */
+/* Returns whether the calling thread is a collector thread that runs a trace function: the collecting thread waits for
+   it, and holds locks until then. */
 GC__FN bool gc__is_tracing_elsewhere(const gc_heap *heap) {
     uintptr_t traced = gc__traced;
     return traced && gc__in_arena(traced) && gc__region_is_of(gc__region_of(traced), heap) && !gc__heap_is_locked(heap);
 }
 
 #define GC__TRACING_ELSEWHERE \
-    "called by the trace function of a `%s`, on a thread of the collector's (parallel_trace_functions, " \
-    "concurrent_trace_functions): it would wait for ever. Have the function set a flag and return, and make the call afterwards"
+    "called by the trace function of a `%s`, on a thread of the collector's (options.trace_functions): it would wait for ever. " \
+    "Have the function set a flag and return, and make the call afterwards"
 
-/* Refuses such a call. */
+/* Refuses a call by such a thread. */
 GC__COLD bool gc__refuse_in_trace(const char *function) {
     gc__fail(GC_ERROR_MISUSE, "%s: " GC__TRACING_ELSEWHERE, function, gc__object_name(gc__traced));
     GC_ASSERT(false, "%s", gc__last_message);
     return true;
 }
 
-/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
+/* Waits for the lock. While the thread holds it no collection runs, so its attachment here becomes cooperative
+   again. */
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     if (gc__is_tracing_elsewhere(heap))
         gc__fatal(&heap->options, "%s: " GC__TRACING_ELSEWHERE, gc__inside ? gc__inside : "a function of gc.h",
@@ -6792,11 +6894,11 @@ GC__COLD void gc__heap_wait(gc_heap *heap) {
     __atomic_store_n(&self->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
 }
 
-/* Below this address are the frames of what the caller calls. */
+/* Returns an address above the frames of the functions that the caller calls. */
 GC__OUT_OF_LINE uintptr_t gc__stack_below(void) { return (uintptr_t)__builtin_frame_address(0); }
 
-/* Called by the thread in a function of gc.h with that frame: if the calls of out_of_memory that are noted are not on the stack
-   above it, they were left by longjmp or an exception, and end. */
+/* Called by a function of gc.h that has this frame: if the recorded calls of out_of_memory are not on the stack above
+   it, they were left by longjmp or an exception, and are forgotten. */
 GC__OUT_OF_LINE void gc__asking_look(gc_thread *thread, uintptr_t frame) {
     gc__thread_record *record = gc__record(thread);
     if (!record->asking || (record->asking_stack == thread->stack && frame < record->asking_frame)) return;
@@ -6804,7 +6906,8 @@ GC__OUT_OF_LINE void gc__asking_look(gc_thread *thread, uintptr_t frame) {
     __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Whether `function`, which ends the thread's attachment or its heap, is called by out_of_memory, whose caller needs both. */
+/* Refuses `function`, which ends the thread's attachment or its heap, if out_of_memory calls it, whose caller needs
+   both. Returns whether it did. */
 GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uintptr_t frame) {
     if (!thread || !gc__record(thread)->asking) return false;
     gc__asking_look(thread, frame);
@@ -6816,7 +6919,7 @@ GC__FN bool gc__is_called_by_asked(gc_thread *thread, const char *function, uint
     return true;
 }
 
-/* A callback of the collection did not return, so its thread has the locks for ever. */
+/* Reports that a callback of the collection did not return, so that its thread would hold the locks for ever. */
 GC__FN void gc__collection_was_left(const gc_heap *heap) {
     gc__fatal(&heap->options,
               "collection %llu was left by an exception, by longjmp or by the end of the thread, out of scan_roots, a trace "
@@ -6824,7 +6927,7 @@ GC__FN void gc__collection_was_left(const gc_heap *heap) {
               (unsigned long long)heap->collection.number);
 }
 
-/* Refuses what was called in that frame, while this thread has stopped the program. */
+/* Refuses a function that was called in that frame, while this thread has stopped the program. */
 GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uintptr_t frame) {
     if (heap->frame && frame > heap->frame && frame - heap->frame < GC__LEFT_BYTES) gc__collection_was_left(heap);
     gc__fail(GC_ERROR_MISUSE,
@@ -6835,18 +6938,19 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
     return true;
 }
 
-/* Whether `function`, which needs the program to run and inlines this, is called while this thread has stopped it. */
+/* Refuses `function`, which needs the program to run and inlines this, if this thread has stopped the program. Returns
+   whether it did. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
     return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
 }
 
-/* Takes the lock, once the caller has saved its registers. */
+/* Takes the lock, after the caller has saved its registers. */
 GC__OUT_OF_LINE void gc__heap_lock_or_wait(gc_heap *heap) {
     if (!gc__lock_try(&heap->threads->lock)) gc__heap_wait(heap);
 }
 
-/* Takes the lock; its owner may take it again. Not for signal handlers. */
+/* Takes the lock, which its owner may take again. Must not be called by signal handlers. */
 GC__INLINED void gc__heap_lock(gc_heap *heap) {
     if (!gc__heap_is_locked(heap)) {
         gc__save_registers(gc__my_registers);
@@ -6857,7 +6961,7 @@ GC__INLINED void gc__heap_lock(gc_heap *heap) {
 
 GC__FN void gc__thread_resume(gc_thread *thread);
 
-/* Returns to the parked attachments one after the other; to wait for one parks those again that are back. */
+/* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__FN void gc__unpark_all(void) {
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
@@ -6867,7 +6971,7 @@ GC__FN void gc__unpark_all(void) {
     }
 }
 
-/* Leaves the lock once. Returns whether it is free now. */
+/* Releases the lock once. Returns whether it is free now. */
 GC__FN bool gc__heap_let_go(gc_heap *heap) {
     if (--heap->threads->lock_depth) return false;
     gc__lock_release(&heap->threads->lock);
@@ -6883,8 +6987,8 @@ GC__INLINED void gc__heap_unlock(gc_heap *heap) {
     gc__cpu_keep_frame();
 }
 
-/* gc__heap_lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
-   gc__heap_unlock need not return to one; that could wait, and let a collection pass. */
+/* Takes the lock for callers that have a new reference in no root when they unlock. No attachment is parked then, so
+   gc__heap_unlock need not return to one; that could wait, and let a collection run. */
 GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     for (;;) {
         gc__heap_lock(heap);
@@ -6893,14 +6997,15 @@ GC__INLINED void gc__heap_lock_unparked(gc_heap *heap) {
     }
 }
 
-/* The same for callers that hold references in no root: no collection passes. False: another thread has the lock. */
+/* Tries to take the lock, for callers with references in no root, so that no collection runs. Returns false if another
+   thread has it. */
 GC__INLINED bool gc__heap_lock_unless_taken(gc_heap *heap) {
     if (!gc__heap_is_locked(heap) && !gc__lock_try(&heap->threads->lock)) return false;
     heap->threads->lock_depth++;
     return true;
 }
 
-/* Returns to cooperative mode, after waiting for a collection that runs. */
+/* Returns to cooperative mode, after waiting for a running collection. */
 GC__FN void gc__thread_resume(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_COOPERATIVE, __ATOMIC_SEQ_CST);
@@ -6909,16 +7014,16 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
     gc__set_parked(thread, true);
     gc__my_parked++;
     gc__heap_lock(heap);
-    gc__heap_unlock(heap); /* returns to the heap, unless waiting for the lock has done so */
+    gc__heap_unlock(heap); /* this returns to the heap, unless waiting for the lock has done so */
 }
 
-/* All heaps that are not being created or destroyed. A thread that forks holds the lock of the list while it stops all
+/* Guards the list of all heaps that are not being created or destroyed. A thread that forks holds it while it stops all
    other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 GC__VAR gc_heap *gc__heaps;
 
-static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards the registry of code, of gc_stackmap.h */
-static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards the profile, of gc_profile.h */
+static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards gc_stackmap.h's registry of code */
+static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards gc_profile.h's profile */
 
 GC__INLINED void gc__heaps_lock_take(void) {
     if (gc__lock_try(&gc__heaps_lock)) return;
@@ -6947,23 +7052,23 @@ GC__FN void gc__heaps_remove(const gc_heap *heap) {
     *link = heap->threads->next_heap;
     gc__heaps_lock_release();
 }
-/* Stopping the heap's threads.
+/* Stops the heap's threads.
 
-   Invariant: while stop_depth > 0, no thread of the heap but the lock's owner is in cooperative mode.
+   Invariant: while stop_depth > 0, no thread of the heap except the lock's owner is in cooperative mode.
 
-   Two threads allocate 1.75 times as fast as one because threads poll before they sleep, and because the nursery grows with
-   the number of threads that allocate (0.8 times without): a collection in which nothing survives takes microseconds
-   only. */
+   Two threads allocate 1.75 times as fast as one because threads poll before they sleep, and because the nursery grows
+   with the number of threads that allocate (0.8 times without): a collection in which nothing survives takes only
+   microseconds. */
 
 
 #define GC__STOP_SPINS \
-    200 /* polls before the collector sleeps: about the time in which a running thread comes to a poll */
+    200 /* polls before the collector sleeps: about the time in which a running thread reaches a poll */
 
-/* A thread that has not stopped is interrupted again after this time; after so many tries, less and less often. */
+/* A thread that has not stopped is interrupted again after this time; after this many tries, at growing intervals. */
 #define GC__INTERRUPT_NS ((uint64_t)200000)
 #define GC__INTERRUPT_TRIES 32
 
-/* Names a thread that does not stop; nothing else would show why the program stands still. */
+/* Warns about a thread that does not stop; nothing else would show why the program stands still. */
 GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uint64_t waited_ms) {
     char message[320];
     snprintf(
@@ -6974,7 +7079,7 @@ GC__FN void gc__world_complain(const gc_heap *heap, const gc_thread *thread, uin
     gc__warn(&heap->options, message);
 }
 
-/* Compiled code need not poll: a signal stops it. */
+/* Interrupts a thread by a signal if it may run compiled code, which need not poll. Returns whether it did. */
 GC__FN bool gc__world_interrupt(gc_thread *thread) {
     if (!__atomic_load_n(&gc__record(thread)->interruptible, __ATOMIC_ACQUIRE) || !gc__is_cooperative(thread))
         return false;
@@ -6983,7 +7088,7 @@ GC__FN bool gc__world_interrupt(gc_thread *thread) {
 }
 
 GC__FN void gc__world_await(gc_heap *heap, gc_thread *thread) {
-    const uint64_t patience_ms = heap->options.stop_patience_ms;
+    const uint64_t patience_ms = heap->options.patience_ms;
     bool complained = false;
     for (unsigned spins = 0; gc__is_cooperative(thread); spins++) {
         uint32_t count = __atomic_load_n(&heap->threads->stopped_count, __ATOMIC_SEQ_CST);
@@ -7073,7 +7178,7 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
     if (profiler) profiler->resumed(heap);
     gc__world_restart(heap);
     __atomic_store_n(&heap->threads->stopping, 0u, __ATOMIC_SEQ_CST);
-    bool polls = heap->options.stress == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
+    bool polls = gc__stress_of(heap) == GC_STRESS_SAFEPOINT || __atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         __atomic_store_n(&thread->poll, (uint32_t)polls, __ATOMIC_RELAXED);
 }
@@ -7083,13 +7188,14 @@ GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* While the world is stopped: makes the regions of all windows walkable. */
+/* Makes the regions of all windows walkable. Requires that the world is stopped. */
 GC__FN void gc__heap_flush(gc_heap *heap) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_flush_windows(thread);
 }
 
-/* The same, and from here on each thread's next allocation takes the slow path, which finds callbacks that allocate. */
+/* Flushes all windows, and makes each thread's next allocation take the slow path, which detects callbacks that
+   allocate. */
 GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
     gc__heap_flush(heap);
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
@@ -7097,21 +7203,21 @@ GC__FN void gc__heap_flush_for_callbacks(gc_heap *heap) {
         gc__local_spans_close(heap, &gc__record(thread)->local_spans);
     }
 }
-/* Frames of GC_ROOTS: walking them, and noticing those that were left without their end. */
+/* Frames of GC_ROOTS: walks them, and detects those whose scope was left without its end. */
 
 
 #define GC__STACK_BYTES_MAX ((size_t)1 << 30) /* frames farther from the base than this are not on that stack */
 
 /* Frames form a list, innermost first. If a scope was left without its end, and then entered again, the list becomes a
-   cycle. Brent's method finds it, by one compare for each frame. Comparing addresses would not do: compilers place the
-   frames of one function as they like. */
+   cycle. Brent's algorithm finds it, with one comparison for each frame. Comparing addresses would not do: compilers
+   place the frames of one function as they like. */
 typedef struct gc__frame_search {
     const gc_heap *heap;
     const gc_frame *first, *kept;
-    size_t left, span; /* after so many another frame is kept, which stays for twice as many */
+    size_t left, span; /* after `left` more frames another one is remembered, for twice as many frames */
 } gc__frame_search;
 
-/* Reports the cycle that the frame is in. The innermost of its frames is the one that was entered again. */
+/* Reports the cycle that the frame is in. The innermost frame of the cycle is the one that was entered again. */
 GC__OUT_OF_LINE void gc__frames_report_cycle(const gc__frame_search *search, const gc_frame *within) {
     const gc_frame *again = search->first, *ahead = again, *each = within;
     do {
@@ -7130,7 +7236,7 @@ GC__FN gc__frame_search gc__frames_begin(const gc_heap *heap, const gc_frame *fr
     return search;
 }
 
-/* The next frame of the walk. */
+/* Processes the next frame of the walk. */
 GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     if (GC__UNLIKELY(frame == search->kept)) gc__frames_report_cycle(search, frame);
     if (GC__LIKELY(--search->left)) return;
@@ -7143,24 +7249,24 @@ GC__FN void gc__frames_seen(gc__frame_search *search, const gc_frame *frame) {
     "through C code or by a switch of stacks: restore the frames by gc_frames_restore, end "      \
     "the scope before the goto, or call gc_stack_switch"
 
-/* A frame that is not of the thread whose list it is in was left without its end, and other calls have overwritten it. */
+/* A frame of another thread than the list's was left without its end, and other calls have overwritten it. */
 GC__FN void gc__frame_check_thread(const gc_heap *heap, const gc_frame *frame, const gc_thread *thread) {
     if (GC__UNLIKELY(frame->thread != thread))
         gc__fatal(&heap->options, "a frame of GC_ROOTS, at %p, " GC__FRAME_LEFT, (const void *)frame);
 }
 
-/* Makes the frames of one thread belong to another one; NULL: to none, since their heap is destroyed. */
+/* Makes the frames of one thread belong to another thread; NULL: to none, since their heap is being destroyed. */
 GC__FN void gc__frames_assign(const gc_heap *heap, gc_frame *frames, const gc_thread *from, gc_thread *to) {
     gc__frame_search search = gc__frames_begin(heap, frames);
     for (gc_frame *frame = frames; frame; frame = frame->previous) {
         gc__frames_seen(&search, frame);
-        if (frame->thread != to) gc__frame_check_thread(heap, frame, from); /* a cycle comes here again */
+        if (frame->thread != to) gc__frame_check_thread(heap, frame, from); /* a cycle leads here again */
         frame->thread = to;
     }
 }
 
-/* A frame that other calls have overwritten, or that lies below the stack pointer, was left without its end. Stack pointers
-   are compared with GC_DEBUG only. */
+/* A frame that other calls have overwritten, or that lies below the stack pointer, was left without its end. Stack
+   pointers are compared with GC_DEBUG only. */
 GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc_stack *stack,
                             const char *stack_pointer) {
     gc__frame_check_thread(heap, frame, stack->last);
@@ -7171,11 +7277,11 @@ GC__FN void gc__frame_check(const gc_heap *heap, const gc_frame *frame, const gc
                   frame->site->line);
 }
 
-/* Where the frames of a thread in native code, and what they point to, may lie: on its stack, and wherever the system says
-   that there is memory. The system is not asked again about a page that was found lately. */
+/* The memory in which the frames of a thread in native code, and what they point to, may lie: its stack, and wherever
+   the system says that there is memory. The system is not asked again about a page that was found recently. */
 typedef struct gc__frame_memory {
     const gc_thread *thread;
-    uintptr_t pages[8]; /* pages that are memory; the index is the lowest bits of the page number */
+    uintptr_t pages[8]; /* pages that are memory; the lowest bits of the page number are the index */
 } gc__frame_memory;
 
 GC__FN bool gc__frame_memory_has(gc__frame_memory *memory, const void *address, size_t bytes) {
@@ -7211,7 +7317,7 @@ GC__FN void gc__frame_check_native(const gc_heap *heap, gc__frame_memory *memory
         (const void *)frame, gc__thread_name(memory->thread));
 }
 
-/* `native`: the thread that runs native code on that stack, if one does. */
+/* `native` is the thread that runs native code on that stack, if one does. */
 GC__HOT void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visitor, const gc_stack *stack,
                              const char *stack_pointer, const gc_thread *native) {
     gc__frame_search search = gc__frames_begin(heap, frames);
@@ -7227,7 +7333,8 @@ GC__HOT void gc__frames_visit(gc_heap *heap, gc_frame *frames, gc_visitor *visit
         if (flags & GC__SLOT_CONTIGUOUS) {
             gc_visit(visitor, (void *)frame->slots, frame->count, flags & ~(unsigned)GC__SLOT_CONTIGUOUS);
         } else if (flags & GC__SLOT_DERIVED) {
-            gc_visit_derived(visitor, frame->slots[0], frame->slots[1]);
+            gc_visit(visitor, (void *)frame->slots[0], 1, 0);
+            for (size_t i = 1; i < frame->count; i++) gc_visit_derived(visitor, frame->slots[i], frame->slots[0]);
         } else {
             for (size_t i = 0; i < frame->count; i++) gc_visit(visitor, (void *)frame->slots[i], 1, flags);
         }
@@ -7292,7 +7399,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
     thread->stack = stack;
     thread->frames = stack->frames;
     thread->code = stack->code;
-    stack->frames = NULL; /* while the thread runs there the frames are in its own list */
+    stack->frames = NULL; /* while the thread runs there the frames are in the thread's own list */
     stack->code = NULL;
     gc__record(thread)->stack_base = stack->base;
 }
@@ -7300,7 +7407,7 @@ GC_API void gc__stack_switch(gc_thread *thread, gc_stack *stack) {
 GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     GC__API_SCOPE("gc_thread_set_mode");
     gc_mode former = gc_thread_mode(thread);
-    if (GC__UNLIKELY(!thread->heap)) return former; /* it was destroyed */
+    if (GC__UNLIKELY(!thread->heap)) return former; /* the heap was destroyed */
     GC_ASSERT(gc__thread_self(thread->heap) == thread,
               "gc_thread_set_mode: called for another thread than the calling one");
     if (mode == former) return former;
@@ -7314,108 +7421,119 @@ GC_API gc_mode gc__thread_set_mode(gc_thread *thread, gc_mode mode) {
     }
     return former;
 }
-/* What a collection is for, and how it goes about it: decided by policy, and constant from condemning on. */
+/* The purpose and the plan of a collection: decided by policy, and constant from condemning on. */
 
 
-/* What a collection is for. */
 typedef enum gc__purpose {
     GC__YOUNG,           /* traces young generations */
     GC__YOUNG_WHOLESALE, /* promotes the nursery untraced, since nearly all of it would survive */
-    GC__MARK_BEGIN,      /* a young collection with which a concurrent cycle begins */
+    GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
     GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
-    GC__FULL,            /* stops the program to mark all generations; sparse regions are evacuated */
-    GC__FULL_REUSE,      /* the same, but nothing moves, and mutators get the holes */
+    GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
+    GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
     GC__COMPACT,         /* evacuates all that can move, as far as there is room */
-    GC__SLIDE            /* slides objects together within their regions, which needs no free region */
+    GC__SLIDE            /* slides objects together in address order, which takes no more memory than before */
 } gc__purpose;
 
-/* A collection that is called for, before the heap was looked at. */
+/* A request for a collection, made before the heap was surveyed. */
 typedef struct gc__request {
     gc__purpose purpose;
-    int generation; /* the oldest one that it frees objects of */
+    int generation; /* the oldest generation whose objects it frees */
     gc_reason reason;
-    gc_degenerated degenerated; /* where a cycle that this ends, or takes the place of, has given up */
-    bool compacting;       /* all that can move is to move */
-    bool large_holes_only; /* copies into holes go to large ones, since they did not find the room that small ones promised */
-    size_t room_for;       /* it is to make room for an object of this size; 0: of any; SIZE_MAX: for a whole region */
+    gc_degenerated degenerated; /* the point at which a cycle that this ends or replaces has given up */
+    bool compacting;       /* all objects that can move should move */
+    /* Copies into holes go only to large ones, since small ones had less room than was estimated. */
+    bool large_holes_only;
+    size_t room_for;       /* the object size for which room is needed; 0: any; SIZE_MAX: a whole region */
 } gc__request;
 
 /* Only policy writes to a plan, and only until regions are condemned. */
 typedef struct gc__plan {
     gc__request request;
-    gc__purpose purpose; /* the requested one; but the end of a cycle that missed stores is a full collection */
-    int condemned; /* the oldest generation whose regions are condemned at first */
-    bool moves;          /* no: all objects stay, in a heap that moves nothing */
-    bool moves_all;      /* under stress all regions are evacuated that can be */
-    uint8_t promote_to[GC_GENERATIONS]; /* where survivors of each generation go */
-    bool promotes_huge;                 /* those of huge objects go to generation 2: to scan one again would be a long pause */
-    bool ages_all;                      /* a full collection makes all survivors old, since young collections do not pay */
-    bool promotes_in_place;             /* young regions that are nearly full stay, since nearly all objects in them survive */
+    gc__purpose purpose; /* that of the request; but a final mark becomes a full collection if stores were missed */
+    /* The oldest generation whose regions are condemned at first; the final mark condemns the old ones later. */
+    int condemned;
+    bool moves;          /* false: no object moves, in a non-moving heap */
+    bool moves_all;      /* under stress all regions that can be evacuated are */
+    uint8_t promote_to[GC_GENERATIONS]; /* the generation of each generation's survivors */
+    bool promotes_huge; /* surviving huge objects go to generation 2: scanning one again would be a long pause */
+    bool ages_all; /* a full collection makes all survivors old, since young collections do not pay */
+    /* Young regions that are nearly full stay in place, since nearly all their objects survive. */
+    bool promotes_in_place;
     bool tight;                         /* room is short: a young region counts by its memory, not by its objects */
     bool pin_fragmented;                /* pins are in most regions, so they stay */
-    bool recycles_young;                /* mutators get the holes of sparse young regions, in a heap that moves nothing */
-    int evacuate_old, evacuate_young;   /* regions are evacuated if at most this percentage of them is predicted to live */
-    int evacuate_partly;                /* of regions with exactly this percentage, only as many as fit into these bytes: */
+    bool recycles_young;                /* mutators get the holes of sparse young regions, in a non-moving heap */
+    /* Regions are evacuated if at most this percentage of them is predicted to live. */
+    int evacuate_old, evacuate_young;
+    /* Of regions with exactly this percentage, only as many are evacuated as fit into these bytes: */
+    int evacuate_partly;
     size_t evacuate_partly_bytes;
-    bool evacuate_old_partly, evacuate_young_partly; /* of old ones, and of young ones */
-    int recycle_below; /* mutators get the holes of regions that stay with less than this percentage */
-    size_t into_holes;      /* copies go to holes of at least so many bytes in regions that stay; 0: to fresh regions */
-    size_t into_holes_mean; /* what a hole must have to count as room */
+    bool evacuate_old_partly, evacuate_young_partly; /* this applies to old ones, and to young ones */
+    int recycle_below; /* mutators get the holes of regions that stay in place with less than this percentage */
+    /* Copies go to holes of at least this many bytes in regions that stay in place; 0: to fresh regions. */
+    size_t into_holes;
+    size_t into_holes_mean; /* the size from which a hole counts as room */
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
 } gc__plan;
 
-/* Whether a concurrent cycle begins or ends with the collection. */
+/* Returns whether a concurrent cycle begins or ends with the collection. */
 GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
     return plan->purpose == GC__MARK_BEGIN || plan->purpose == GC__MARK_END;
 }
-/* What the collector keeps of a heap: between collections, and of the collection that runs. */
+/* The collector's state of a heap: between collections, and during the collection that runs. */
 
 
-/* What was counted at a time when an allocation met the limit. */
+/* What was counted when an allocation met the limit. */
 typedef struct gc__overhead {
-    uint64_t ns, paused_ns, collections; /* full ones */
+    uint64_t ns, paused_ns, collections; /* full collections */
 } gc__overhead;
 
-/* When to collect, as of the last collection. */
+/* When to collect, as learned up to the last collection. */
 typedef struct gc__pace {
     size_t nursery_bytes; /* budget of generation 0 */
-    size_t nursery_grows; /* bytes that generation 0 may reach while young collections are not worth their time; or 0 */
-    size_t cache_bytes;   /* size of the L2 cache, asked for once: the CPU takes long to answer */
-    size_t young_regions; /* of generation 1 */
-    unsigned allocating;  /* threads that had a window when the last collection began: at least 1, at most processors */
+    /* The size that generation 0 may reach while young collections are not worth their time; or 0. */
+    size_t nursery_grows;
+    size_t cache_bytes;   /* size of the L2 cache, read once: the CPU takes long to answer */
+    size_t young_regions; /* regions of generation 1 */
+    /* Threads that had a window when the last collection began: at least 1, at most as many as processors. */
+    unsigned allocating;
     size_t full_live_bytes;            /* what the last full collection left, off-heap bytes included */
-    gc__overhead overhead;             /* since then full collections have hardly made room */
-    size_t overhead_allocated_bytes;   /* had been allocated when an allocation met the limit last */
-    size_t full_copied_bytes;          /* what copies took in the last full collection that did not compact */
+    gc__overhead overhead;             /* counts from the time since when full collections have hardly made room */
+    size_t overhead_allocated_bytes;   /* bytes allocated before the last time an allocation met the limit */
+    size_t full_copied_bytes;          /* bytes of copies in the last full collection that did not compact */
     size_t full_threshold;             /* bytes in generation 2 that start a full collection */
-    uint64_t young_ns_per_mib; /* of what a young collection condemns, in CPU time; 0: not known yet */
-    uint64_t copy_ns_per_mib;  /* of what survives one, and */
-    uint64_t slot_ns;          /* of what it finds in remembered slots; both with all that comes with it */
-    uint64_t filling_young_ns, filling_slot_ns; /* the most of both since copies have begun to fill holes; 0: not known */
-    uint64_t trace_ns_per_mib[2]; /* of what survives a young collection, and a full one, in CPU time of all collector threads */
-    bool has_huge;             /* a new object becomes generation 2 in the next collection of generation 1 */
+    uint64_t young_ns_per_mib; /* CPU time for each MiB that a young collection condemns; 0: not known yet */
+    uint64_t copy_ns_per_mib;  /* CPU time for each surviving MiB, and */
+    uint64_t slot_ns;          /* for each remembered slot; both include all that comes with it */
+    /* The highest of both costs since copies began to fill holes; 0: not known. */
+    uint64_t filling_young_ns, filling_slot_ns;
+    /* CPU time of all collector threads for each MiB that survives a young collection, and a full one. */
+    uint64_t trace_ns_per_mib[2];
+    bool has_huge; /* there is a new huge object, which becomes generation 2 in the next collection of generation 1 */
     bool tenures_at_once;      /* most of each nursery survives, and becomes generation 2 in its first collection */
-    /* Nurseries that may be promoted untraced before one is traced, and those that have been. */
+    /* Nurseries that may be promoted wholesale before one is traced; how many have been. */
     unsigned wholesale_most, wholesale_count;
     unsigned tenured_percent;  /* how much of what the last young collection condemned has survived */
-    bool fills_holes; /* a fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions */
-    unsigned degenerated;      /* full collections to come that stop the program, as the limit leaves no room to mark beside it */
-    unsigned degenerated_next; /* how many that are the next time */
+    /* A fifth of generation 2 is holes, or room is short, and no collection will evacuate its regions. */
+    bool fills_holes;
+    /* Remaining full collections that stop the world, since the limit leaves no room for concurrent marking. */
+    unsigned degenerated;
+    unsigned degenerated_next; /* length of the next series of stop-the-world collections */
     size_t external_bytes;             /* off-heap bytes that the last collection left; atomic */
-    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned it */
-    unsigned old_survival;             /* the same of generation 2 alone, of which the last full collection has kept so much */
+    unsigned survival[GC_GENERATIONS]; /* percent, averaged over the last collections that condemned the generation */
+    unsigned old_survival;             /* percent of generation 2 alone, as estimated in the last full collection */
     uint64_t stopped_cpu_ns;           /* thread CPU time when the collection that runs began; 0: it is not timed */
     uint64_t resumed_cpu_ns;           /* and when the last one ended */
-    uint64_t workers_cpu_ns;              /* that of collector threads when the last one ended */
-    uint64_t resumed_by;               /* the native thread that ran the last one, by whose clock that is; 0: not known */
+    uint64_t workers_cpu_ns;              /* CPU time of the collector threads when the last one ended */
+    uint64_t resumed_by;               /* the native thread that ran the last one, whose clock was read; 0: not known */
 } gc__pace;
 
-/* What the trace has seen of weak tables: a gc_weak_entries after the other. */
+/* The weak tables that the trace has found, as consecutive gc_weak_entries. */
 typedef struct gc__discovered {
     gc__words words;
-    size_t waited;   /* the ephemerons before this word have become waits */
-    size_t cleared;  /* the entries before this word that are not long have been cleared */
-    gc__words ended; /* for checkmark: what survives only as the strong part of an entry that was cleared */
+    size_t waited;   /* the ephemerons before this word have been turned into waits */
+    size_t cleared;  /* entries before this word that are not long have been cleared */
+    gc__words ended; /* for checkmark: objects that survive only as the strong part of a cleared entry */
 } gc__discovered;
 #define GC__DISCOVERED_WORDS (sizeof(gc_weak_entries) / sizeof(uintptr_t))
 
@@ -7431,7 +7549,7 @@ GC__FN bool gc__discovered_push(gc__discovered *notes, const gc_weak_entries *en
     return true;
 }
 
-/* What regions of small objects hold. */
+/* The bytes that regions of small objects hold. */
 typedef struct gc__small_regions {
     size_t used_bytes, live_bytes;
 } gc__small_regions;
@@ -7442,36 +7560,39 @@ GC__FN void gc__small_regions_add(gc__small_regions *regions, const gc__region *
     regions->live_bytes += region->live_bytes;
 }
 
-#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of the roots from the one up to the other */
+#define GC__STACK_WORDS 5 /* stack, begin, frame; numbers of its first root, and of the first one behind */
 
-/* One collection. The lists keep their memory for the next one. */
+/* The state of one collection. The lists keep their memory for the next one. */
 typedef struct gc__cycle {
-    gc__words roots;                    /* slots | 1 if of tagged values */
-    gc__words reported;                 /* pairs of numbers: roots from the one up to the other are scan_roots'; for readers */
-    gc__words interior;                 /* triples: slot | 1 if of a tagged value, offset, object */
+    gc__words roots;                    /* slots | 1 if they hold tagged values */
+    /* Pairs of numbers: the roots from the first up to the second are from scan_roots; for readers. */
+    gc__words reported;
+    gc__words interior;                 /* triples: slot | 1 if it holds a tagged value, offset, object */
     gc__words pins;                     /* objects | 1 if found by a conservative word */
     gc__map ambiguous;                   /* objects that only conservative words found */
     gc__words external_moving;          /* pairs: object, bytes */
-    gc__discovered entries;                  /* of weak tables */
-    gc__words stacks;                   /* of values, that scan_roots has reported, GC__STACK_WORDS of each */
-    gc__plan planned;                   /* by policy; others read it through */
+    gc__discovered entries;                  /* entries of weak tables */
+    gc__words stacks;                   /* value stacks that scan_roots has reported, GC__STACK_WORDS words of each */
+    gc__plan planned;                   /* written by policy; others read it through `plan` */
     const gc__plan *plan;
-    bool recycles;                      /* some regions will be in generation 0 again */
-    size_t evacuate_left_bytes;         /* of plan->evacuate_partly_bytes, while regions are condemned */
-    size_t fixed_holes_bytes;           /* in regions of objects that never move that will be allocated in again */
-    gc__words offsets;                  /* where the objects go that slide */
+    bool recycles;                      /* some regions become generation 0 again */
+    size_t evacuate_left_bytes;         /* the rest of plan->evacuate_partly_bytes, while regions are condemned */
+    size_t fixed_holes_bytes;           /* bytes of holes in recycled regions of objects that never move */
+    gc__words offsets;                  /* the offset tables of regions whose objects slide */
     size_t copied_bytes[GC_GENERATIONS], marked_bytes[GC_GENERATIONS], condemned_bytes[GC_GENERATIONS];
-    size_t large_bytes, large_kept_bytes; /* of young large objects that were condemned, and of those that live */
-    size_t young_staying_bytes, young_kept_bytes; /* in regions of generation 0 that stay: before the collection, and after it */
-    size_t staying_bytes, staying_kept_bytes; /* in regions of generation 2 that stay: before the collection, and after it */
+    size_t large_bytes, large_kept_bytes; /* bytes of condemned young large objects, and of those that live */
+    /* Bytes in regions of generation 0 that stay in place: before the collection, and after it. */
+    size_t young_staying_bytes, young_kept_bytes;
+    /* Bytes in regions of generation 2 that stay in place: before the collection, and after it. */
+    size_t staying_bytes, staying_kept_bytes;
     gc__small_regions old_small;         /* of generation 2, after a full collection */
-    bool condemns_old;                   /* old regions are, with what the marker has marked, until the sweep */
-    gc__region *condemned_old;           /* the list that they were in */
-    gc__region *cursors[GC_GENERATIONS]; /* the search for holes goes on here, in the list of the generation */
+    bool condemns_old; /* old regions are condemned, with what the marker has marked, until the sweep */
+    gc__region *condemned_old;           /* the list of these regions */
+    gc__region *cursors[GC_GENERATIONS]; /* where the search for holes goes on in the list of the generation */
     bool no_room[GC_GENERATIONS];        /* the heap gives no more regions for copies */
 } gc__cycle;
 
-/* What the collection has copied, or left where it was, in all generations. */
+/* Returns the bytes that the collection has copied or left in place, in all generations. */
 GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += cycle->copied_bytes[g] + cycle->marked_bytes[g];
@@ -7480,50 +7601,62 @@ GC__FN size_t gc__survived_bytes(const gc__cycle *cycle) {
 
 typedef struct gc__collector {
     gc__words mark_stack;                                   /* its memory, kept for the next collection */
-    gc__words globals;                                      /* triples: first slot, count, flags; roots lock */
+    gc__words globals; /* triples: first slot, count, flags; under the roots lock */
     gc__map external[GC_GENERATIONS];                       /* off-heap bytes of objects */
     struct gc__workers *workers;                                  /* NULL: there are no collector threads yet */
-    unsigned processors;                                    /* for collector threads, when that was asked last */
-    uint64_t processors_asked_ns;                           /* when that was; 0: never */
-    bool workers_refused;                                      /* the system has given fewer threads than were asked for */
-    uint64_t finished[GC_GENERATIONS], finished_compacting; /* the last collection of that generation or an older */
+    unsigned processors;                                    /* processors for collector threads, when last asked for */
+    uint64_t processors_asked_ns;                           /* when they were last asked for; 0: never */
+    bool workers_refused; /* the system has given fewer threads than were requested */
+    /* The number of the last collection of that generation or an older one. */
+    uint64_t finished[GC_GENERATIONS], finished_compacting;
 } gc__collector;
 
-/* Heaps that are marked beside mutators keep to a goal for pauses, unless they have no room for that. */
+/* Returns whether the heap keeps to a goal for pauses, as heaps with concurrent marking do unless they have no room
+   for that. */
 GC__FN bool gc__has_pause_goal(const gc_heap *heap) {
-    return heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
+    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && !heap->pace->degenerated;
 }
 
-/* The generation that compaction copies to. */
+GC__FN bool gc__fills_holes(const gc_heap *heap) { return GC__HAS_MARKER && heap->pace->fills_holes; }
+
+GC__FN struct gc__workers *gc__heap_workers(const gc_heap *heap) {
+    return GC__HAS_WORKERS ? heap->collector->workers : NULL;
+}
+
+/* Returns the generation to which compaction copies. */
 GC__FN unsigned gc__oldest(const gc_heap *heap) { return heap->options.non_generational ? 0 : 2; }
 
-/* From this size on objects with references grow old at once where pauses are to be short: so they are scanned once. */
+/* From this size on, objects with references grow old at once if pauses have a goal, so that they are scanned once. */
 #define GC__HUGE_BYTES ((size_t)1 << 20)
 
 GC__FN bool gc__is_huge(const gc__region *region) {
     return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
 }
 
-/* The generation up to which roots are looked at. A marking begins with all of them. */
+/* Returns the generation up to which roots are looked at. A cycle begins with all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
     return heap->cycle->plan->purpose == GC__MARK_BEGIN ? 2 : heap->collection.generation;
 }
 
-/* Whether the collection that runs is the final mark of a concurrent cycle. */
-GC__FN bool gc__is_mark_end(const gc_heap *heap) { return heap->cycle->plan->purpose == GC__MARK_END; }
-/* All regions of generation 2 at once. Pauses of heaps that are marked beside mutators must hardly grow with them, so what can be
-   is done to their entries in the tables: 8 of these take as long as the descriptor of one region, for which memory is waited. */
+/* Returns whether the collection that runs is the final mark of a concurrent cycle. */
+GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
+/* All regions of generation 2 at once. Pauses of heaps with concurrent marking must hardly grow with their number,
+   so work is done on their entries in the tables where possible: 8 entries take as long as the descriptor of one
+   region, whose memory is not in cache. */
 
 
 #define GC__WALK_AHEAD ((size_t)8) /* regions */
-#define GC__WALK_PART 4 /* of the process's regions, from which on a heap goes through the table to find its own */
+/* A heap with at least 1/n of the process's regions walks the table to find its own. */
+#define GC__WALK_PART 4
 
-/* A walk through the regions of generation 2 that have an entry in the verdict table, against the order of addresses: then their
-   memory comes in time, and a list that is made of them is in that order. In the order in which they were taken each is waited
-   for, 30 ns. A heap that has few of the process's regions goes by a list of those that it looks for. */
+/* A walk through the regions of generation 2 with a given entry in the verdict table, against the order of
+   addresses. Then their memory is prefetched in time, and a list that is made of them is in ascending order. In the
+   order in which regions were taken, each would be waited for, 30 ns. A heap with few of the process's regions walks
+   a list of the regions instead. */
 typedef struct gc__old_walk {
     const gc_heap *heap;
-    gc__region *region, *begin; /* in the table, the one above the next one; else the next one, and `begin` is NULL */
+    /* In the table, the region above the next one; in a list the next one, and `begin` is NULL. */
+    gc__region *region, *begin;
     uint8_t entry;
 } gc__old_walk;
 
@@ -7535,7 +7668,8 @@ GC__FN gc__old_walk gc__old_begin(const gc_heap *heap, gc__region *list, uint8_t
     return gc__has_many_regions(heap) ? by_table : by_list;
 }
 
-/* The walk goes on before the caller puts the region into another list. NULL: that was all. */
+/* Returns the next region, or NULL after the last one. The walk goes on before the caller puts the region into
+   another list. */
 GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
     gc__region *region = walk->region;
     if (!walk->begin) {
@@ -7557,8 +7691,8 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
     return NULL;
 }
 
-/* Every entry of an old region that is not condemned gets this age, and this verdict; those of leaving regions go on to say that.
-   There is one heap. */
+/* Gives every old region that is not condemned this age and this verdict; candidates remain candidates. There is one
+   heap. */
 GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
@@ -7582,9 +7716,9 @@ GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     }
 }
 
-/* Has the ages of old regions say what barriers are to do now, and condemns those that are not yet, or does not:
-   GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while the lock is held there is no other.
-   The world is stopped. */
+/* Publishes to barriers, by the ages of old regions, what they are to do now, and gives regions that are not
+   condemned the verdict GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while
+   the lock is held, no heap is created. The world is stopped. */
 GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
     gc__lock_take(&gc__the_arena.lock);
     bool alone = gc__the_arena.heaps == 1;
@@ -7599,9 +7733,9 @@ GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
 }
 /* Stacks of values: which part of a stack a collection has to look at.
 
-   untouched: entries below it were not stored to since the last collection. settled[n]: entries below it referred, after the
-   last collection that looked at them, to no object of generations 0 to n. So a collection of generation n begins at the
-   lower of untouched and settled[n]; a full one at the base. */
+   untouched: entries below it were not stored to since the last collection. settled[n]: entries below it referred,
+   after the last collection that looked at them, to no object of generations 0 to n. So a collection of generation n
+   begins at the lower of untouched and settled[n]; a full one at the base. */
 
 
 GC__FN uintptr_t gc__stack_ref(const gc_value_stack *stack, uintptr_t at) {
@@ -7609,19 +7743,20 @@ GC__FN uintptr_t gc__stack_ref(const gc_value_stack *stack, uintptr_t at) {
     return gc__slot_decode(word, GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE));
 }
 
-/* A mark in the stack, whose memory may have changed since it was made. */
+/* Clips a bound to the stack, whose memory may have changed since the bound was set. */
 GC__FN uintptr_t gc__stack_bound(const gc_value_stack *stack, const void *mark) {
     uintptr_t base = (uintptr_t)stack->base, top = (uintptr_t)stack->top, at = (uintptr_t)mark;
     return at < base ? base : at > top ? top : at;
 }
 
-/* The first entry that a collection of that generation looks at. */
+/* Returns the first entry at which a collection of that generation looks. */
 GC__FN uintptr_t gc__stack_begin(const gc_value_stack *stack, int generation) {
     if (generation >= 2) return (uintptr_t)stack->base;
     return gc__min(gc__stack_bound(stack, stack->untouched), gc__stack_bound(stack, stack->settled[generation]));
 }
 
-/* In or after the collection that looks at the entries from `from` on: ranks are those of the time after it. */
+/* Updates the stack's bounds in or after a collection that looks at the entries from `from` on; ranks are those
+   after the collection. */
 GC__FN void gc__stack_note_bounds(gc_value_stack *stack, uintptr_t from, const void *frame) {
     uintptr_t lowest[3]; /* the first entry of at least that youth */
     lowest[0] = lowest[1] = lowest[2] = (uintptr_t)stack->top;
@@ -7636,13 +7771,13 @@ GC__FN void gc__stack_note_bounds(gc_value_stack *stack, uintptr_t from, const v
     stack->untouched = (void *)gc__stack_bound(stack, frame);
 }
 
-/* The youth of the youngest object to which an entry refers, or a higher one. */
+/* Returns the youth of the youngest object to which an entry refers, or a higher one. */
 GC__FN unsigned gc__stack_youth(const gc_value_stack *stack) {
     uintptr_t top = (uintptr_t)stack->top;
     return gc__stack_bound(stack, stack->settled[0]) < top ? 2 : gc__stack_bound(stack, stack->settled[1]) < top;
 }
 
-/* For verify: the first entry that refers to a younger object than is noted; 0: none does. */
+/* Returns the first entry that refers to an object younger than recorded, or 0 if there is none. Used by verify. */
 GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
     for (int g = 0; g < 2; g++) {
         uintptr_t end = gc__stack_begin(stack, g);
@@ -7651,10 +7786,10 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
     }
     return 0;
 }
-/* Phase "gather": every root is visited once, into three lists, before anything is condemned, because pins decide
+/* Phase "gather": visits every root once, into three lists, before anything is condemned, because pins decide
    verdicts and interior pointers are resolved by the mark bits that the trace is about to clear.
-
-   roots: slots, bit 0 set if tagged values; interior: triples {slot, bit 0 as well; offset in its object; object};
+   roots: slots, bit 0 set if they hold tagged values;
+   interior: triples {slot, bit 0 as well; offset in its object; object};
    pins: objects, bit 0 set if a conservative word found it. */
 
 
@@ -7663,10 +7798,10 @@ GC__FN uintptr_t gc__stack_fault(const gc_value_stack *stack) {
 typedef struct gc__root_visitor {
     gc_visitor visitor;
     gc_heap *heap;
-    bool failed; /* no memory for the lists */
+    bool failed; /* there was no memory for the lists */
 } gc__root_visitor;
 
-/* Plain references and tagged values, as nearly all roots are. */
+/* Gathers plain references and tagged values, which nearly all roots are. */
 GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
     bool ok = true;
     for (size_t i = 0; i < count; i++)
@@ -7675,7 +7810,7 @@ GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count
     return ok;
 }
 
-/* The object that a root's word refers to, 0 if it refers to none; *ref is the address in the word. */
+/* Returns the object to which a root's word refers, or 0 if it refers to none. Sets *ref to the address in the word. */
 GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, uintptr_t *ref) {
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE;
     bool boxed = GC_HAS_VALUES && guess && !gc__in_arena(word);
@@ -7684,13 +7819,13 @@ GC__FN uintptr_t gc__root_object(gc_heap *heap, uintptr_t word, unsigned flags, 
     return flags & (GC_SLOT_INTERIOR | GC_SLOT_CONSERVATIVE) ? gc__heap_covering(heap, *ref) : *ref;
 }
 
-/* Words that may lie anywhere in an object, or that pin it. */
+/* Gathers words that may refer to the inside of an object, or that pin it. */
 GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, unsigned flags) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE), guess = flags & GC_SLOT_CONSERVATIVE, ok = true;
     for (size_t i = 0; i < count; i++) {
         uintptr_t ref, object = gc__root_object(heap, slots[i], flags, &ref);
-        if (!object) continue; /* on no heap, or an address between objects */
+        if (!object) continue; /* an address in no heap, or between objects */
         if (flags & (GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE)) {
             ok &= gc__words_push(&cycle->pins, object | (guess ? GC__PIN_CONSERVATIVE : 0));
         } else {
@@ -7702,7 +7837,8 @@ GC__FN bool gc__root_gather_other(gc_heap *heap, gc_word *slots, size_t count, u
     return ok;
 }
 
-/* A slot at a distance from an object, which may be any. The slot of the object is not updated before the trace. */
+/* Gathers a slot at a distance from an object, which may be of any size. The object's slot is not updated before the
+   trace. */
 GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
     uintptr_t object = *(gc_word *)pair->base;
     if (!gc__in_arena(object)) return true;
@@ -7711,12 +7847,12 @@ GC__FN bool gc__root_gather_derived(gc__cycle *cycle, const gc__derived *pair) {
            gc__words_push(&cycle->interior, object);
 }
 
-/* One slot among others that are none, out of the way of plain ones. */
+/* Gathers one plain slot among other kinds, out of line. */
 GC__OUT_OF_LINE bool gc__root_gather_slot(gc__cycle *cycle, gc_word *slot, bool value) {
     return gc__root_gather_plain(cycle, slot, 1, value);
 }
 
-/* A weak table of the host's: its strong slots are roots. */
+/* Gathers a weak table of the host: its strong slots are roots. */
 GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), ok = gc__discovered_push(&cycle->entries, entries);
     if (entries->kind != GC_WEAK_VALUES && entries->kind != GC_WEAK_KEYS) return ok;
@@ -7727,7 +7863,7 @@ GC__FN bool gc__root_gather_entries(gc__cycle *cycle, const gc_weak_entries *ent
     return ok;
 }
 
-/* A stack of the host's. Which ages its entries refer to then is known after the trace. */
+/* Gathers a value stack of the host. The ages to which its entries will refer are known after the trace. */
 GC__FN bool gc__root_gather_stack(gc_heap *heap, const gc__stack_part *part) {
     gc__cycle *cycle = heap->cycle;
     bool value = GC_HAS_VALUES && (part->stack->flags & GC_SLOT_VALUE), ok = true;
@@ -7745,7 +7881,7 @@ GC__HOT void gc__root_stacks_note_bounds(gc__cycle *cycle) {
         gc__stack_note_bounds((gc_value_stack *)words[i], words[i + 1], (const void *)words[i + 2]);
 }
 
-/* Remembers the objects that are active: what they own is stored to without a barrier. */
+/* Remembers the objects that are active: memory that they own is stored to without a barrier. */
 GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
     for (size_t i = 0; i < count; i++) {
         uintptr_t object = gc__slot_decode(slots[i], value);
@@ -7753,7 +7889,7 @@ GC__FN void gc__root_remember(const gc_word *slots, size_t count, bool value) {
     }
 }
 
-/* What is not just some slots. False: it was just that. */
+/* Gathers a root that is not simply a range of slots. Returns false if it is. */
 GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot, size_t count, unsigned flags) {
     gc__cycle *cycle = roots->heap->cycle;
     bool ok = true;
@@ -7809,7 +7945,7 @@ GC__FN void gc__code_visit_all(gc_heap *heap, const gc_stack *stack, struct gc_c
     gc__compiled->visit(heap, stack, innermost, visitor);
 }
 
-/* The roots of a stack that does not run. */
+/* Visits the roots of a stack that does not run. */
 GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool conservative, gc_visitor *visitor) {
     gc__stack_scan scan = {visitor, stack->registers, stack->base};
     if (stack->thread && stack->thread->stack == stack) return;
@@ -7819,8 +7955,8 @@ GC__FN void gc__stack_visit_left(gc_heap *heap, const gc_stack *stack, bool cons
     if (conservative && stack->base && stack->stack_pointer) gc__stack_visit(&scan, stack->stack_pointer);
 }
 
-/* Has the host report roots, and notes which of those that were gathered are its own. Without memory for that a reader in
-   another process knows less. `thread` NULL: none is attached. */
+/* Lets the host report roots, and records which of the gathered ones are its own. If there is no memory for that,
+   readers in other processes know less. `thread` is NULL if none is attached. */
 GC__FN void gc__host_roots_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visitor) {
     gc__cycle *cycle = heap->cycle;
     size_t first = cycle->roots.count;
@@ -7848,7 +7984,7 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
-/* Calls the visitor for the roots of the heap that are no thread's, but for handles and queued finalizers. */
+/* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
@@ -7864,8 +8000,8 @@ GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     heap->threads->root_kind = NULL;
 }
 
-/* Calls the visitor for every root of the heap but handles and queued finalizers.
-   heap->threads->root_kind and root_site show meanwhile what reports the root. */
+/* Calls the visitor for every root of the heap except handles and queued finalizers. During the visit
+   heap->threads->root_kind and root_site describe what reports the root. */
 GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
         gc__thread_visit(heap, thread, visitor);
@@ -7915,14 +8051,13 @@ GC_API gc_result gc_roots_remove(gc_heap *heap, void *slots) {
     if (found) return GC_OK;
     return gc__fail(GC_ERROR_MISUSE, "gc_roots_remove: no roots were added at %p", slots);
 }
-/* Suspects: condemned objects that conservative words found. Their mark bits are set before the trace, for they must stay;
-   but they are scanned only when a reference reaches them, or when everything else has been traced. What is then still
-   unreached is kept by conservative words alone, and so is what only it leads to: statistics count both.
+/* Ambiguous objects: condemned objects that conservative words found. Their mark bits are set before the trace,
+   since they must stay; but they are scanned only when a reference reaches them, or when everything else has been
+   traced. What is still unreached then is retained by conservative words alone, and so is what only it leads to:
+   statistics count both. heap->cycle->ambiguous maps each ambiguous object to whether it was reached. */
 
-   heap->cycle->suspects maps each to whether it was reached. */
 
-
-/* Empties the map and makes room for every conservative pin. False: no memory. */
+/* Empties the map and makes room for every conservative pin. Returns false if there is no memory. */
 GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
     size_t found = 0;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) found += heap->cycle->pins.words[i] & GC__PIN_CONSERVATIVE;
@@ -7931,74 +8066,80 @@ GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
 }
 /* The trace: from the roots and dirty cards to everything reachable in condemned regions.
 
-   A slot found is prefetched into a small FIFO and processed some slots later, when its referent has reached the cache.
-   Processing marks or copies the referent and pushes it, unless it has no references, on the mark stack. The depth of
-   the C stack never depends on the data. If the mark stack cannot grow, the object's region is noted as overflowed, and
-   its marked objects are scanned again at the end: scanning is idempotent.
+   A slot that is found is prefetched into a small FIFO and processed some slots later, when its referent has reached
+   the cache. Processing marks or copies the referent and pushes it on the mark stack, unless it has no references.
+   The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
+   as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false where one
-   worker runs, and no atomic instruction is needed; true where several may run at once. */
+   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false if one
+   worker runs, and no atomic instruction is needed; true if several may run at once. */
 
 
 #define GC__FIFO 32     /* slots between prefetch and use; a power of two */
-#define GC__CARD_FIFO 4 /* the same for dirty cards, and for dirty bundles */
+#define GC__CARD_FIFO 4 /* dirty cards, or dirty bundles, between prefetch and use */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
 #define GC__SMALL_MARK_STACK 64
-/* Tags of mark stack entries. A part of an array is an end and an index, both * 4 + NUMBER, and above them the array | CONTINUED.
-   So a stack can be read from its bottom, too. */
+/* Tags of mark stack entries. The rest of an array is an end and an index, both * 4 + NUMBER, and above them the
+   array | CONTINUED. So a stack can also be read from its bottom. */
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
 
-/* Slots of older objects are scanned: keep their cards dirty as needed. */
+/* Slots of older objects are scanned: dirties their cards again if necessary. */
 #define GC__EDGES_REMEMBER 1
-/* Generation 2 is being marked beside mutators: note its objects; also those that slots of older objects refer to. */
-#define GC__EDGES_SHADE 2
-#define GC__EDGES_SHADE_CARDS 4
-/* Note slots of old objects that refer to leaving regions. */
-#define GC__EDGES_CANDIDATE 8
+/* Generation 2 is being marked concurrently: GC__EDGES_SHADE shades referents for the marker, GC__EDGES_SHADE_CARDS
+   also the referents of slots of older objects. */
+#define GC__EDGES_SHADE (GC__HAS_MARKER ? 2 : 0)
+#define GC__EDGES_SHADE_CARDS (GC__HAS_MARKER ? 4 : 0)
+/* Records slots of old objects that refer to candidate regions. */
+#define GC__EDGES_CANDIDATE (GC__HAS_MARKER ? 8 : 0)
 
-/* What is done if the slots' object may be dead. */
+/* Returns the edges for scanning an object that may be dead. */
 GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (edges & GC__EDGES_CANDIDATE); }
 
-/* The parts of the arena in which several workers count what they mark. */
+/* The size of the stripes of the arena in which several workers count what they mark. */
 #define GC__STRIPE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
 
 struct gc__workers;
 
-/* What each worker of a collection has to itself. What the collection has once is in gc__cycle. */
+/* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
     gc_heap *heap;
     gc__cycle *cycle;
     const uint8_t *verdicts;
-    gc_window windows[GC_GENERATIONS]; /* where it copies survivors to */
+    gc_window windows[GC_GENERATIONS]; /* to which it copies survivors */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
-    size_t fifo_next, fifo_drained;    /* counts up; what it was when nothing was in the ring. It may be empty otherwise */
+    size_t fifo_next, fifo_drained;    /* counts up; its value when the ring was last known to be empty */
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
-    gc__words *memory;                 /* that memory. `stack` lies above its start where others took entries */
+    gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
     unsigned cards_next, bundles_next;
-    bool remember_all; /* objects may survive in different generations: slots of those may need cards, too */
-    uint8_t edges;    /* what is done with slots whose referents are not condemned: GC__EDGES_* */
+    bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
+    uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
-    bool whole_stacks; /* slots of stacks were refused, and not listed: where they are scanned again, from the base on */
+    /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
+    bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
+    /* Objects for which dependent handles wait: the number of a reached one goes to `found`; NULL: none. */
     const gc__map
-        *awaited;     /* objects that dependent handles wait for: a reached one's number goes to `found`; NULL: none */
+        *awaited;
     gc__words *found; /* has room for all of them */
     size_t copied_bytes[GC_GENERATIONS];
     uint64_t mark_stack_overflows, evacuation_failures, trace_calls;
 
-    struct gc__workers *workers;                /* where several workers run; NULL: one */
+    struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
-    unsigned until_poll;                  /* objects until it looks at what the crew needs */
-    bool exclusive;                           /* no other worker has anything, or finds anything until this one shares it */
+    unsigned until_poll;                  /* objects until the next poll */
+    bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
-    gc__region *searched[GC_GENERATIONS]; /* only this worker fills the region's holes in this collection */
-    size_t *live;                         /* bytes that it has marked, by address >> GC__STRIPE_SHIFT */
-    uint64_t *own_marks;                  /* what it has marked, as the arena's marks; NULL: it marks by locked instructions */
+    gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
+    size_t *live;                         /* bytes that it has marked in each stripe, by address >> GC__STRIPE_SHIFT */
+    uint64_t *own_marks; /* its own marks, laid out as the arena's; NULL: it marks by locked instructions */
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
+
+/* The crew that the worker is of; NULL: it works alone. */
+GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
@@ -8014,17 +8155,17 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
     if (GC__UNLIKELY(ranks > 2)) gc__slot_dirty(slot, ranks);
 }
 
-/* Notes that an object could not be pushed: its region is scanned again at the end. */
+/* Records that an object could not be pushed: its region is scanned again at the end. */
 GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
     __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->overflowed = true;
     worker->mark_stack_overflows++;
 }
 
-/* Makes room for some more words on the mark stack, if there is memory. */
+/* Makes room for some more words on the mark stack. Returns false if there is no memory. */
 GC__OUT_OF_LINE bool gc__trace_stack_grow(gc__worker *worker) {
     gc__words *memory = worker->memory;
-    bool small = worker->heap->options.test_scarce_memory;
+    bool small = worker->heap->options.test.scarce_memory;
     size_t count = (size_t)(worker->top - worker->stack);
     if (worker->stack && worker->stack != memory->words)
         memmove(memory->words, worker->stack, count * sizeof *memory->words);
@@ -8055,98 +8196,100 @@ GC__INLINED void gc__trace_push(gc__worker *worker, uintptr_t object) {
     else
         gc__trace_push_slow(worker, object);
 }
-/* The crew: several workers of one collection, how they share work, and when they are done.
+/* The workers of one collection: how they share work, and when they are done.
 
-   Each worker has a mark stack of its own. What is for all lies in a few shared pieces under one lock: a worker that holds
-   much gives half of it away, but only while others wait for work. So the lock is taken seldom, and everything
-   that says whether the collection is done is under it: *a worker is busy while it may hold work, it becomes busy and
-   stops being so under the lock, and what it gives away it gives while it is busy. Hence if none is busy and nothing is
+   Each worker has its own mark stack. Shared work lies in a few packets under one lock: a worker that holds much
+   gives half of it away, but only while others wait for work. So the lock is taken seldom, and it guards all state
+   that decides whether the collection is done: *a worker is busy while it may hold work; it becomes busy and stops
+   being busy under the lock; and it gives work away only while it is busy. Hence if no worker is busy and nothing is
    shared, nothing is left.*
 
-   Threads that wait sleep, each on a word of its own; they are the same to the crew between collections and within one.
-   Nobody wakes them before there is something to share, so a collection wakes as many as its work can use. */
+   Idle threads sleep, each on a word of its own, in the same way between collections and within one. No thread is
+   woken before there is something to share, so a collection wakes as many as its work can use. */
 
 
-#define GC__WORKERS_MAX 32      /* workers */
-#define GC__SHARED_WORDS 128 /* of a mark stack, in a piece that is shared */
+#define GC__WORKERS_MAX GC_COLLECTOR_THREADS_MAX
+#define GC__SHARED_WORDS 128 /* words of a mark stack in a shared packet */
 #define GC__SHARED_PACKETS 16
-#define GC__POLL 64 /* objects between two looks at what the crew needs, at first */
+#define GC__POLL 64 /* objects between two polls at first */
 #define GC__POLL_MAX 4096
-#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have marks of its own */
-#define GC__SEED_LOCKED 2       /* tests: a bit of the seed: none has */
+#define GC__OWN_MARKS_MAX 4     /* workers, if each is to have its own mark bits */
+#define GC__SEED_LOCKED 2       /* tests: a bit of the seed; workers do not get their own mark bits */
 #define GC__FOR_HOST 64         /* objects handed over at a time */
-#define GC__WORKERS_LOCK_SPINS 100 /* polls before a thread sleeps that waits for the lock */
-#define GC__WORKERS_SPIN_NS 20000  /* a worker that waits for work in a run polls so long before it sleeps */
-#define GC__UNITS_PER_CALL 4    /* another worker is woken while there are so many units for each */
+#define GC__WORKERS_LOCK_SPINS 100 /* a thread that waits for the lock polls this often before it sleeps */
+#define GC__WORKERS_SPIN_NS 20000  /* a worker that waits for work in a run polls for this long before it sleeps */
+#define GC__UNITS_PER_CALL 4    /* another worker is woken while there are this many units for each */
 
 typedef struct gc__shared {
     size_t count;
-    bool remember; /* as that of the worker who shared it */
+    bool remember; /* `remember` of the worker that shared the packet */
     uintptr_t words[GC__SHARED_WORDS];
 } gc__shared;
 
-/* An object whose trace function only the thread that collects may call; of the object, [from, to), or all of it if `to` is
-   0. */
+/* An object whose trace function only the thread that collects may call. The range [from, to) of the object is
+   traced, or all of it if `to` is 0. */
 typedef struct gc__for_host {
     uintptr_t object, from, to;
 } gc__for_host;
 
-/* What a thread of the crew has, and counts over all collections. */
+/* The state of one worker's thread, with counts over all collections. */
 typedef struct gc__worker_thread {
     gc__worker worker; /* written by the thread that collects, between runs */
     struct gc__workers *workers;
     unsigned number;
     gc__os_thread os_thread;
     gc__words stack;
-    gc__words live, own_marks; /* the memory of the worker's: both begin with the arena */
-    gc__words stale;           /* pieces of the arena for which own marks are left of an earlier run */
-    size_t own_stripes;         /* those for which there were any since that memory was mapped, in each run */
-    uint32_t woken;    /* changes when the member is woken; atomic */
-    int called_from;   /* the processor of the thread that last woke it; lock */
-    bool busy;         /* lock */
-    uint32_t poll;     /* objects between its looks */
-    uint32_t polled;   /* those of the present one */
-    uint64_t taken_at; /* `objects` when it last took what others shared */
-    gc__words refused; /* slots whose referents found no room: entries as in the FIFO */
-    gc__words seen;    /* objects of generation 2 that it has met while that is being marked beside mutators */
+    /* memory of the worker's counts and marks: both are indexed from the start of the arena */
+    gc__words live, own_marks;
+    gc__words stale;           /* stripes of the arena with marks left from an earlier run */
+    size_t own_stripes;         /* stripes that had own marks since their memory was mapped, summed over the runs */
+    uint32_t woken;    /* changes when the thread is woken; atomic */
+    int called_from;   /* the processor of the thread that last woke it; under the lock */
+    bool busy;         /* under the lock */
+    uint32_t poll;     /* objects between polls */
+    uint32_t polled;   /* objects counted by the current poll interval */
+    uint64_t taken_at; /* `objects` when the worker last took shared work */
+    gc__words refused; /* slots for whose referents there was no room; entries as in the FIFO */
+    /* objects of generation 2 that the worker has met while that generation is being marked concurrently */
+    gc__words seen;
     size_t for_host_count;
     gc__for_host for_host[GC__FOR_HOST];
     uint64_t objects, shared, steals, steps_asleep, asleep_ns;
     uint64_t bytes, lost; /* of collections that have ended */
-    uint64_t cpu_ns;      /* of a thread other than the one that collects, when it last went to sleep; atomic */
+    uint64_t cpu_ns; /* CPU time of a thread other than the one that collects, when it last went to sleep; atomic */
 } gc__worker_thread;
 
 typedef struct gc__workers {
-    gc__lock lock;  /* guards what follows, unless it says otherwise. Leaf */
-    gc__lock space; /* guards taking regions, while several workers run; before the barrier lock */
+    gc__lock lock;  /* guards what follows unless stated otherwise; no other lock is taken under it */
+    gc__lock space; /* guards taking regions while several workers run; taken before the barrier lock */
     gc_heap *heap;
-    void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: it traces */
+    void (*job)(void *context, size_t unit); /* what a run does with its units; NULL: the run traces */
     void *job_context;
-    unsigned count; /* members, the thread that collects included */
-    unsigned most;  /* so many of them work, at most: processors may have been taken away */
-    bool fits;      /* atomic: each of them may have a processor to itself, so those that wait poll for a while */
+    unsigned count; /* threads, including the one that collects */
+    unsigned most;  /* the most threads that work: processors may have been taken away */
+    bool fits;      /* atomic: each thread may have a processor to itself, so waiting threads poll for a while */
     unsigned busy;
-    uint32_t asleep;         /* bits of members that wait */
-    uint32_t called;         /* bits of those that are woken when the lock is released */
-    bool runs;               /* there is a trace to share in */
-    bool remember_all;       /* that of workers which hold nothing that cards have led to */
-    bool ending;             /* atomic, too */
-    bool rests;              /* atomic: no run is to come in the collection, so that polling for one is in vain */
+    uint32_t asleep;         /* bits of the threads that wait */
+    uint32_t called;         /* bits of the threads that are woken when the lock is released */
+    bool runs;               /* a run is going on */
+    bool remember_all;       /* `remember_all` of a worker whose work was not found through cards */
+    bool ending;             /* also atomic */
+    bool rests;              /* atomic: the collection has no further run, so polling for one is useless */
     uint32_t stop;           /* atomic: the trace goes on with one worker */
-    uint32_t idle;         /* atomic: more members wait than pieces are shared */
-    size_t next_unit, units; /* of roots and cards; the first is atomic, the second written between runs */
+    uint32_t idle;         /* atomic: more threads wait than packets are shared */
+    size_t next_unit, units; /* units of roots and cards; the first is atomic, the second is written between runs */
     size_t shared_count;
     gc__shared shared[GC__SHARED_PACKETS];
     gc__words for_host;                        /* triples, as in gc__for_host */
-    gc__words cards;                           /* dirty cards that were cleaned, to be scanned by any worker */
-    size_t root_units, card_units, slot_units; /* of the run's work: these come in this order */
-    bool forked;                               /* the process is a child, without the other threads */
-    uint32_t seed;     /* tests: members run one at a time, in an order that follows from it; 0: all at once */
-    uint32_t random;   /* of that order */
-    uint32_t turn;     /* whose turn it is; atomic */
+    gc__words cards;                           /* dirty cards that were cleaned, which any worker may scan */
+    size_t root_units, card_units, slot_units; /* units of the run, which come in this order */
+    bool forked;                               /* the process is a forked child, without the other threads */
+    uint32_t seed;     /* tests: workers run one at a time, in an order that follows from the seed; 0: all at once */
+    uint32_t random;   /* state of the generator of that order */
+    uint32_t turn;     /* the worker whose turn it is; atomic */
     uint64_t steps;    /* rounds of turns */
     uint64_t began_ns; /* when the last run began; atomic */
-    uint64_t traces;   /* that the crew took part in */
+    uint64_t traces;   /* traces in which several workers took part */
     gc__worker_thread threads[GC__WORKERS_MAX];
 } gc__workers;
 
@@ -8156,7 +8299,7 @@ GC__FN uint32_t gc__workers_random(gc__workers *workers) {
     return workers->random ^= workers->random << 5;
 }
 
-/* The lock is held for less time than a thread takes to sleep and be woken. */
+/* Takes the lock. It spins first, since the lock is held for less time than a thread takes to sleep and be woken. */
 GC__FN void gc__workers_lock(gc__workers *workers) {
     unsigned spins = __atomic_load_n(&workers->fits, __ATOMIC_RELAXED) ? GC__WORKERS_LOCK_SPINS : 0;
     for (; spins; spins--) {
@@ -8166,7 +8309,7 @@ GC__FN void gc__workers_lock(gc__workers *workers) {
     gc__lock_take(&workers->lock);
 }
 
-/* About how much memory own marks take; gives it back, between runs. */
+/* Returns about how much memory the worker's own marks take. */
 GC__FN size_t gc__own_marks_bytes(const gc__worker_thread *thread) {
     return gc__min(thread->own_stripes << (GC__STRIPE_SHIFT - 6), thread->own_marks.capacity * sizeof(uint64_t));
 }
@@ -8175,14 +8318,14 @@ GC__FN void gc__own_marks_free(gc__worker_thread *thread) {
     thread->stale.count = thread->own_stripes = 0;
 }
 
-/* Lock held from here on, unless a comment says otherwise. */
+/* The lock is held from here on, unless a comment says otherwise. */
 
-/* The members that wait and may work. */
+/* Returns the threads that wait and may work. */
 GC__FN uint32_t gc__workers_waiting(const gc__workers *workers) {
     return workers->asleep & (uint32_t)(((uint64_t)1 << workers->most) - 1);
 }
 
-/* Says how many members there are, and how many of them may work. */
+/* Sets how many threads there are, and how many of them may work. */
 GC__FN void gc__workers_resize(gc__workers *workers, unsigned count, unsigned most) {
     workers->count = count;
     workers->most = most;
@@ -8194,7 +8337,7 @@ GC__FN void gc__workers_count_idle(gc__workers *workers) {
     __atomic_store_n(&workers->idle, (uint32_t)(asleep > workers->shared_count), __ATOMIC_RELAXED);
 }
 
-/* Releases the lock, and wakes those that were called meanwhile. */
+/* Releases the lock, and then wakes the threads that were called while it was held. */
 GC__OUT_OF_LINE void gc__workers_unlock(gc__workers *workers) {
     uint32_t called = workers->called;
     workers->called = 0;
@@ -8202,11 +8345,10 @@ GC__OUT_OF_LINE void gc__workers_unlock(gc__workers *workers) {
     for (; called; called &= called - 1) gc__os_wake(&workers->threads[__builtin_ctz(called)].woken);
 }
 
-/* Wakes a member that sleeps. */
 GC__FN void gc__workers_wake(gc__workers *workers, unsigned number) {
     workers->asleep &= ~(1u << number);
     gc__workers_count_idle(workers);
-    if (workers->seed) return; /* its turn will come */
+    if (workers->seed) return; /* the thread's turn will come */
     workers->threads[number].called_from = gc__os_processor();
     __atomic_fetch_add(&workers->threads[number].woken, 1, __ATOMIC_SEQ_CST);
     workers->called |= 1u << number;
@@ -8217,7 +8359,7 @@ GC__FN void gc__workers_wake_one(gc__workers *workers) {
     if (waiting && !workers->forked) gc__workers_wake(workers, (unsigned)__builtin_ctz(waiting));
 }
 
-/* With a seed: chooses whose turn is next, among those that do not sleep. */
+/* With a seed: chooses whose turn is next among the threads that do not sleep. */
 GC__FN unsigned gc__workers_turn_after(gc__workers *workers, unsigned number) {
     unsigned next = number;
     do {
@@ -8230,7 +8372,7 @@ GC__FN unsigned gc__workers_turn_after(gc__workers *workers, unsigned number) {
     return next;
 }
 
-/* Not under the lock. */
+/* Waits for the thread's turn. The lock is not held. */
 GC__FN void gc__workers_await_turn(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     for (;;) {
@@ -8241,7 +8383,7 @@ GC__FN void gc__workers_await_turn(gc__workers *workers, unsigned number) {
     }
 }
 
-/* Gives the turn to another member, and waits for the next. Leaves and takes the lock. */
+/* Gives the turn to another thread, and waits for the next one. Releases and retakes the lock. */
 GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
     unsigned next = gc__workers_turn_after(workers, number);
     if (next == number && !(workers->asleep >> number & 1)) return;
@@ -8253,10 +8395,10 @@ GC__FN void gc__workers_pass_turn(gc__workers *workers, unsigned number) {
     gc__workers_lock(workers);
 }
 
-/* Waits, outside of the lock, until the member has been woken since `woken` was read. Polls first, `polls_ns` from `start_ns` on.
-
-   A thread that is woken on the processor of the one that woke it would have that wait, and both go on in turns. Systems do that
-   which are guests: an idle processor is not theirs until it is woken. So the thread leaves; one of the host stays. */
+/* Waits, without the lock, until the thread has been woken since `woken` was read. Polls first, for `polls_ns` from
+   `start_ns` on. A thread that is woken on the waker's processor would make the waker wait, and both would run in
+   turns. Guest systems do that, since an idle processor is not theirs until it is woken. So the woken thread leaves
+   that processor; a thread of the host stays. */
 GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, uint64_t start_ns, uint64_t polls_ns) {
     while (!gc__ns_passed(gc__os_now_ns(), start_ns, polls_ns) && !__atomic_load_n(&thread->workers->rests, __ATOMIC_RELAXED)) {
         for (int i = 0; i < 16; i++) gc__cpu_pause();
@@ -8270,7 +8412,7 @@ GC__FN void gc__worker_thread_wait(gc__worker_thread *thread, uint32_t woken, ui
         gc__os_leave_processor(&thread->os_thread, thread->called_from);
 }
 
-/* Waits until the member is woken. Leaves and takes the lock. */
+/* Waits until the thread is woken. Releases and retakes the lock. */
 GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     uint32_t woken = __atomic_load_n(&thread->woken, __ATOMIC_SEQ_CST);
@@ -8286,12 +8428,13 @@ GC__FN void gc__workers_sleep(gc__workers *workers, unsigned number) {
     gc__worker_thread_wait(thread, woken, start, polls ? GC__WORKERS_SPIN_NS : 0);
     uint64_t woke = gc__os_now_ns();
     start =
-        gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED)); /* to wait between runs is not to be idle */
+        /* waiting between runs does not count as idle time */
+        gc__max(start, __atomic_load_n(&workers->began_ns, __ATOMIC_RELAXED));
     gc__workers_lock(workers);
     thread->asleep_ns += gc__ns_since(woke, start);
 }
 
-/* The CPU time of all threads but the one that collects. */
+/* Returns the CPU time of all collector threads except the one that collects. */
 GC__FN uint64_t gc__workers_cpu_ns(const gc__workers *workers) {
     uint64_t sum = 0;
     for (unsigned i = 1; workers && i < workers->count; i++)
@@ -8299,7 +8442,7 @@ GC__FN uint64_t gc__workers_cpu_ns(const gc__workers *workers) {
     return sum;
 }
 
-/* Puts an entry of a mark stack on this worker's. */
+/* Pushes an entry of another mark stack on this worker's. */
 GC__FN void gc__workers_push(gc__worker *worker, const uintptr_t *entry, size_t words) {
     if (gc__trace_stack_room(worker, words)) {
         for (size_t i = 0; i < words; i++) *worker->top++ = entry[i];
@@ -8308,17 +8451,17 @@ GC__FN void gc__workers_push(gc__worker *worker, const uintptr_t *entry, size_t 
     }
 }
 
-/* The words of the entry that begins there, from the bottom of a stack. */
+/* Returns how many words the entry takes that begins there, counted from the bottom of a stack. */
 GC__FN size_t gc__entry_words(const uintptr_t *entry) { return *entry & GC__NUMBER ? 3 : 1; }
 
-/* From now on the worker's slots may be those of older objects, found by dirty cards, and may need these again; or they are
-   not. Before it stops remembering, its stack and its FIFO must be empty. */
+/* Sets whether the worker's slots may be those of older objects, found through dirty cards, whose cards may be
+   needed again. Before it stops remembering, its stack and its FIFO must be empty. */
 GC__FN void gc__workers_remember(gc__worker *worker, bool remember) {
     gc__worker_remember(worker, remember);
     worker->remember_all = remember || worker->workers->remember_all;
 }
 
-/* Takes a piece that others have shared. */
+/* Takes a packet that others have shared. */
 GC__FN bool gc__workers_take_packet(gc__workers *workers, gc__worker *worker) {
     if (!workers->shared_count) return false;
     const gc__shared *piece = &workers->shared[--workers->shared_count];
@@ -8332,7 +8475,7 @@ GC__FN bool gc__workers_take_packet(gc__workers *workers, gc__worker *worker) {
     return true;
 }
 
-/* The thread that collects takes objects whose trace functions it is to call. */
+/* Takes objects that were handed over to the thread that collects, whose trace functions it is to call. */
 GC__FN bool gc__workers_take_for_host(gc__workers *workers, const gc__worker *worker) {
     gc__worker_thread *thread = &workers->threads[worker->number];
     if (worker->number || !workers->for_host.count) return false;
@@ -8348,7 +8491,7 @@ GC__FN bool gc__workers_units_left(const gc__workers *workers) {
     return __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED) < workers->units;
 }
 
-/* While a worker is alone nobody finds work. */
+/* Checks that no worker finds work while another one is exclusive. */
 GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
     for (unsigned i = 0; i < workers->count; i++)
         if (i != number && workers->threads[i].busy && workers->threads[i].worker.exclusive)
@@ -8356,7 +8499,8 @@ GC__FN void gc__workers_check(const gc__workers *workers, unsigned number) {
                       number, i);
 }
 
-/* Looks for work. A worker that finds some is busy from now on. A thread looks when it starts, too, even if it may not work. */
+/* Looks for work. A worker that finds some is busy from now on. A thread also looks when it starts, even if it may
+   not work. */
 GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
     if (!workers->runs || worker->number >= workers->most || __atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) return false;
     bool found = gc__workers_take_for_host(workers, worker) || gc__workers_units_left(workers) ||
@@ -8367,8 +8511,8 @@ GC__FN bool gc__workers_find(gc__workers *workers, gc__worker *worker) {
     return found;
 }
 
-/* The worker has nothing left. If it had little since it last took something, workers share less often from now on:
-   what they share is worth less than waking somebody for it. */
+/* Makes a worker with nothing left idle. If it had little since it last took something, workers share less often
+   from now on: what they share is worth less than waking a thread for it. */
 GC__FN void gc__workers_go_idle(gc__workers *workers, gc__worker_thread *thread) {
     if (!thread->busy) return;
     thread->busy = false;
@@ -8384,9 +8528,10 @@ GC__FN void gc__workers_go_idle(gc__workers *workers, gc__worker_thread *thread)
     }
 }
 
-/* The rest is called without the lock. */
+/* The functions below are called without the lock. */
 
-/* Waits for work, and takes it. False: there is no more; for other workers than the first, in any collection. */
+/* Waits for work, and takes it. Returns false if no work is left: for the first worker, in this run; for others,
+   when the threads end. */
 GC__FN bool gc__workers_next(gc__worker_thread *thread) {
     gc__workers *workers = thread->workers;
     bool found;
@@ -8398,7 +8543,7 @@ GC__FN bool gc__workers_next(gc__worker_thread *thread) {
     return found;
 }
 
-/* Hands over objects whose trace functions this worker may not call. */
+/* Hands over objects whose trace functions this worker may not call to the thread that collects. */
 GC__FN void gc__workers_give_host(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *thread = &workers->threads[worker->number];
@@ -8439,9 +8584,10 @@ GC__FN bool gc__entry_halve(const uintptr_t *entry, uintptr_t *lower, uintptr_t 
     return true;
 }
 
-/* Moves every second entry of the older part of the stack into the piece, but not the newest; and of each long array the second
-   half. What lies deeper in the stack mostly leads to more: so each has half of the large ones and half of the small. Were all
-   of an array given away, who gives it would soon have nothing, and take it back. */
+/* Moves every second entry of the older part of the stack, except the newest entry, and the second half of each long
+   array into the packet. Entries deep in the stack mostly lead to more objects, so each worker gets half of the
+   large ones and half of the small ones. If all of an array were given away, the giver would soon have nothing and
+   take it back. */
 GC__FN void gc__workers_fill(gc__worker *worker, gc__shared *piece) {
     size_t words = (size_t)(worker->top - worker->stack), seen = 0, kept = 0, given = 0;
     uintptr_t keeps[GC__SHARED_WORDS], *from = worker->stack;
@@ -8466,8 +8612,8 @@ GC__FN void gc__workers_fill(gc__worker *worker, gc__shared *piece) {
     memcpy(worker->stack, keeps, kept * sizeof *keeps);
 }
 
-/* A worker that has nothing to share is alone if no other one is busy and nothing is left to be found: what another one
-   could find, this one must share first. */
+/* Makes a worker with nothing to share exclusive if no other one is busy and no work is left to be found: anything
+   that another worker could find, this one must share first. */
 GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (worker->exclusive) return;
@@ -8477,7 +8623,7 @@ GC__FN void gc__workers_look_exclusive(gc__worker *worker) {
     gc__workers_unlock(workers);
 }
 
-/* Shares work, if there is more than one entry, and calls a member for it. */
+/* Shares work, if there is more than one entry, and wakes a thread for it. */
 GC__FN void gc__workers_share(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (worker->top - worker->stack < 2) {
@@ -8498,7 +8644,7 @@ GC__FN void gc__workers_share(gc__worker *worker) {
     gc__workers_unlock(workers);
 }
 
-/* Where a seed decides: lets others work. */
+/* Lets other workers run, if a seed decides their order. */
 GC__FN void gc__workers_step(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (!workers || !workers->seed || !workers->runs) return;
@@ -8507,13 +8653,14 @@ GC__FN void gc__workers_step(gc__worker *worker) {
     gc__workers_unlock(workers);
 }
 
-/* Called every so many objects. False: the worker must return, with what it holds. */
+/* Called once per poll interval. Returns false if the worker must return, with what it holds. */
 GC__OUT_OF_LINE bool gc__workers_poll(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *thread = &workers->threads[worker->number];
     thread->objects += thread->polled;
     worker->until_poll = __atomic_load_n(&thread->poll, __ATOMIC_RELAXED);
-    bool later = workers->seed && gc__workers_random(workers) % 2; /* others work before this one shares, or after that */
+    /* the seed decides whether others work before or after this worker shares */
+    bool later = workers->seed && gc__workers_random(workers) % 2;
     if (!later) gc__workers_step(worker);
     if (workers->seed) worker->until_poll = 1 + gc__workers_random(workers) % 16;
     thread->polled = worker->until_poll;
@@ -8526,7 +8673,7 @@ GC__OUT_OF_LINE bool gc__workers_poll(gc__worker *worker) {
     return true;
 }
 
-/* While many units are left: calls another member. */
+/* Wakes another thread while many units are left. */
 GC__FN void gc__workers_call(gc__workers *workers) {
     if (!__atomic_load_n(&workers->idle, __ATOMIC_RELAXED)) return;
     size_t next = __atomic_load_n(&workers->next_unit, __ATOMIC_RELAXED);
@@ -8536,14 +8683,14 @@ GC__FN void gc__workers_call(gc__workers *workers) {
     gc__workers_unlock(workers);
 }
 
-/* Claims the next unit of roots and cards. False: all are claimed. */
+/* Claims the next unit of roots and cards. Returns false if all are claimed. */
 GC__FN bool gc__workers_claim_unit(gc__workers *workers, size_t *unit) {
     if (!gc__workers_units_left(workers)) return false;
     *unit = __atomic_fetch_add(&workers->next_unit, 1, __ATOMIC_RELAXED);
     return *unit < workers->units;
 }
 
-/* A run begins, with the first worker busy. */
+/* Begins a run, in which the first worker is busy. */
 GC__FN void gc__workers_begin(gc__workers *workers, size_t units) {
     gc__workers_lock(workers);
     workers->runs = true;
@@ -8564,14 +8711,15 @@ GC__FN void gc__workers_begin(gc__workers *workers, size_t units) {
     gc__workers_unlock(workers);
 }
 
-/* It has ended: no worker is busy. */
+/* Ends the run: no worker is busy. */
 GC__FN void gc__workers_run_end(gc__workers *workers) {
     gc__workers_lock(workers);
     workers->runs = false;
     gc__workers_unlock(workers);
 }
 
-/* Stops the run, and waits until no other worker is busy. Called within a trace function of the thread that collects. */
+/* Stops the run, and waits until no other worker is busy. Called within a trace function on the thread that
+   collects. */
 GC__FN void gc__workers_stop(gc__workers *workers) {
     gc__workers_lock(workers);
     __atomic_store_n(&workers->stop, 1u, __ATOMIC_RELAXED);
@@ -8586,17 +8734,18 @@ GC__FN void gc__workers_stop(gc__workers *workers) {
     }
     gc__workers_unlock(workers);
 }
-/* Remembered slots: in a heap that keeps to a goal for pauses, the slots of old objects to which young references are stored
-   one at a time. A dirty card has its collection read all of the card; a remembered slot, one word.
+/* Remembered slots: in a heap with a goal for pauses, slots of old objects to which young references are stored one
+   at a time. For a dirty card a collection reads all of the card; for a remembered slot, one word.
 
-   It costs a call for each store into an old object, so it is done only while it pays. Then each region of generation 2 has
-   GC__AGE_REMEMBERS in its age, and the barrier calls gc__store_logged for each store there.
+   Remembering costs a call for each store into an old object, so it is done only while it pays. Then each region of
+   generation 2 has GC__AGE_REMEMBERS in its age, and the barrier calls gc__store_logged for each store there.
 
-   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in the list,
-   even if its card is clean. The list may have a slot twice, or one that holds something else by now, or 0.
+   Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in
+   the list even if its card is clean. The list may contain a slot twice, a slot that holds something else by now, or
+   0.
 
-   A thread takes places one *piece* at a time, so that to fill one takes no atomic operation: that would wait until all stores
-   before it have found their memory. */
+   A thread reserves one *chunk* of entries at a time, so that filling one takes no atomic operation, which would
+   wait until all stores before it have got their memory. */
 
 
 #define GC__REMEMBERED_MOST ((size_t)1 << 16)
@@ -8604,42 +8753,44 @@ GC__FN void gc__workers_stop(gc__workers *workers) {
 
 typedef struct gc__remembered {
     uintptr_t *slots; /* NULL until they are first remembered */
-    size_t count;     /* of places that were taken, some of which may be 0; atomic */
-    uint64_t epoch;  /* a number that no list has had before; another one when pieces are not their threads' any more. The
-                         marker's log has the same */
-    bool notes;       /* stores to old objects are noted; under the arena's lock */
-    size_t enough;    /* places from which a collection is due, since more slots would take longer than its goal */
+    size_t count;     /* entries that were reserved, some of which may be 0; atomic */
+    /* A number that no list has had before. It changes when chunks do not belong to their threads any more. It also
+       covers the chunks of the marker's log. */
+    uint64_t epoch;
+    bool notes;       /* stores to old objects are logged; under the arena's lock */
+    size_t enough;    /* entries from which a collection is due, since more slots would take longer than its goal */
     size_t most;      /* the most that were ever in the list: they take memory */
-    size_t found;     /* that the last collection has scanned */
-    unsigned few;     /* collections in a row that found few, and few cards */
+    size_t found;     /* slots that the last collection has scanned */
+    unsigned few;     /* consecutive collections that found few slots and few dirty cards */
     bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
 } gc__remembered;
 
-/* These run in the middle of a barrier, on the mutator's registers: no vector may be touched, and nothing called that
-   might do so, such as what sanitizers put in. */
+/* Functions with this attribute run in the middle of a barrier, on the mutator's registers: no vector register may
+   be touched, and nothing may be called that might do so, such as code that sanitizers insert. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
-static uint64_t gc__remembered_epochs; /* the last of them; atomic */
+static uint64_t gc__remembered_epochs; /* the last epoch given out; atomic */
 
-/* What the short way of GC__LOG_STORE_CALL goes by: while one heap of the process has its stores noted, a thread that has
-   pieces of this period need not ask of which heap a slot is. */
+/* The state for the short path of GC__LOG_STORE_CALL: while one heap of the process has its stores logged, a thread
+   that has chunks of this epoch need not find the heap of a slot. */
 typedef struct gc__store_logging {
-    uint64_t epoch;   /* of that heap; 0: there is no short way; atomic */
+    uint64_t epoch;   /* of that heap; 0: there is no short path; atomic */
     uintptr_t offset;  /* of a thread's gc__own_chunks from its thread pointer */
-    uint8_t marks;     /* it is being marked; 2: and words may be tagged */
-    uint8_t remembers; /* its slots are remembered */
-    unsigned heaps;    /* whose stores are noted; under the arena's lock */
+    uint8_t marks;     /* the heap is being marked; 2: and words may be tagged */
+    uint8_t remembers; /* the heap's slots are remembered */
+    unsigned heaps;    /* heaps whose stores are logged; under the arena's lock */
 } gc__store_logging;
 
 GC__VAR gc__store_logging gc__the_store_logging;
 
-/* From now on threads take new pieces. The world is stopped. */
+/* Begins an epoch: from now on threads reserve new chunks. The world is stopped. */
 GC__FN void gc__remembered_renew(gc__remembered *remembered) {
-    if (remembered->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED); /* until the collection ends */
+    /* Until the collection ends, there is no short path. */
+    if (remembered->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED);
     remembered->epoch = __atomic_add_fetch(&gc__remembered_epochs, 1, __ATOMIC_RELAXED);
 }
 
-/* Takes a piece, whose other places are 0. NULL: there is no room. Any thread. */
+/* Reserves a chunk, all entries of which are 0. Returns NULL if there is no room. May be called by any thread. */
 GC__IN_BARRIER GC__FN uintptr_t *gc__remembered_take(gc__remembered *remembered) {
     if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return NULL;
     size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_CHUNK, __ATOMIC_RELAXED);
@@ -8650,21 +8801,22 @@ GC__IN_BARRIER GC__FN uintptr_t *gc__remembered_take(gc__remembered *remembered)
 }
 
 #if defined(__PIC__) && !defined(__PIE__)
-#define GC__CHUNKS_OWN 0 /* a function would be called to find what a thread has */
+#define GC__CHUNKS_OWN 0 /* a function would be called to find the thread's variables */
 #else
 #define GC__CHUNKS_OWN 1
 
-/* What a thread has to itself: of the list of slots, and of what the marker's log has room for. GC__LOG_STORE_CALL knows it. */
+/* A thread's own chunks: of the list of slots, and of the marker's log. GC__LOG_STORE_CALL knows this layout. */
 typedef struct gc__own_chunks {
-    uint64_t epoch;              /* of the heap's list */
-    uintptr_t *slot, *slot_end;   /* the rest of a piece of the list; both NULL: none */
-    uintptr_t *word, *word_short; /* the rest of a piece of the log; up to where there is room for two more, or NULL: words are
-                                     looked at first */
+    uint64_t epoch;              /* the epoch of the heap's list */
+    uintptr_t *slot, *slot_end;   /* the rest of a chunk of the list; both NULL: none */
+    /* The rest of a chunk of the log, and the end of the part in which there is room for two more words; NULL there:
+       words are checked first. */
+    uintptr_t *word, *word_short;
     uintptr_t *word_end;
 } gc__own_chunks;
 
-/* Of no heap at first; nor is 0 of any, which gc__store_logging may have. The second ones are those that a thread in several heaps had
-   before: else it would take new ones at each store. */
+/* The epochs are those of no heap at first, nor is 0, which gc__store_logging may have. The former chunks are those
+   that a thread with several heaps had before: otherwise it would reserve new chunks at each store. */
 static __thread gc__own_chunks gc__my_chunks = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
 static __thread gc__own_chunks gc__my_former_chunks = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
 
@@ -8689,14 +8841,15 @@ GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunks_change(uint64_t period) {
     mine->word = mine->word_short = mine->word_end = NULL;
 }
 
-/* The thread's pieces of that heap's lists. */
+/* Returns the thread's chunks of the heap's lists. */
 GC__IN_BARRIER GC__FN gc__own_chunks *gc__chunks_of(const gc__remembered *remembered) {
     if (gc__my_chunks.epoch != remembered->epoch) gc__chunks_change(remembered->epoch);
     return &gc__my_chunks;
 }
 #endif
 
-/* False: there is no room. Any thread; none is stopped meanwhile. */
+/* Remembers the slot. Returns false if there is no room. Any thread may call it, and is not stopped in the middle of
+   it. */
 GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     gc__remembered *remembered = heap->remembered;
@@ -8718,16 +8871,17 @@ GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
     return true;
 }
 
-/* A collection ends, or the heap does: says which way the next stores take. The world is stopped. */
+/* Publishes how the next stores are logged, at the end of a collection or of the heap. The world is stopped. */
 GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
     gc__store_logging *logging = &gc__the_store_logging;
+    if (!GC__HAS_MARKER) return;
     gc__lock_take(&gc__the_arena.lock);
     logging->heaps += (unsigned)notes - (unsigned)heap->remembered->notes;
     heap->remembered->notes = notes;
     if (logging->heaps != 1) __atomic_store_n(&logging->epoch, 0, __ATOMIC_RELAXED);
 #if GC__CHUNKS_OWN
     if (logging->heaps == 1 && notes) {
-        logging->marks = heap->marking ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
+        logging->marks = gc__heap_is_marking(heap) ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
         logging->remembers = heap->remembers_slots;
         logging->offset = (uintptr_t)&gc__my_chunks - GC__THREAD_POINTER();
         __atomic_store_n(&logging->epoch, heap->remembered->epoch, __ATOMIC_RELAXED);
@@ -8736,24 +8890,26 @@ GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* The world is stopped. */
-GC__FN size_t gc__remembered_count(const gc_heap *heap) { return gc__min(heap->remembered->count, GC__REMEMBERED_MOST); }
-
-/* Whether so many slots are remembered that a collection is due. */
-GC__FN bool gc__remembered_enough(const gc_heap *heap) {
-    return __atomic_load_n(&heap->remembered->count, __ATOMIC_RELAXED) > heap->remembered->enough;
+/* Returns the number of reserved entries. The world is stopped. */
+GC__FN size_t gc__remembered_count(const gc_heap *heap) {
+    return GC__HAS_MARKER ? gc__min(heap->remembered->count, GC__REMEMBERED_MOST) : 0;
 }
 
-/* How many of those are slots. */
+/* Returns whether so many slots are remembered that a collection is due. */
+GC__FN bool gc__remembered_enough(const gc_heap *heap) {
+    return GC__HAS_MARKER && __atomic_load_n(&heap->remembered->count, __ATOMIC_RELAXED) > heap->remembered->enough;
+}
+
+/* Returns how many of the reserved entries are slots. */
 GC__HOT size_t gc__remembered_slots(const gc_heap *heap) {
     size_t places = gc__remembered_count(heap), count = 0;
     for (size_t i = 0; i < places; i++) count += heap->remembered->slots[i] != 0;
     return count;
 }
 
-/* The collection that runs has traced from all of them, or from the objects that they are in. */
+/* Empties the list, after the collection that runs has traced from all slots, or from the objects that they are in. */
 GC__FN void gc__remembered_forget(gc_heap *heap) {
-    if (!heap->remembered->slots) return;
+    if (!GC__HAS_MARKER || !heap->remembered->slots) return;
     heap->remembered->found = gc__remembered_slots(heap);
     heap->remembered->most = gc__max(heap->remembered->most, gc__remembered_count(heap));
     heap->remembered->count = 0;
@@ -8766,11 +8922,11 @@ GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
     return remembered->most * sizeof *remembered->slots;
 }
 
-/* Puts the slots in order, for gc__is_remembered. */
+/* Sorts the slots, for gc__is_remembered. */
 GC__FN void gc__remembered_sort(gc_heap *heap) {
     uintptr_t *slots = heap->remembered->slots;
     size_t count = gc__remembered_count(heap), gap = 1;
-    if (count) gc__remembered_renew(heap->remembered); /* what is left of pieces is moved as well */
+    if (count) gc__remembered_renew(heap->remembered); /* the unused rests of chunks are moved as well */
     while (gap < count / 3) gap = 3 * gap + 1;
     for (; gap; gap /= 3)
         for (size_t i = gap; i < count; i++) {
@@ -8781,7 +8937,7 @@ GC__FN void gc__remembered_sort(gc_heap *heap) {
         }
 }
 
-/* Whether the slot is in the list, which is in order. */
+/* Returns whether the slot is in the list, which is sorted. */
 GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
     const uintptr_t *slots = heap->remembered->slots;
     size_t from = 0, end = gc__remembered_count(heap);
@@ -8795,111 +8951,126 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
     }
     return false;
 }
-/* What the marking of generation 2 beside mutators keeps, and how an object becomes known to it.
+/* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
-   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots were read. Grey objects are in
-   one of four places: `grey`, the marker's stack; `log`, which barriers have found, and `seen`, which a collection has met or
-   taken from there, where they may still be white; `waiting`, whose trace functions must not run beside mutators. An object for
-   which there was no room is in none of them: its region is *unscanned*, and all marked objects there are scanned again; or,
-   if the object should wait, the region is *unasked*, and they are scanned by the last collection. Where a collection has kept
-   all objects as they were, the region is *unread*, and they are grey.
+   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
+   object is in one of four places: `grey`, the marker's stack; `log`, which barriers fill, and `seen`, which
+   collections fill with objects that they meet or move there from the log (objects in these two may still be white);
+   or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
+   is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
+   the object should have waited, the region is *unasked*, and the final mark scans them. If a wholesale promotion
+   has left a region's objects as they were, the region is *unread*, and all its objects are grey.
 
-   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it comes
-   here. What becomes generation 2 in a collection has been scanned by it or is unread, and it is marked. So at any time a
-   white object to which a scanned one refers is grey by then, or about to be shaded by the thread that stores the reference.
-   References from roots, young objects and waiting ones are looked at when the world is stopped for the last time. */
+   Invariants while heap->marking: each region of generation 2 has GC__AGE_MARKING in its age, so each store into it
+   comes here. An object that a collection promotes to generation 2 is marked, and has been scanned by that
+   collection or is in an unread region. So at any time a white object to which a scanned one refers is grey by then,
+   or about to be shaded by the thread that stores the reference. References from roots, young objects and waiting
+   objects are traced in the final pause. */
 
 
-#define GC__MARK_BUFFER_WORDS ((size_t)1 << 18) /* objects that barriers may note between two collections */
-#define GC__MARK_BUFFER_BLIND_MOST (GC__MARK_BUFFER_WORDS / 4) /* so many of them may be marked already, or be no objects; */
-#define GC__MARK_BUFFER_BLIND_LEAST (GC__MARK_BUFFER_WORDS / 16) /* in a heap whose limit is low, that is so many */
-#define GC__MARK_BUFFER_CHUNK 64              /* entries of the log, a power of two, which a thread fills in their order */
+#define GC__MARK_BUFFER_WORDS ((size_t)1 << 18) /* objects that barriers may log between two collections */
+/* Barriers log at most this many words unchecked, which may be marked already or be no objects; */
+#define GC__MARK_BUFFER_BLIND_MOST (GC__MARK_BUFFER_WORDS / 4)
+#define GC__MARK_BUFFER_BLIND_LEAST (GC__MARK_BUFFER_WORDS / 16) /* in a heap with a low limit, this many */
+#define GC__MARK_BUFFER_CHUNK 64 /* consecutive entries of the log, a power of two, that one thread fills */
 #define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
 #define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
-#define GC__MARK_BUFFER_OPEN 16               /* pieces that are being filled, and to which the marker comes again */
+#define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
 #define GC__NEXT 8                      /* a power of two */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
-#define GC__TABLE_WORDS ((size_t)1 << 16) /* with more words for pieces, whole tables are left to the last collection */
-#define GC__UNSCANNED 1                 /* gc__region.unscanned: marked objects were not noted */
-#define GC__UNCOUNTED 2                 /* nor were their bytes, or some have grown since */
-#define GC__UNASKED 4                   /* marked objects with trace functions were not noted */
-#define GC__UNREAD 8                    /* a collection has kept all objects there, which are marked and counted, as they were */
+/* If the list of slices has more words than this, whole tables are left to the final mark. */
+#define GC__TABLE_WORDS ((size_t)1 << 16)
+#define GC__UNSCANNED 1                 /* gc__region.unscanned: some marked objects are in no list */
+#define GC__UNCOUNTED 2                 /* nor were their bytes counted, or some have grown since */
+#define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
+#define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    gc__words grey; /* objects; or the index of an element, and above it the array | GC__CONTINUED; or an object | GC__NUMBER,
-                       of which all but what its trace function reports was scanned and counted */
+    /* Entries are objects; or the index of an element, and above it the array | GC__CONTINUED; or an object |
+       GC__NUMBER that was scanned and counted except for what its trace function reports. */
+    gc__words grey;
     gc__words seen, waiting;
-    char apart[64];  /* what mutators write is not in the same line of memory as what the marker does */
-    uintptr_t *log;  /* the complements of words that may be white objects, or nothing; an entry is 0 until it was written */
-    size_t logged;   /* entries that threads have taken to fill; atomic */
-    size_t blind;    /* from so many entries on, barriers look before they note a word */
+    char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
+    uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
+    size_t logged;   /* entries that threads have reserved; atomic */
+    size_t blind;    /* from this many entries on, barriers check a word before they log it */
     char apart_too[64];
     size_t log_most;              /* the most entries that were ever used: they take memory */
-    size_t taken;                 /* entries that the marker has taken, but for the rest of open pieces */
-    size_t open[GC__MARK_BUFFER_OPEN];  /* the first entry of each of these that was not taken */
+    size_t taken;                 /* entries that the marker has taken, apart from the rest of open chunks */
+    size_t open[GC__MARK_BUFFER_OPEN];  /* the first untaken entry of each open chunk */
     unsigned open_count, left_count;
-    size_t taken_words;                 /* words that were taken from the log since the last collection began */
-    size_t *left;                 /* the same of pieces that are left to the next collection; behind the log */
-    unsigned turns;               /* of the marker's; atomic */
-    size_t marked_bytes, likely_bytes; /* that the marker has found alive in this cycle, atomic; that it is likely to find */
-    size_t last_bytes, last_old_bytes; /* the former in the last cycle, and what generation 2 held then; 0: not known */
-    size_t most_bytes;                /* what generation 2 may grow to */
-    size_t began_growth, began_room;  /* how much it could grow when the cycle began, by that and by the limit */
-    bool unscanned;               /* some region is; atomic */
-    bool unasked;                 /* some region is */
-    struct gc__handle_segment *precleaning; /* of which handles are looked at, from that clump on; NULL: of none */
-    size_t preclean_from, preclean_passes; /* how many more such passes there may be */
-    size_t stored, stored_before;      /* clumps that this pass, and the last one, has found stored to */
-    bool preclean_again;            /* this one has shaded an object, so another one may find more */
-    gc__words tables, pieces;     /* objects with weak entries; what is not settled of them: an object, and an address in it */
-    size_t table_next, table_from; /* what is looked at next: an index there, and an offset in that object */
-    size_t slice_next, slice_kept; /* of those that are looked at again */
-    unsigned table_passes;        /* how many more such passes there may be */
-    bool table_again;             /* the last one has shaded an object */
-    size_t rescans;               /* the number of the region from which such ones are looked for; 0: not yet */
-    gc__words slots;              /* of old objects, that refer to leaving regions */
-    size_t slots_most;            /* how many are noted at most */
-    gc__region *candidates_begin;    /* the first of the leaving regions, which follow one another in their list; NULL: none */
-    gc__region *candidates_behind;   /* what they follow; NULL: they were all that there was */
-    gc__words finalizer_grey;          /* the same as `grey` of reprieved objects */
-    gc__words held;               /* those that the last collection scans */
-    bool holds;                   /* the object that is being scanned is one of these */
-    bool no_finalizer_marks, finalizer_marks; /* in this cycle nothing is reprieved any more; something is */
-    uintptr_t fifo[GC__FIFO];     /* objects between the prefetch of their bits and its use */
-    uintptr_t next[GC__NEXT];     /* grey objects between their prefetch and being scanned */
+    size_t taken_words;                 /* words taken from the log since the last collection began */
+    size_t *left; /* first untaken entries of the chunks that are left to the next collection; stored behind the log */
+    unsigned turns;               /* turns that the marker has had; atomic */
+    /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
+    size_t marked_bytes, likely_bytes;
+    /* The value of marked_bytes in the last cycle, and the bytes of generation 2 when that began; 0: not known. */
+    size_t last_bytes, last_old_bytes;
+    size_t most_bytes;                /* the size to which generation 2 may grow */
+    size_t began_growth, began_room;  /* how much it could grow when the cycle began, by most_bytes and by the limit */
+    bool unscanned;               /* some region is unscanned; atomic */
+    bool unasked;                 /* some region is unasked */
+    /* The segment of handles that is being precleaned, from clump preclean_from on; NULL: none. */
+    struct gc__handle_segment *precleaning;
+    size_t preclean_from, preclean_passes; /* the second: passes over the handles that may still be made */
+    size_t stored, stored_before;      /* clumps in which this pass, and the pass before it, has found stores */
+    bool preclean_again;            /* this pass has shaded an object, so another one may find more */
+    /* Objects with weak entries; their slices that are not precleaned, as pairs: an object, and an address in it. */
+    gc__words tables, pieces;
+    size_t table_next, table_from; /* where precleaning goes on: an index in `tables`, and an offset in that object */
+    size_t slice_next, slice_kept; /* where the second look at `pieces` goes on, and the words that it has kept */
+    unsigned table_passes;        /* passes over the tables that may still be made */
+    bool table_again;             /* the last pass has shaded an object */
+    /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
+    size_t rescans;
+    gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
+    size_t slots_most;            /* the most slots that are recorded */
+    /* The first candidate region; the candidates are consecutive in their list; NULL: none. */
+    gc__region *candidates_begin;
+    /* The region in front of the candidates in the list; NULL: all regions were chosen. */
+    gc__region *candidates_behind;
+    gc__words finalizer_grey;          /* the grey stack of finalizer-reachable objects, as `grey` */
+    gc__words held;               /* finalizer-reachable objects that the final mark scans */
+    bool holds;                   /* the object that is being scanned must be held */
+    bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
+    uintptr_t fifo[GC__FIFO];     /* objects whose mark bits are being prefetched */
+    uintptr_t next[GC__NEXT];     /* grey objects that are being prefetched before they are scanned */
     unsigned fifo_next, next_next; /* count up */
-    uint64_t began;               /* number of the collection that began it */
-    unsigned switches;            /* how often the barrier had been switched then */
-    size_t began_old_bytes;       /* what generation 2 held then */
-    size_t grown_bytes;           /* by how much that grew during the last marking, or would have if nobody had waited */
-    uint64_t began_ns, waited_ns; /* when it began; how long mutators have waited for it */
-    unsigned starved;             /* waits one after the other in which it has done nothing */
-    uint64_t late_ns;             /* by how much later than they had asked for they were woken lately */
-    size_t provided, provided_end; /* regions below this number have memory for the marker's bits, and those below that should */
-    bool done;                    /* nothing is left to scan but what waits for the last stop; atomic */
-    gc_reason reason;             /* of that collection */
-    bool gives_back;              /* memory is left to give back to the system; atomic */
-    void (*rests)(gc_heap *);     /* called by the thread when it has rested for a while, and is done or is to give back */
-    bool looks;                   /* it looks from time to time what free regions were taken; atomic */
-    bool is_closing;              /* the heap is being destroyed: written under its lock */
-    bool refused;                 /* the system gave no memory or no thread: not tried again */
+    uint64_t began;               /* number of the collection that began the cycle */
+    unsigned switches;            /* value of gc__barrier_switches at that time */
+    size_t began_old_bytes;       /* bytes of generation 2 at that time */
+    /* How much generation 2 grew during the last marking, or would have grown if no mutator had waited. */
+    size_t grown_bytes;
+    uint64_t began_ns, waited_ns; /* when the cycle began; how long mutators have waited for the marker */
+    unsigned starved;             /* consecutive waits during which the marker has done nothing */
+    uint64_t late_ns;             /* how late the system woke waiting mutators recently, on average */
+    /* Regions below the first number have memory for their next mark bits; those below the second should have. */
+    size_t provided, provided_end;
+    bool done;                    /* nothing is left to scan except what waits for the final pause; atomic */
+    gc_reason reason;             /* the reason of the collection that began the cycle */
+    bool gives_back;              /* some memory has still to be returned to the system; atomic */
+    /* Called by the thread when it has been idle for a while, and marking is done or memory has to be returned. */
+    void (*rests)(gc_heap *);
+    bool looks;                   /* the thread checks periodically whether free regions were taken; atomic */
+    bool is_closing;              /* the heap is being destroyed; written under the heap's lock */
+    bool refused;                 /* the system gave no memory or no thread; the heap does not try again */
     bool has_thread, is_ending;   /* the second is atomic */
-    uint64_t cpu_ns;              /* of the thread; atomic */
-    uint32_t awaited;             /* a mutator waits until the marking is done: atomic */
-    size_t quantum_bytes;            /* of a nursery, after which a mutator waits for the marker */
-    size_t undivided_bytes;       /* what follows after the part that is being spent */
-    uint32_t wanted;              /* a collection waits for the lock: atomic */
-    uint32_t turn;                /* changes when there may be something to do; atomic */
+    uint64_t cpu_ns;              /* CPU time of the thread; atomic */
+    uint32_t awaited;             /* a mutator waits until the marking is done; atomic */
+    size_t quantum_bytes;            /* bytes of the nursery after which a mutator waits for the marker */
+    size_t undivided_bytes;       /* bytes of the nursery that follow the current quantum */
+    uint32_t wanted;              /* a collection waits for the lock; atomic */
+    uint32_t turn;                /* changes when there may be work; atomic */
     gc__os_thread thread;
 } gc__marker;
 
 GC__FN uint64_t gc__marker_cpu_ns(const gc_heap *heap) { return __atomic_load_n(&heap->marker->cpu_ns, __ATOMIC_RELAXED); }
 
-/* Objects of the region were marked, and are in no list. */
+/* Records that marked objects of the region are in no list. */
 GC__IN_BARRIER GC__FN void gc__shade_left(gc__region *region, uint8_t flags) {
-    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their bits */
+    __atomic_fetch_or(&region->unscanned, flags, __ATOMIC_RELEASE); /* after their mark bits */
     __atomic_store_n(&region->heap->marker->unscanned, true, __ATOMIC_RELEASE);
 }
 GC__IN_BARRIER GC__FN void gc__shade_unscanned(gc__region *region) {
@@ -8910,14 +9081,14 @@ GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) 
     return __atomic_load_n(&marks[word >> 9], __ATOMIC_RELAXED) >> (word >> 3 & 63) & 1;
 }
 
-/* Whether a word that refers to generation 2 is an object. */
+/* Returns whether a word that refers to generation 2 is the address of an object. */
 GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
     return gc__shade_bit(gc__the_arena.marks, word);
 }
 
-/* There is no room in the log. */
+/* Marks the object, since there is no room in the log, and has its region scanned again. */
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
     if (!gc__shade_is_object(word)) return;
@@ -8925,7 +9096,7 @@ GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
         gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
 }
 
-/* Appends the word to the log of that heap, of which it has the marker. Any thread. */
+/* Appends the word to the mark buffer of the heap that has this marker. May be called by any thread. */
 GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word,
                                                   bool looked) {
 #if GC__CHUNKS_OWN
@@ -8949,8 +9120,9 @@ GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__
     return true;
 }
 
-/* Makes the object grey if the word refers to a white one. Any thread. To look at the object and its bits is left to who takes
-   the word from the log, since it means to wait for memory; but for its bit where many are noted, or nearly all are marked. */
+/* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
+   its mark bit, which would wait for memory, is left to the thread that takes the word from the log. The bit alone
+   is checked here when the log is rather full, or when nearly all objects are marked. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     uintptr_t offset = word - gc__the_arena.base;
     if (offset >= gc__the_arena.bytes || word & 7) return;
@@ -8963,8 +9135,9 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!gc__mark_buffer_append(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
 }
 
-/* What is about to be overwritten is shaded, so that nothing can be hidden from the marker while it works; and what is about
-   to be stored, so that nothing is hidden from the last stop, however it was found. */
+/* Shades the reference that is about to be overwritten, so that nothing is hidden from the marker while it works,
+   and the one that is about to be stored, so that nothing is hidden from the final mark, however the reference was
+   found. */
 GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
     uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
     gc__shade_word(old);
@@ -8974,20 +9147,21 @@ GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
     gc__shade_word((uintptr_t)ref);
 }
 
-static uintptr_t gc__stale_stored; /* stress: such a reference, which a store has come with; atomic */
+static __attribute__((unused)) uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
 
-/* The barrier of a slot whose age has GC_AGE_LOGGED. False: `ref` is stale, and reading it faults. */
+/* The barrier of a slot whose age has GC_AGE_LOGGED. Returns false if `ref` is stale, so that reading it faults. */
 GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
     uintptr_t place = (uintptr_t)slot;
     const uint8_t *ages = gc__tables.age, *stored = ages + ((uintptr_t)ref >> GC_REGION_SHIFT);
     unsigned age = __atomic_load_n(&ages[place >> GC_REGION_SHIFT], __ATOMIC_RELAXED), youth = *(stored - GC_RANK_ENTRIES);
-    if (youth == GC__YOUTH_STALE) {
+    if (GC_DIAGNOSTICS && youth == GC__YOUTH_STALE) {
         __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
         return false;
     }
     if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
     unsigned ranks = (age & GC_AGE_GENERATION) + youth;
-    bool candidate = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE; /* the next collection notes the slot */
+    /* the next collection records the slot */
+    bool candidate = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE;
     if ((ranks <= 2 && !candidate) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
@@ -9005,28 +9179,35 @@ GC__IN_BARRIER GC__FN void gc__store_logged(const void *slot, const void *ref) {
     if (!gc__store_look(slot, ref)) (void)*(volatile const gc_word *)ref;
 }
 
+/* Without either, no region is marked or stale, and no store is logged. */
+#if GC__HAS_MARKER || GC_DIAGNOSTICS
 GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__the_store_logging)
+#else
+#define gc__store_logged_call NULL
+#endif
 
-/* Makes room for some more words on one of the marker's lists. False: there is no memory. */
+/* Makes room for this many more words on one of the marker's lists. Returns false if there is no memory. */
 GC__FN bool gc__shade_room(const gc_heap *heap, gc__words *list, size_t words) {
-    if (heap->options.test_scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
+    if (heap->options.test.scarce_memory && list->count + words > GC__SMALL_MARK_STACK) return false;
     return gc__words_reserve(list, list->count + words);
 }
 GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word) {
     return gc__shade_room(heap, list, 1) && gc__words_push(list, word);
 }
 
-/* A collection of a younger generation has met the object in a slot, root or pin. It may be a copy that this collection has made,
-   whose bit and bytes come later: so no bit is set here, unless there is no memory for its name, and then nothing is counted. */
+/* Shades an object that a collection of a younger generation has met in a slot, root or pin. The object may be a
+   copy made by this collection, whose bit and bytes come later: so no bit is set here, unless there is no memory for
+   an entry, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    gc__words *seen = worker->number ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
+    bool other = GC__HAS_WORKERS && worker->number;
+    gc__words *seen = other ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
     if (gc__shade_push(worker->heap, seen, object)) return;
     __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__shade_word(object);
 }
 
-/* Several workers have stopped: what each of them has met. */
+/* Merges the objects that each worker has met. The workers have stopped. */
 GC__FN void gc__shade_met(gc__workers *workers, const gc__worker *first) {
     for (unsigned i = 1; i < workers->count; i++) {
         gc__words *seen = &workers->threads[i].seen;
@@ -9040,31 +9221,34 @@ GC__FN void gc__shade_unask(gc__region *region) {
     region->heap->marker->unasked = true;
 }
 
-/* The object, which is marked, is appended to a list, so that its trace function is called again. Without memory, or where others
-   of its region are in no list, the last collection calls it. */
+/* Appends the marked object to a list, so that its trace function is called again. Without memory, or if other
+   objects of its region are in no list, the final mark calls it. */
 GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
     if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
 }
 
-/* It is left to the last collection. The same object comes for each of its slots, one after another. */
+/* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
+   compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
     if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
 }
 
-/* Whether the marker may call the object's trace function: the host says so, or the function is gc.h's own. */
+/* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
+   own. */
 GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 #if GC_HAS_MODEL
     (void)object;
-    return heap->options.concurrent_trace_functions;
+    return heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 #else
-    return heap->options.concurrent_trace_functions || gc__trace_is_own(gc__object_type(object)->trace);
+    return heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT || gc__trace_is_own(gc__object_type(object)->trace);
 #endif
 }
 
-/* The same for a piece of a weak table whose entries lie in the object. The same piece comes for each of its entries. */
+/* Records a slice of a weak table, whose entries lie in the object, to be looked at again. Callers report a slice
+   once per entry in a row, so only the last one is compared. */
 GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
     gc__words *pieces = &heap->marker->pieces;
     size_t count = pieces->count;
@@ -9077,7 +9261,8 @@ GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
     }
 }
 
-/* The objects that start in [from, to) are of generation 2 from now on, and were scanned. The world is stopped. */
+/* Marks the objects that start in [from, to), which this collection has promoted to generation 2 and scanned. The
+   world is stopped. */
 GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
     uintptr_t end = gc__min(to, gc__region_starts_end(region));
     region->next_live_bytes += bytes;
@@ -9087,20 +9272,22 @@ GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, siz
         uint64_t bits = gc__the_arena.marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
-        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED); /* other workers shade beside it */
+        /* other workers shade concurrently */
+        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED);
     }
 }
-/* Packing: the last resort of a full heap whose holes are too small for what is wanted, and that has no free region to copy to.
+/* Sliding: the last resort of a full heap whose holes are too small, and that has no free region to copy to.
 
-   Regions are copied one after the other to fresh ones, object by object in the order of addresses, before the trace begins.
-   What has been copied goes back to the system 16 KiB at a time, so all of it takes no more memory than before. Nothing is left
-   there, no forwarding words either: an object's new place is found by its old mark bit, which stays as it was, and by where the
-   first object of the same 512 bytes has gone. The objects are those that the last collection left. Those that have died since
-   are copied, too, but not marked; so their memory is a hole after this collection. */
+   Before the trace begins, regions are copied one after the other to fresh ones, object by object in the order of
+   addresses. Copied memory is released to the system 16 KiB at a time, so all of it takes no more memory than
+   before. Nothing stays at the old place, not even forwarding words: an object's new address follows from its old
+   mark bit, which is not changed, and from the offset table, which has the new address of the first object of the
+   same 512 bytes. The copied objects are those that the last collection left. Those that have died since are copied,
+   too, but not marked; so their memory is a hole after this collection. */
 
 
-#define GC__SLIDE_BYTES ((size_t)16384) /* given back at a time */
-#define GC__SLIDE_WORTH 64              /* a heap is packed if at least this part of it is holes */
+#define GC__SLIDE_BYTES ((size_t)16384) /* released at a time */
+#define GC__SLIDE_WORTH 64              /* a heap is slid if at least 1/n of it is holes */
 
 /* Where a region's objects go: to `next` and on, up to `end`. */
 typedef struct gc__sliding {
@@ -9108,11 +9295,11 @@ typedef struct gc__sliding {
     gc__region *into;      /* NULL: none yet */
     gc__region *spare;     /* the region after that; NULL: not taken yet */
     uintptr_t next, end;
-    gc__region *condemned; /* the regions that are filled, with those that were condemned before */
-    bool refused;          /* the system keeps the memory that it is given back, or gives no more regions */
+    gc__region *condemned; /* the regions that are filled, and those that were condemned before */
+    bool refused;          /* the system does not take memory back, or gives no more regions */
 } gc__sliding;
 
-/* Where an object of a packed region is. */
+/* Returns where an object of a slid region is. */
 GC__FN uintptr_t gc__slid_address(const gc__region *region, uintptr_t object) {
     size_t index = gc__mark_index(object);
     uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
@@ -9121,13 +9308,13 @@ GC__FN uintptr_t gc__slid_address(const gc__region *region, uintptr_t object) {
     return at;
 }
 
-/* The memory of an object that the trace has not reached. */
+/* Returns the memory of an object that the trace has not reached. */
 GC__FN uintptr_t gc__memory_of_dead(uintptr_t object) {
     const gc__region *region = gc__region_of(object);
     return region->offset_table ? gc__slid_address(region, object) : object;
 }
 
-/* The bytes of the objects that begin in these 512. */
+/* Returns the bytes of the objects that begin in these 512. */
 GC__FN size_t gc__slide_bytes(uintptr_t from, uint64_t bits) {
     size_t bytes = 0;
     for (; bits; bits &= bits - 1) bytes += gc__object_bytes(from + 8 * (unsigned)__builtin_ctzll(bits));
@@ -9138,7 +9325,6 @@ GC__FN void gc__slide_close(gc__sliding *packing) {
     if (packing->into && packing->into->dirty_end < packing->next) packing->into->dirty_end = packing->next;
 }
 
-/* Goes on in the next region. */
 GC__FN void gc__slide_open(gc__sliding *packing) {
     gc__region *region = packing->spare;
     gc__slide_close(packing);
@@ -9154,7 +9340,7 @@ GC__FN void gc__slide_open(gc__sliding *packing) {
     packing->condemned = region;
 }
 
-/* Copies the objects of 512 bytes; returns the end of the last one. */
+/* Copies the objects that begin in these 512 bytes. Returns the end of the last one. */
 GC__FN uintptr_t gc__slide_copy(gc__sliding *packing, uintptr_t from, uint64_t bits) {
     uintptr_t end = from;
     for (; bits; bits &= bits - 1) {
@@ -9167,7 +9353,7 @@ GC__FN uintptr_t gc__slide_copy(gc__sliding *packing, uintptr_t from, uint64_t b
     return end;
 }
 
-/* Copies all objects of a region, for which there is room, and notes where they go. */
+/* Copies all objects of a region, for which there is room, and records where they go. */
 GC__FN void gc__slide_region(gc__sliding *packing, gc__region *region, uintptr_t *places) {
     const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
     size_t step = gc__max(GC__SLIDE_BYTES, gc__os_page_bytes());
@@ -9188,7 +9374,8 @@ GC__FN void gc__slide_region(gc__sliding *packing, gc__region *region, uintptr_t
     if (clean) region->spare = GC_REGION_BYTES;
 }
 
-/* Whether there is a region to go on in when the one that is being filled is full: one suffices for all of another's objects. */
+/* Returns whether there is a region to go on in when the one that is being filled is full: one suffices for all
+   objects of another. */
 GC__FN bool gc__slide_has_room(gc__sliding *packing) {
     size_t clean;
     if (!packing->refused && !packing->spare)
@@ -9197,8 +9384,8 @@ GC__FN bool gc__slide_has_room(gc__sliding *packing) {
     return !packing->refused;
 }
 
-/* Packs the condemned regions that are to be moved; or leaves them where they are, if the system refuses memory. Returns the list
-   of condemned regions with those that have been filled. */
+/* Slides the condemned regions that are to be moved; or leaves them in place if the system refuses memory. Returns
+   the list of condemned regions with those that have been filled. */
 GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
     gc__sliding packing = {heap, NULL, NULL, 0, 0, condemned, false};
     gc__words *places = &heap->cycle->offsets;
@@ -9224,36 +9411,38 @@ GC__HOT gc__region *gc__slide(gc_heap *heap, gc__region *condemned) {
     }
     return packing.condemned;
 }
-/* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and forwarding
-   words of condemned regions, and mark bits of copies.
+/* The state of a condemned object. Invariant: from condemning to sweeping only this part writes mark bits and
+   forwarding words of condemned regions, and mark bits of copies.
 
-   Where a few workers run, each has marks of its own beside those of the arena, and sets an object's bit in both, by plain
-   stores. Two workers that write a word of the arena's marks at the same time may lose each other's bits; what is lost is in
-   their own marks, and is added when the run is over. So two may mark the same object, and scan it, which does no harm; it is
-   counted once. Where there are many, or no memory for their marks, marking is an atomic OR.
+   If a few workers run, each has its own mark bits in addition to the arena's, and sets an object's bit in both, by
+   plain stores. Two workers that write a word of the arena's marks at the same time may lose each other's bits; the
+   lost bits are in their own marks, and are added when the run is over. So two workers may mark and scan the same
+   object, which does no harm; it is counted once. If there are many workers, or no memory for their marks, marking
+   is an atomic OR.
 
-   Copying is a compare-and-exchange of the first word, after the copy is whole: a worker that loses takes its copy back, which
-   is the last in its window, and to which nothing refers yet. The copy's mark bit is set only by the winner, since a worker
-   that looks for objects in a card would take a copy that is then taken back for an object.
+   Copying is a compare-and-exchange of the first word, after the copy is complete: a worker that loses takes back
+   its copy, which is the last in its window and to which nothing refers yet. The copy's mark bit is set only by the
+   winner, since a worker that looks for objects in a card would mistake a copy that is then taken back for an
+   object.
 
-   A worker that is alone (gc__workers_look_exclusive) claims without locked instructions. */
+   An exclusive worker (gc__workers_look_exclusive) claims without locked instructions. */
 
 
-/* A reference leads to a marked object: if it is a suspect that was not reached before, it is scanned now. */
+/* Scans an ambiguous object that a reference has reached for the first time; other marked objects need nothing. */
 GC__OUT_OF_LINE void gc__ambiguous_reached(gc__worker *worker, uintptr_t object) {
     uintptr_t *reached = gc__map_find(worker->ambiguous, object);
     if (!reached || __atomic_exchange_n(reached, true, __ATOMIC_RELAXED)) return;
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
-/* The object that was at this address has been reached; if dependent handles wait for it, they are ready. */
+/* Makes the dependent handles ready that wait for the object that was at this address, which has been reached. */
 GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
     const uintptr_t *number = gc__map_find(worker->awaited, object);
     if (number) gc__words_push(worker->found, *number);
 }
 
-/* Marks the object where other workers may be writing the same word of the arena's marks. Returns whether this one had not
-   marked it yet, nor seen another one's mark. */
+/* Marks the object while other workers may be writing the same word of the arena's marks. Returns true unless this
+   worker had marked it already, or has seen another worker's mark. */
 GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
     size_t index = gc__mark_index(object);
     uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
@@ -9270,8 +9459,8 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->exclusive ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
 }
 
-/* Marks the object, whose region's mark bits are the marker's if it is `beside`; returns whether it had no mark yet. One that is
-   reprieved was counted. */
+/* Marks the object, in the marker's bits if `next_plane`. Returns whether it had no mark yet. An object with a
+   finalizer mark was already counted. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
     bool finalizer_marked = next_plane && gc__is_finalizer_marked(object);
     if (finalizer_marked && worker->heap->finalizer_marks) return false;
@@ -9300,7 +9489,8 @@ GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool m
 GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
     gc__mark_object_as(worker, object, many, false);
 }
-/* Marks the object where it is, in a region that has no mark bits of its own, or was packed. Returns its place. */
+/* Marks the object in a region whose mark bits are the marker's, or whose objects have slid. Returns where the
+   object is now. */
 GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict != GC__VERDICT_SLID) {
         gc__mark_object_as(worker, object, many, true);
@@ -9319,7 +9509,7 @@ GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t 
     return gc__mark_elsewhere_as(worker, object, verdict, true);
 }
 
-/* The object is old and stays, in the last collection of a cycle. */
+/* Marks an old object of a region that is not evacuated, in the final mark. */
 GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
     if (verdict & GC__VERDICT_NEXT_MARKS)
@@ -9328,8 +9518,8 @@ GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
         gc__mark_object(worker, object, false);
 }
 
-/* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word if
-   another worker has copied it first; otherwise that which refers to this copy. */
+/* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word
+   if another worker has copied it first; otherwise the forwarding word for this copy. */
 GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t object, uintptr_t header, uintptr_t copy,
                                        bool many) {
     uintptr_t forward = copy | GC__FORWARD_TAG;
@@ -9345,16 +9535,18 @@ GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t objec
     return forward;
 }
 
-/* From now on objects of the region may stay: those without a forwarding word are marked as they are reached. */
+/* Lets objects of the region stay in place from now on: those without a forwarding word are marked as they are
+   reached. */
 GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     if (region->verdict != GC__MOVE) return;
     gc__marks_clear(region);
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
-/* The same of a region that has no mark bits of its own, or was packed. */
+/* Returns where an object is now, or 0 if it has not been reached, for a region whose mark bits are the marker's, or
+   whose objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (entry != GC__VERDICT_SLID) {
+    if (GC__HAS_MARKER && entry != GC__VERDICT_SLID) {
         if (gc__bit_get(gc__next_marks, object)) return object;
         return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
     }
@@ -9362,7 +9554,7 @@ GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry)
     return gc__mark_get(place) ? place : 0;
 }
 
-/* Where a condemned object is now; 0 if it has not been reached. `entry`: of the verdict table. */
+/* Returns where a condemned object is now, or 0 if it has not been reached. `entry` is that of the verdict table. */
 GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     uint8_t verdict = entry & GC__VERDICT_MASK;
     if (entry & GC__VERDICT_NEXT_MARKS) return gc__reached_elsewhere(object, entry);
@@ -9372,15 +9564,16 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
 }
 
-/* The same is about to be asked of the object, which marks tell if it is old. */
+/* Prefetches the mark word that gc__reached will read for an old object. */
 GC__FN void gc__reached_await(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks; /* not so where regions are packed */
+    /* while objects slide there may be no gc__next_marks */
+    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks;
     const uint64_t *marks = next_plane ? gc__next_marks : gc__the_arena.marks;
     if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
 }
 
-/* Where an object is after the trace; 0 if it is dead, or none. */
+/* Returns where an object is after the trace, or 0 if it is dead or null. */
 GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
     return verdict ? gc__reached(object, verdict) : object;
@@ -9389,26 +9582,26 @@ GC__FN uintptr_t gc__address_after_trace(uintptr_t object) {
 
 
 #define GC__LISTED_MOST 4     /* regions whose holes a collection lists */
-#define GC__REGIONS_MANY 8     /* this part of the limit, and more */
-#define GC__REGIONS_SCARCE 16 /* so few that are left, besides those for evacuation */
+#define GC__REGIONS_MANY 8     /* more free regions than 1/n of the limit are many */
+#define GC__REGIONS_SCARCE 16 /* so few regions left, apart from those for evacuation, are scarce */
 
-/* Whether what is copied goes to listed holes, and what windows leave is listed. Several workers keep to regions of their
-   own. */
+/* Returns whether copies go to listed holes, and the remainders of windows are listed. Several workers use regions
+   of their own instead. */
 GC__FN bool gc__worker_lists_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
     if (worker->cycle->plan->into_holes) return generation == gc__oldest(heap);
-    bool young = heap->collection.generation < 2 || heap->marking;
-    return generation == 2 && heap->pace->fills_holes && young && !worker->workers;
+    bool young = heap->collection.generation < 2 || gc__heap_is_marking(heap);
+    return generation == 2 && gc__fills_holes(heap) && young && !gc__workers_of(worker);
 }
 
-/* Ends the window. The sweep adds copies to what is marked in a condemned region, so copies in its holes must not be
-   counted twice. */
+/* Closes the window. The sweep adds copies to the marked bytes of a condemned region, so copies in its holes must
+   not be counted twice. */
 GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     gc__region *region = worker->windows[generation].region;
     uintptr_t from = (uintptr_t)worker->windows[generation].start, to = (uintptr_t)worker->windows[generation].next;
     uintptr_t end = (uintptr_t)worker->windows[generation].end;
     size_t bytes = gc__copies_close(&worker->windows[generation]);
-    if (GC__UNLIKELY(worker->heap->marking) && generation == 2 && bytes)
+    if (GC__UNLIKELY(gc__heap_is_marking(worker->heap)) && generation == 2 && bytes)
         gc__shade_born(gc__region_of(from), from, to, bytes);
     worker->copied_bytes[generation] += bytes;
     if (region && gc__worker_lists_holes(worker, generation)) {
@@ -9418,18 +9611,17 @@ GC__FN void gc__worker_close_window(gc__worker *worker, unsigned generation) {
     if (region && region->verdict) worker->cycle->marked_bytes[generation] -= bytes;
 }
 
-/* Opens the window in a hole, of which all may be written to. */
+/* Opens the window in a hole, all of which may be written to. */
 GC__FN void gc__worker_open_in(gc__worker *worker, unsigned generation, gc__region *region, uintptr_t from, uintptr_t end) {
     gc__window_set(&worker->windows[generation], region, from, end);
     worker->windows[generation].limit = (char *)end;
 }
 
-/* Opens the window in a hole of the region. */
 GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc__region *region, size_t bytes) {
     uintptr_t end = 0;
-    if (region->kind != GC__SMALL || region->linear || region->candidate) return false;
-    if (region->fixed && worker->heap->options.stress)
-        return false; /* the copy could not move any more, as it should */
+    if (region->kind != GC__SMALL || region->linear || gc__region_is_candidate(region)) return false;
+    if (region->fixed && gc__stress_of(worker->heap))
+        return false; /* the copy could not move any more, as stress demands */
     if (region->hole == region->base && region->live_bytes > GC_REGION_BYTES / 8 * 7) return false;
     uintptr_t from = gc__hole_by_marks(region, gc__max(bytes, GC__HOLE_BYTES_MIN), &end);
     if (!from) return false;
@@ -9437,37 +9629,37 @@ GC__FN bool gc__worker_open_hole_in(gc__worker *worker, unsigned generation, gc_
     return true;
 }
 
-/* So few regions are left that copies should go to holes, or else mutators would find none. */
+/* Returns the number of free regions at or below which copies should go to holes, since otherwise mutators would
+   find none. */
 GC__FN size_t gc__regions_scarce(const gc_heap *heap) {
     return gc__evacuation_reserve_of(heap, heap->full_bytes) + GC__REGIONS_SCARCE;
 }
 
-/* Lists the holes of another region, to which the marker has not come yet: in few regions in a pause, unless free ones are
-   scarce. False: no. */
+/* Lists the holes of another region that the marker has not reached yet: only those of a few regions in each pause,
+   unless free regions are scarce. Returns whether it listed any. */
 GC__FN bool gc__worker_list_more(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     if (worker->listed++ >= GC__LISTED_MOST && gc__regions_left(heap) > gc__regions_scarce(heap)) return false;
     return gc__holes_list_next(heap);
 }
 
-/* Opens the window in the smallest listed hole that suffices. */
+/* Opens the window in the smallest sufficient listed hole. */
 GC__FN bool gc__worker_open_listed(gc__worker *worker, unsigned generation, size_t bytes) {
     uintptr_t hole;
-    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_of(hole)->candidate)
+    while ((hole = gc__hole_take(&worker->heap->old_holes, bytes)) == 0 || gc__region_is_candidate(gc__region_of(hole)))
         if (!hole && !gc__worker_list_more(worker)) return false;
     gc__worker_open_in(worker, generation, gc__region_of(hole), hole, hole + gc__filler_bytes(hole));
     return true;
 }
 
-/* Whether copies had better go to fresh regions, since pauses are to be short and memory suffices: where old objects have died
-   one by one, each hole has room for one copy, and to find it takes longer than to copy. */
+/* Returns whether copies should go to fresh regions instead, since pauses have a goal and there is memory enough: if
+   old objects have died one by one, each hole has room for one copy, and finding it takes longer than copying. */
 GC__FN bool gc__worker_leaves_holes(const gc__worker *worker, unsigned generation) {
     const gc_heap *heap = worker->heap;
-    bool old = generation == 2 && heap->collection.generation < 2 && !heap->pace->fills_holes;
+    bool old = generation == 2 && heap->collection.generation < 2 && !gc__fills_holes(heap);
     return old && gc__has_pause_goal(heap) && gc__regions_left(heap) > gc__limit_regions(heap) / GC__REGIONS_MANY;
 }
 
-/* Opens the window in a hole of the generation's regions. */
 GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation];
     if (gc__worker_leaves_holes(worker, generation)) return false;
@@ -9477,12 +9669,12 @@ GC__FN bool gc__worker_open_hole(gc__worker *worker, unsigned generation, size_t
     return false;
 }
 
-/* The same where several workers run: each has regions to itself, so no other one writes their mark bits, bounds and
-   counts. */
+/* Opens the window in a hole if several workers run: each has regions to itself, so that no other one writes their
+   mark bits, bounds and counts. */
 GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, size_t bytes) {
     gc__region **cursor = &worker->cycle->cursors[generation], **own = &worker->searched[generation];
     for (bool next = !*own;; next = true) {
-        gc__lock_take(&worker->workers->space); /* others take regions now */
+        gc__lock_take(&worker->workers->space); /* others may be taking regions */
         bool leaves = gc__worker_leaves_holes(worker, generation);
         if (next && !leaves) {
             *own = *cursor;
@@ -9494,7 +9686,7 @@ GC__FN bool gc__worker_open_own_hole(gc__worker *worker, unsigned generation, si
     }
 }
 
-/* A region for copies, in the heap's list; NULL: there is no room. */
+/* Returns a region for copies, which is in the heap's list, or NULL if there is no room. */
 GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
     if (worker->cycle->no_room[generation]) return NULL;
     gc__region *region = gc__heap_take(worker->heap, (int)generation);
@@ -9506,7 +9698,8 @@ GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
     return region;
 }
 
-/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. False: there is no room. */
+/* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. Returns false if there
+   is no room. */
 GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, size_t bytes, bool many) {
     gc_window *window = &worker->windows[generation];
     if (window->region && gc__copies_extend(window, bytes)) return true;
@@ -9529,7 +9722,7 @@ GC__OUT_OF_LINE bool gc__worker_window_many(gc__worker *worker, unsigned generat
     return gc__worker_find_room(worker, generation, bytes, true);
 }
 
-/* Hands in what the worker has counted. */
+/* Adds the worker's counts to the collection's. */
 GC__FN void gc__worker_end(gc__worker *worker) {
     for (unsigned g = 0; g < GC_GENERATIONS; g++) {
         gc__worker_close_window(worker, g);
@@ -9540,8 +9733,8 @@ GC__FN void gc__worker_end(gc__worker *worker) {
     worker->heap->pause.trace_calls += worker->trace_calls;
 }
 
-/* Copies an object of so many bytes, at least 16, but for the first 0 or 16: 16 at a time, of which the last may overlap those
-   before, and then do not reach the first word. */
+/* Copies an object of `bytes` bytes, at least 16, apart from the first 0 or 16: 16 bytes at a time. The last 16 may
+   overlap those before, and then do not reach the first word. */
 GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t first, size_t bytes) {
     if (GC__UNLIKELY(bytes > 128)) {
         memcpy((void *)(to + first), (const void *)(from + first), bytes - first);
@@ -9552,14 +9745,15 @@ GC__INLINED void gc__copy_words(uintptr_t to, uintptr_t from, size_t first, size
     if (!first || last) memcpy((void *)(to + last), (const void *)(from + last), 16);
 }
 
-/* The same of all bytes where another worker may be replacing the first word, which was `header`: it is not read again. */
+/* Copies all bytes while another worker may be replacing the first word, which was `header` and is not read again. */
 GC__INLINED void gc__copy_body(uintptr_t to, uintptr_t from, uintptr_t header, size_t bytes) {
     GC__WORD(to) = header;
     GC__WORD(to + 8) = GC__WORD(from + 8);
     gc__copy_words(to, from, 16, bytes);
 }
 
-/* Another worker's copy came first, to which the object's first word `forward` refers: takes this worker's back. */
+/* Takes this worker's copy back, since another worker's copy came first, to which the object's first word `forward`
+   refers. */
 GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, size_t bytes, uintptr_t forward) {
     gc__region *region = window->region;
     if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
@@ -9568,17 +9762,16 @@ GC__OUT_OF_LINE uintptr_t gc__copy_lost(gc__worker *worker, gc_window *window, s
     return forward - GC__FORWARD_TAG;
 }
 
-/* There was no room for a copy: from now on the region's objects may stay. */
-__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object,
-                                                                   unsigned target) {
+/* Lets the region's objects stay in place from now on, since there was no room for a copy. */
+__attribute__((noinline)) GC__COLD uintptr_t gc__evacuation_failed(gc__worker *worker, uintptr_t object, unsigned target) {
     gc__claim_in_place(gc__region_of(object), target);
     worker->evacuation_failures++;
     gc__mark_object(worker, object, false);
     return object;
 }
 
-/* Copies the object, whose first word is `header`, to the target generation. Returns the copy, or if there is no room the
-   object itself; where several workers run, 0. */
+/* Copies the object, whose first word is `header`, to the target generation. Returns the copy. If there is no room,
+   returns the object itself, or 0 if several workers run. */
 GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr_t header, unsigned target, bool many) {
     gc_window *window = &worker->windows[target];
     size_t bytes = gc__object_bytes_as(object, header);
@@ -9600,7 +9793,8 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     return copy;
 }
 
-/* The same for an object that is reached now, in a region that is evacuated or whose mark bits are the marker's. */
+/* Marks or copies an object that is reached in a region that is evacuated, whose mark bits are the marker's, or
+   whose objects have slid. Returns where the object is now, or 0 as gc__evacuate does. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
         if (verdict & GC__VERDICT_NEXT_MARKS)
@@ -9614,29 +9808,30 @@ GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint
     if (header & GC__FORWARD_TAG) return header - GC__FORWARD_TAG;
     return gc__evacuate(worker, object, header, verdict >> GC__VERDICT_BITS, many);
 }
-/* Regions that are evacuated when the marking of generation 2 beside mutators ends.
+/* Evacuation candidates: regions that are evacuated when a concurrent marking of generation 2 ends.
 
-   They are chosen when it begins, sparse ones, as many as can be copied within the goal for pauses. From then on they are
-   *leaving*: GC__AGE_CANDIDATE is in their ages, and nothing is promoted into them. The marker notes each slot that refers to
-   one, and barriers have the cards of such stores looked at, so that collections note those. In the last collection leaving
-   regions are condemned together with the young ones, and what the trace reaches there is copied: from roots, cards and
-   young objects, from the noted slots, and from what the marker has left to scan.
+   They are chosen when the cycle begins: sparse regions, as many as can be copied within the goal for pauses. From
+   then on GC__AGE_CANDIDATE is in their ages, and nothing is promoted into them. The marker records each slot that
+   refers to a candidate region, and barriers dirty the cards of such stores, so that collections record the slots.
+   The final mark condemns the candidates together with the young regions, and copies what the trace reaches there:
+   from roots, cards and young objects, from the recorded slots, and from what the marker has left to scan.
 
-   Invariant: a slot of an old object that refers to a leaving region is noted, or remembered by a card or in the list, or its
-   object is grey, or waits for its trace function to be called, or is in a leaving region itself; or the region stays. */
+   Invariant: a slot of an old object that refers to a candidate region is recorded, or remembered by a card or in
+   the list; or its object is grey, waits for its trace function to be called, or lies in a candidate region itself;
+   or the referent's region is *retained*: it is not evacuated. */
 
 
-#define GC__CANDIDATES_NS 5     /* for each byte that is copied, slots included */
-#define GC__CANDIDATES_HURRY 4  /* times the goal, where the next nursery may not find room */
+#define GC__CANDIDATES_NS 5     /* for each byte that is copied, its slots included */
+#define GC__CANDIDATES_HURRY 4  /* the budget is this multiple of the goal's if the next nursery may not find room */
 #define GC__CANDIDATES_DENSE 80 /* percent live from which evacuation frees too little */
-#define GC__CANDIDATES_SLOT 16  /* bytes that are copied in the time in which a noted slot is looked at */
-#define GC__CANDIDATES_NOTES 64 /* the part of the limit that the noted slots take at most */
+#define GC__CANDIDATES_SLOT 16  /* bytes that are copied in the time it takes to look at a recorded slot */
+#define GC__CANDIDATES_NOTES 64 /* the recorded slots take at most 1/n of the limit */
 
 GC__FN bool gc__is_candidate(uintptr_t object) {
-    return gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
+    return GC__AGE_CANDIDATE && gc__in_arena(object) && gc__barrier_age(&gc__tables, object) & GC__AGE_CANDIDATE;
 }
 
-/* The leaving region to an object of which the slot refers now, if that may leave; NULL otherwise. */
+/* Returns the candidate region to which the slot refers now, or NULL if it refers to none or to a retained one. */
 GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
     uintptr_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
 #if GC_HAS_VALUES
@@ -9646,8 +9841,8 @@ GC__FN gc__region *gc__candidates_referent(const gc_word *slot) {
     return region && !region->retained ? region : NULL;
 }
 
-/* There are too many notes: the region to which most slots refer stays. Drops the notes of these slots, and of those that refer
-   elsewhere by now: a barrier has seen to it that they are noted again if need be. */
+/* Makes room for slots: retains the region to which most slots refer. Drops these slots, and those that refer
+   elsewhere by now: a barrier has made sure that they are recorded again if necessary. */
 GC__HOT void gc__candidates_keep(gc_heap *heap) {
     gc__words *slots = &heap->marker->slots;
     gc__region *most = NULL;
@@ -9666,8 +9861,9 @@ GC__HOT void gc__candidates_keep(gc_heap *heap) {
     slots->count = kept;
 }
 
-/* The slot, of an old object, refers to an object in a leaving region. The marker's lock is held. Any number of slots may refer
-   to one object, so the notes have an end. A region stays of which one is missing. */
+/* Records the slot of an old object, which refers to an object in a candidate region. The marker's lock is held. Any
+   number of slots may refer to one object, so their number is limited. A region is retained if a slot that refers to
+   it is not recorded. */
 GC__FN void gc__candidates_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
     gc__marker *marker = heap->marker;
     gc__region *region = gc__region_of(ref);
@@ -9682,26 +9878,27 @@ GC__FN void gc__candidates_note(gc_heap *heap, uintptr_t slot, uintptr_t ref) {
         region->retained = true;
 }
 
-/* A collection has met the slot, whose referent is old; outside of the heap it is one of the object's that is traced. */
+/* Records a slot that a collection has met, whose referent is old. A slot outside the heap belongs to the traced
+   object. */
 GC__OUT_OF_LINE void gc__candidates_meet(const gc__worker *worker, uintptr_t slot, uintptr_t ref) {
-    uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the owner's trace function is called in the last pause */
+    uintptr_t place = gc__in_arena(slot) ? slot : gc__traced; /* the final mark calls the owner's trace function */
     if (!gc__is_candidate(ref) || !gc__is_marking(place)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (place == slot)
         gc__candidates_note(worker->heap, slot, ref);
     else
         gc__shade_wait(worker->heap, place);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
-/* How much of a small region lives, in percent, if it may leave; otherwise 100. */
+/* Returns how much of a small region lives, in percent, if it may become a candidate; otherwise 100. */
 GC__FN unsigned gc__candidates_percent(const gc__region *region) {
     bool may = gc__is_by_marks(region) && region->live_bytes;
     return may ? (unsigned)(region->live_bytes / (GC_REGION_BYTES / 100 + 1)) : 100;
 }
 
-/* Puts chosen regions behind the first one of the list that was not chosen, so that the last collection need not look for them:
-   a list grows at its begin. Searches for holes go on behind them. */
+/* Moves the chosen regions behind the first region of the list that was not chosen, so that the final mark need not
+   look for them: a list grows at its front. Searches for holes go on behind them. */
 GC__HOT void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
     gc__region **link = &heap->regions[2], *chosen = NULL, *last = NULL, *before = NULL, *region;
     while ((region = *link) != NULL) {
@@ -9731,7 +9928,7 @@ GC__HOT void gc__candidates_move(gc_heap *heap, unsigned most, size_t budget) {
     *link = chosen;
 }
 
-/* A cycle has begun: chooses the sparsest regions, of which so many bytes can be copied. */
+/* Chooses the sparsest regions when a cycle has begun, as many as the byte budget allows to be copied. */
 GC__HOT void gc__candidates_choose(gc_heap *heap, size_t budget) {
     size_t bytes[101] = {0};
     unsigned most = 0;
@@ -9743,12 +9940,13 @@ GC__HOT void gc__candidates_choose(gc_heap *heap, size_t budget) {
     gc__candidates_move(heap, most, budget);
 }
 
-/* In the last collection: condemns those of which no note is missing. Returns `condemned` with them; the searches for holes
-   must not follow them there. */
+/* Condemns in the final mark the candidates that are not retained. Returns `condemned` with them added. Searches for
+   holes must not follow them into that list. */
 GC__HOT gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned) {
     gc__region *behind = heap->marker->candidates_behind, **link = behind ? &behind->next : &heap->regions[2], *region;
     bool any = heap->marker->candidates_begin != NULL;
-    while (any && *link != heap->marker->candidates_begin) link = &(*link)->next; /* if all were chosen, and others have come */
+    /* If all regions were chosen, and others have been added since. */
+    while (any && *link != heap->marker->candidates_begin) link = &(*link)->next;
     while (any && (region = *link) != NULL && region->candidate) {
         bool leaves = !region->retained && !region->pinned;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
@@ -9773,7 +9971,7 @@ GC__HOT gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned)
 /* Scanning objects for slots. */
 
 
-/* Slots of objects that overlap two cards may be handled by two workers, with the same result. */
+/* Two workers may handle the slots of an object that overlaps two cards; the result is the same. */
 GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
     return many ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : *slot;
 }
@@ -9784,9 +9982,9 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
         *slot = word;
 }
 
-/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
-   slot. If even the list of such slots finds no memory, the object that is being traced is scanned again, with all of its
-   stacks, which are settled already. */
+/* Postpones a slot for whose referent there was no room while several workers run: the trace goes on with one
+   worker, which handles the slot. If even the list of such slots finds no memory, the object that is being traced is
+   scanned again, with its value stacks from their bases on, since their bounds were already updated. */
 __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
@@ -9814,17 +10012,18 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
     if (worker->remember_all) gc__slot_remember(slot, ref);
 }
 
-/* The same as a call, for all but the hottest loops. */
+/* gc__process as a call, for all but the hottest loops. */
 GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, false); }
 GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
 #define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
 
-/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has waited
-   longest; 0: none. */
+/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has
+   waited longest, or 0 if there is none. */
 GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
                                    bool many) {
-    /* Objects straddle cache lines: the first slots may be in another, and what is copied beside them. Verdicts come in no
-       order, so a jump here would be mispredicted: mark bits are fetched for copies, too. */
+    /* Objects straddle cache lines: the first slots, and the bytes to be copied, may be in another line than the
+       header. Verdicts come in no order, so a jump here would be mispredicted: mark bits are fetched for copies,
+       too. */
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 24 + 24 * (verdict != GC__MARK)), 1);
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
@@ -9836,14 +10035,16 @@ GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t 
     return oldest;
 }
 
-/* What is done with a slot whose referent is not condemned, where that is anything. */
+/* Handles an edge that leaves the collection set, as worker->edges says: dirties the card, shades the referent for
+   the marker, or records an edge into a candidate. */
 GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
     if (worker->edges & GC__EDGES_REMEMBER) gc__slot_remember(slot, ref);
     if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade(worker, ref);
     if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet(worker, (uintptr_t)slot, ref);
 }
 
-/* Takes note of a slot that may refer to a condemned object. Returns a slot that is to be handled now; 0: none. */
+/* Takes a slot that may refer to a condemned object. Returns a slot that is to be handled now, or 0 if there is
+   none. */
 GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, bool many) {
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
@@ -9866,15 +10067,15 @@ GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
     gc__enqueue_as(worker, slot, value, true);
 }
 
-/* The same as functions of slots. */
+/* gc__enqueue as functions of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
 GC__FN void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
     gc__enqueue_many((gc__worker *)worker, slot, value);
 }
 #define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
-/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a store
-   elsewhere dirties no card that would lead a young collection to the object. */
+/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a
+   store elsewhere dirties no card that would lead a young collection to the object. */
 GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count, unsigned flags) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
     if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
@@ -9890,20 +10091,22 @@ GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, siz
         gc__object_name(object), count, slot, (void *)object, bytes);
 }
 
-/* An object reports slots outside of itself, which it may not have had when the marker called its trace function. Raw stores
-   there have only dirtied its card, so it waits for the last pause. One that is not marked yet was not scanned either. */
+/* Makes the traced object, which reports slots outside of itself, wait for the final pause. It may not have had
+   those slots when the marker called its trace function, and raw stores there have only dirtied its card. An object
+   that is not marked yet was not scanned either. */
 __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker) {
     uintptr_t owner = gc__traced;
-    if (!worker->heap->options.concurrent_trace_functions) return; /* or else it waits since it was marked */
+    /* Otherwise it has waited since it was marked. */
+    if (worker->heap->options.trace_functions != GC_TRACE_FUNCTIONS_CONCURRENT) return;
     if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
-/* Dirties the card of a slot of the object that is traced if that will be needed, before it is known where the referent will
-   be: its rank is at most too high until then. Slots that an object owns have no cards: the card of the object's first word
-   stands for all of them. */
+/* Dirties the card of a slot of the traced object if the card will be needed, before the place of the referent is
+   known: until then its rank is at most too high. Slots outside the heap that an object owns have no cards: the card
+   of the object's first word stands for all of them. */
 GC__FN void gc__slot_remember_early(const gc_word *slot, bool value) {
     const void *place = gc__in_arena((uintptr_t)slot) ? (const void *)slot : (const void *)gc__traced;
     gc__slot_remember(place, gc__slot_decode(gc__slot_read(slot, true), value));
@@ -9915,8 +10118,8 @@ GC__OUT_OF_LINE void gc__owner_remember(const gc__worker *worker, const gc_word 
     for (size_t i = 0; i < count; i++) gc__slot_remember_early(&slots[i], value);
 }
 
-/* A table that holds an object that leaves is needed once more, wherever its entries are: if they are in it, and its other pieces
-   may be settled, only that piece is. */
+/* Makes the final mark look at a table with a candidate's object again: at the slice with the entry if the entries
+   lie in the table and the marker may trace it, otherwise at all of the table. */
 GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const gc_weak_entries *entries, size_t i, bool value) {
     uintptr_t low = gc__entry_low(entries) + i * gc__entry_bytes(entries), table = gc__traced;
     bool pairs = entries->kind != GC_WEAK_REFS;
@@ -9924,16 +10127,16 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
         !(pairs && gc__is_candidate(gc__slot_decode(gc__slot_read(gc__entry_value(entries, i), true), value))))
         return;
     if (!gc__is_marking(table)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (gc__in_arena(low) && gc__shade_may_trace(worker->heap, table))
         gc__shade_slice(worker->heap, table, table + (low - table) / GC__TABLE_SLICE * GC__TABLE_SLICE);
     else
         gc__shade_wait(worker->heap, table);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
-/* Takes a note of the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
-   slots. Without memory for the note all slots are strong. */
+/* Records the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
+   slots. If there is no memory for the record, all slots are strong. */
 GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
@@ -9952,7 +10155,7 @@ GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries 
         if (gc__in_arena(gc__slot_decode(gc__slot_read(key, many), value)))
             gc__slot_remember_early(key, value);
         else if (!pairs)
-            continue; /* as most places of a hash table that is not full */
+            continue; /* as in most entries of a hash table that is not full */
         if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
         if (strong_keys) GC__SLOT_ENQUEUE(many)(worker, key, value);
         if (strong_values) GC__SLOT_ENQUEUE(many)(worker, gc__entry_value(entries, i), value);
@@ -9966,7 +10169,7 @@ GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_en
     gc__trace_entries_as(worker, entries, true);
 }
 
-/* Enqueues the slots of a stack that this collection has to look at. */
+/* Enqueues the slots of a value stack that this collection has to look at. */
 GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
@@ -9991,7 +10194,7 @@ GC__OUT_OF_LINE void gc__trace_stack_many(gc__worker *worker, const gc__stack_pa
     gc__trace_stack_as(worker, part, true);
 }
 
-/* Accepts any slot in the object's region, unless GC_DEBUG or verify looks closer. */
+/* Accepts any slot in the object's region; GC_DEBUG and verify check more closely. */
 GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t count, unsigned flags, bool many) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
@@ -10020,16 +10223,16 @@ GC__FN void gc__trace_visit_many(gc_visitor *visitor, void *slot, size_t count, 
     gc__trace_visit_as(visitor, slot, count, flags, true);
 }
 
-/* For trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the part with the
-   object's first word. */
+/* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
+   range with the object's first word. */
 typedef struct gc__part_visitor {
     gc_visitor visitor;
     gc__worker *worker;
     uintptr_t from, to;
 } gc__part_visitor;
 
-/* Which of `count` things, each from `low` to `high` and `bytes` further on than the one before it, are in the part at least
-   partly: *first, and as many as are returned. */
+/* Finds which of `count` items overlap the range. The first item extends from `low` to `high`, and each starts
+   `bytes` after the one before it. Stores the index of the first of them in *first, and returns their number. */
 GC__FN size_t gc__part_clip(const gc__part_visitor *part, uintptr_t low, uintptr_t high, size_t bytes, size_t count,
                             size_t *first) {
     size_t end = part->to > low ? (part->to - low + bytes - 1) / bytes : 0;
@@ -10084,9 +10287,8 @@ GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t 
     gc__scan_range(worker, object, from, to);
 }
 #else
-/* Loops of its own rather than functions of slots: gcc inlines those at -O2 and refuses to at -Og. */
-GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count,
-                                      bool many) {
+/* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
+GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
     bool value = GC_HAS_VALUES && type->element_values;
     if (type->element_bytes != 8) {
         gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
@@ -10103,7 +10305,7 @@ GC__OUT_OF_LINE void gc__scan_elements_many(gc__worker *worker, const gc_type *t
 }
 #define GC__SCAN_ELEMENTS(many) ((many) ? gc__scan_elements_many : gc__scan_elements)
 
-/* Enqueues the slots in [from, to) that the type's masks show, whole elements at the least. */
+/* Enqueues the slots in [from, to) that the type's masks describe; whole elements at least. */
 GC__INLINED void gc__scan_masks_in_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
     uintptr_t first;
     gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
@@ -10117,8 +10319,8 @@ GC__OUT_OF_LINE void gc__scan_masks_in_many(gc__worker *worker, uintptr_t object
     gc__scan_masks_in_as(worker, object, from, to, true);
 }
 
-/* Scans some of the elements in [index, end), and pushes the rest, so that their referents are scanned while they are in cache,
-   and the mark stack stays short. Where several workers run, others may take the rest, or half of it. */
+/* Scans some of the elements in [index, end) and pushes the rest, so that their referents are scanned while they are
+   in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. */
 GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool many) {
     const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
@@ -10144,7 +10346,7 @@ typedef struct gc__written {
     bool many;
 } gc__written;
 
-/* Scans the elements of a huge array that are in a part of it. */
+/* Scans the elements of a huge array that lie in a written range. */
 GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) {
     gc__written *written = (gc__written *)context;
     const gc_type *type = gc__object_type(written->array);
@@ -10152,41 +10354,42 @@ GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) 
     size_t index = gc__max((from - first) / type->element_bytes, written->next);
     written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
     if (written->next == index) return;
-    if (written->many)
+    if (GC__HAS_WORKERS && written->many)
         gc__scan_chunk_many(written->worker, written->array, index, written->next);
     else
         gc__scan_chunk(written->worker, written->array, index, written->next);
 }
 
-/* Scans the elements of a huge array; where pauses are to be short, those that were ever written to. To read the others would
-   have the system find pages for them. */
+/* Scans the elements of a huge array; with a goal for pauses, only those in pages that were ever written to. If the
+   others were read, the system would have to find pages for them. */
 GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool many) {
     const gc_type *type = gc__object_type(array);
     uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
     gc__written written = {worker, array, 0, many};
-    bool mapped = !worker->heap->options.memory; /* not by the host: the system may forget where shared pages are */
+    /* not memory of the host: the system may forget where shared pages are */
+    bool mapped = !worker->heap->options.memory;
     if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
         gc__os_each_written(first, end, gc__scan_written_part, &written);
     else
         gc__scan_written_part(&written, first, end);
 }
 
-/* Whether a worker must leave trace functions to the thread that collects. */
+/* Returns whether a worker must leave trace functions to the thread that collects. */
 GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return worker->number && !worker->heap->options.parallel_trace_functions;
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
 }
 
-/* The trace function of an object that has just become generation 2 was called. What it reports of weak entries and values
-   outside the heap is needed once more by the collection that ends the marking. If the marker may call it, that finds out whether
-   there are any. */
+/* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
+   final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
+   it, the marker finds out whether there are any. */
 GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
-    if (worker->workers) gc__lock_take(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (gc__shade_may_trace(worker->heap, object))
         gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
     else
         gc__shade_wait(worker->heap, object);
-    if (worker->workers) gc__lock_release(&worker->workers->space);
+    if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
 }
 
 /* Enqueues the slots that are not in the mask of references. */
@@ -10227,7 +10430,7 @@ GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false, false); }
 GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true, true); }
 
-/* Enqueues the object's slots in [from, to), whole elements at the least. */
+/* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
     many ? gc__scan_masks_in_many(worker, object, from, to) : gc__scan_masks_in(worker, object, from, to);
     if (!gc__object_type(object)->trace) return;
@@ -10272,7 +10475,7 @@ GC__FN void gc__stack_drain(gc__worker *worker) {
 }
 
 #if !GC_HAS_MODEL
-/* The same where several workers run. False: the worker must stop, with what it holds. */
+/* Scans like gc__stack_drain where several workers run. Returns false if the worker must stop, with what it holds. */
 GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
@@ -10290,7 +10493,7 @@ GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     return true;
 }
 #else
-/* One worker alone runs there. */
+/* With an object model, only one worker runs. */
 GC__FN bool gc__stack_drain_many(gc__worker *worker) {
     gc__stack_drain(worker);
     return true;
@@ -10317,16 +10520,17 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         region->overflowed = false;
         if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
         gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
-        if (worker->heap->finalizer_marks && region->finalizer_marks) gc__rescan_marked(worker, region, gc__finalizer_marks);
+        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region))
+            gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
 }
 
-/* Whether mark stack and FIFO are empty and no region has overflowed. */
+/* Returns whether the mark stack and the FIFO are empty and no region has overflowed. */
 GC__FN bool gc__trace_is_done(const gc__worker *worker) {
     return worker->top == worker->stack && worker->fifo_drained == worker->fifo_next && !worker->overflowed;
 }
 
-/* Scans until that is so. */
+/* Scans until gc__trace_is_done. */
 GC__HOT void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
@@ -10337,16 +10541,16 @@ GC__HOT void gc__trace_drain(gc__worker *worker) {
         gc__rescan_overflowed(worker);
     }
 }
-/* Tracing from roots, and last from what only conservative words have found. */
+/* Tracing from roots, and last from objects that only conservative words have found. */
 
 
-/* Sets the mark bits of the suspects. */
+/* Sets the mark bits of ambiguous objects. */
 GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
     gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->pins.count; i++) {
         uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
         if (!(pin & GC__PIN_CONSERVATIVE) || !worker->verdicts[object >> GC_REGION_SHIFT]) continue;
-        if (!gc__claim_mark(worker, object, false)) continue; /* by another word */
+        if (!gc__claim_mark(worker, object, false)) continue; /* another word has found the object */
         gc__map_put(&cycle->ambiguous, object);
         worker->ambiguous = &cycle->ambiguous;
     }
@@ -10381,7 +10585,6 @@ GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     }
 }
 
-/* Traces from the gathered roots. */
 GC__FN void gc__trace_roots(gc__worker *worker) {
     gc__trace_pins(worker);
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
@@ -10389,7 +10592,7 @@ GC__FN void gc__trace_roots(gc__worker *worker) {
     gc__trace_drain(worker);
 }
 
-/* After the trace: makes interior slots point into their objects where these are now. */
+/* Makes interior slots refer to the new places of their objects, after the trace. */
 GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
     for (size_t i = 0; i < cycle->interior.count; i += 3) {
         const uintptr_t *triple = &cycle->interior.words[i];
@@ -10398,7 +10601,7 @@ GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
     }
 }
 
-/* The bytes that the worker has copied. */
+/* Returns the bytes that the worker has copied. */
 GC__FN size_t gc__worker_copied(const gc__worker *worker) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -10406,17 +10609,17 @@ GC__FN size_t gc__worker_copied(const gc__worker *worker) {
     return bytes;
 }
 
-/* What all workers have copied to the generation; their windows are closed. */
+/* Returns the bytes that all workers have copied to the generation; their windows are closed. */
 GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
-    size_t bytes = worker->workers ? 0 : worker->copied_bytes[generation];
-    for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
+    size_t bytes = gc__workers_of(worker) ? 0 : worker->copied_bytes[generation];
+    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
         bytes += worker->workers->threads[i].worker.copied_bytes[generation];
     return bytes;
 }
 
 GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
-    size_t bytes = worker->workers ? 0 : gc__worker_copied(worker);
-    for (unsigned i = 0; worker->workers && i < worker->workers->count; i++)
+    size_t bytes = gc__workers_of(worker) ? 0 : gc__worker_copied(worker);
+    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
         bytes += gc__worker_copied(&worker->workers->threads[i].worker);
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += worker->cycle->marked_bytes[g];
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
@@ -10425,18 +10628,19 @@ GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *cond
 /* Tracing from dirty cards and remembered slots. */
 
 
-/* Where the starts of an old region's objects are, until something is copied. After a cycle the first slots and cards lead to
-   many regions, of which each has few: to settle all of these would make that pause as long as the heap is large. Several workers
-   settle them, since one of these may look for a hole in a region in which another one looks for objects. So does one where some
-   objects are marked by other bits. */
+/* Returns the bits that mark where an old region's objects start, until something is copied. After a cycle the first
+   slots and cards lead to many regions, with few of them in each: flipping all of these would make that pause as
+   long as the heap is large. With several workers regions are flipped, since one worker may look for a hole in a
+   region in which another one looks for objects. A region in which some objects have finalizer marks is flipped,
+   too. */
 GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
-    if (many || GC__UNLIKELY(region->finalizer_marks)) gc__region_flip(region);
+    if (many || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
     return gc__region_marks(region);
 }
 
-/* They are about to be asked for what lies at that address. */
+/* Prefetches the bits that mark where the object at this address starts. */
 GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
-    const uint64_t *marks = worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
+    const uint64_t *marks = GC__HAS_MARKER && worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
     __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
 }
 
@@ -10459,8 +10663,8 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
     worker->edges = edges;
 }
 
-/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. False: the worker must
-   stop. */
+/* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. Returns false
+   if the worker must stop. */
 GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool many) {
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
@@ -10480,8 +10684,8 @@ GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
     return gc__card_prefetch_as(worker, card, true);
 }
 
-/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to a list, if
-   there is one, and memory for it. */
+/* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to the
+   list, if there is one and memory for it. */
 GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
     for (uintptr_t card = from; (card = gc__card_next_dirty(card, end)) < end; card += GC_CARD_BYTES) {
         gc__card_clear(card);
@@ -10491,7 +10695,7 @@ GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t en
 }
 
 #if GC_BUNDLE_SHIFT
-/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; goes through the one that has waited
+/* Prefetches the bundle's part of the card table and puts the bundle in the FIFO; handles the bundle that has waited
    longest. */
 GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
@@ -10503,7 +10707,7 @@ GC__INLINED void gc__bundle_prefetch(gc__worker *worker, uintptr_t bundle, gc__w
     if (oldest) gc__trace_cards_of(worker, oldest, oldest + bytes, list);
 }
 
-/* Goes through the bundles of all heaps, eight at a time, which is faster than going from region to region. */
+/* Looks at the bundles of all heaps, eight at a time, which is faster than going from region to region. */
 GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *list) {
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
@@ -10523,7 +10727,7 @@ GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *lis
     for (int i = 0; i < GC__CARD_FIFO; i++) gc__bundle_prefetch(worker, 0, list);
 }
 
-/* How many bundles of all heaps are dirty. */
+/* Returns how many bundles of all heaps are dirty. */
 GC__HOT size_t gc__count_dirty_bundles(void) {
     size_t bits = 0, count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8)
@@ -10545,7 +10749,8 @@ GC__HOT size_t gc__count_dirty_bundles(void) { return 0; }
 #endif
 
 #if !GC_HAS_MODEL
-/* Enqueues the slots in the word, as the type of its object says. Most are elements of arrays of references, or in the mask. */
+/* Enqueues the slots in the word, according to its object's type. Most are elements of arrays of references, or in
+   the mask. */
 GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot, bool many) {
     const gc_type *type = gc__object_type(object);
     size_t index = (slot - object - type->bytes) / sizeof(gc_word), word = (slot - object) / sizeof(gc_word);
@@ -10559,12 +10764,12 @@ GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t 
 }
 #endif
 
-/* Enqueues a remembered slot, as the type of its object says. A trace function would be called for each slot, so its object's
-   card is dirtied instead. */
+/* Enqueues a remembered slot, according to its object's type. A trace function would be called for each slot, so the
+   object's card is dirtied instead. */
 GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
-    if (region->candidate && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* its copy is scanned */
+    if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
     uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
     if (!gc__object_type(object)->trace) {
@@ -10581,7 +10786,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
 #endif
 }
 
-/* Traces from the slots [from, end) of a list. False: the worker must stop. */
+/* Traces from the slots [from, end) of a list. Returns false if the worker must stop. */
 GC__INLINED bool gc__trace_slots_of_as(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
@@ -10604,8 +10809,8 @@ GC__HOT bool gc__trace_slots_of_many(gc__worker *worker, const uintptr_t *slots,
     return gc__trace_slots_of_as(worker, slots, from, end, true);
 }
 
-/* Traces from the dirty cards of the generations above `condemned`, and then from so many remembered slots. Cards that are still
-   needed become dirty again, as do those of such slots. */
+/* Traces from the dirty cards of the generations above `condemned`, and then from `slots` remembered slots. Cards
+   that are still needed become dirty again, as do those of such slots. */
 GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     unsigned before = worker->cards_next;
     worker->remember_all = true;
@@ -10621,7 +10826,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, false);
 }
 
-/* In the last collection of a cycle: traces from the slots that refer to leaving regions. */
+/* Traces in the final mark from the recorded slots that refer to candidate regions. */
 GC__FN void gc__trace_candidates(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     bool *again = &worker->heap->remembered->again;
@@ -10632,9 +10837,9 @@ GC__FN void gc__trace_candidates(gc__worker *worker) {
     if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }
 
-/* Cleans the dirty cards and lists them, to be scanned by any worker. All are clean before the first is scanned: what a
-   worker copies into a hole dirties its card, and no other worker cleans that card afterwards. Whether there was no memory for
-   some, which are scanned at once. */
+/* Cleans the dirty cards and lists them, for any worker to scan. All are clean before the first is scanned: a worker
+   that copies into a hole dirties its card, and no other worker cleans that card afterwards. Returns whether some
+   cards were scanned at once, for want of memory. */
 GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     unsigned scanned = worker->cards_next;
     bool before = worker->remember_all;
@@ -10647,22 +10852,23 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     worker->remember_all = before;
     return some;
 }
-/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no room
-   for a copy in the middle of it. Units of roots and cards are claimed by a counter; all else is on mark stacks, which
-   the crew shares.
+/* The trace by several workers: what each of them does, how a run begins and ends, and what happens if there is no
+   room for a copy in the middle of it. Units of roots and cards are claimed by a counter; all other work is on mark
+   stacks, which the workers share.
 
-   No room for a copy: every worker stops where it is, and the thread that collects goes on alone, with each worker's
-   stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so nothing needs to be
-   known about how far a unit was. */
+   If there is no room for a copy, every worker stops where it is, and the thread that collects goes on alone, with
+   each worker's stack and windows in turn, and with all roots and cards once more. Scanning is idempotent, so it
+   does not matter how much of a unit was done. */
 
 
 #define GC__UNIT_ROOTS 64
 #define GC__UNIT_CARDS 32
 #define GC__UNIT_SLOTS 256
-#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles before it looks whether to stop */
+#define GC__REFUSED_RESERVE 4096 /* more slots than a worker handles between polls */
 
-#if !GC_HAS_MODEL
-/* The units of roots come first, then those of cards, then those of remembered slots. False: the worker must stop. */
+#if GC__HAS_WORKERS
+/* Works on a unit. The units of roots come first, then those of cards, then those of remembered slots. Returns false
+   if the worker must stop. */
 GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     const gc__workers *workers = worker->workers;
     size_t slots = workers->root_units + workers->card_units;
@@ -10697,7 +10903,7 @@ GC__FN void gc__work_for_host_once(gc__worker *worker) {
         gc__object_trace_all(worker, item.object);
 }
 
-/* Calls the trace functions of objects that others have handed over. */
+/* Calls the trace functions of all objects that other workers have handed over. */
 GC__FN bool gc__work_for_host(gc__worker *worker) {
     gc__worker_thread *thread = &worker->workers->threads[worker->number];
     while (!worker->number && thread->for_host_count) {
@@ -10708,7 +10914,7 @@ GC__FN bool gc__work_for_host(gc__worker *worker) {
     return true;
 }
 
-/* Works until nothing is left of what the worker can find or holds. False: it must stop. */
+/* Works until the worker neither finds nor holds any more work. Returns false if it must stop. */
 GC__FN bool gc__work_some(gc__worker *worker) {
     size_t unit;
     if (!gc__work_for_host(worker)) return false;
@@ -10736,18 +10942,19 @@ GC__FN void gc__own_marks_clear_stripe(gc__worker_thread *thread, size_t piece) 
     memset(&thread->own_marks.words[first], 0, GC__STRIPE_WORDS * sizeof(uint64_t));
 }
 
-/* The worker's marks in the piece are not needed any more. */
+/* Schedules the worker's marks in the stripe for clearing. */
 GC__FN void gc__own_marks_drop(gc__worker_thread *thread, size_t piece) {
     thread->own_stripes++;
     if (!gc__words_push(&thread->stale, piece)) gc__own_marks_clear_stripe(thread, piece);
 }
 
-/* Called by a worker before it marks: its own marks of earlier runs are in its processor's cache. */
+/* Clears a worker's own marks of earlier runs, before it marks. The worker does that itself, since the marks are in
+   its processor's cache. */
 GC__FN void gc__own_marks_clear(gc__worker_thread *thread) {
     while (thread->stale.count) gc__own_marks_clear_stripe(thread, thread->stale.words[--thread->stale.count]);
 }
 
-/* Works until nobody has any work. */
+/* Works until no worker has any work. */
 GC__HOT void gc__work(gc__worker *worker) {
     do {
         gc__own_marks_clear(&worker->workers->threads[worker->number]);
@@ -10756,12 +10963,13 @@ GC__HOT void gc__work(gc__worker *worker) {
     } while (gc__workers_next(&worker->workers->threads[worker->number]));
 }
 
-/* Whether the pause is to be short and marks little, so that memory for own marks would take longer than locked instructions. */
+/* Returns whether the pause is to be short and marks little, so that providing memory for own marks would take
+   longer than locked instructions. */
 GC__FN bool gc__workers_marks_little(const gc_heap *heap) {
     return gc__has_pause_goal(heap) && (heap->collection.generation < 2 || gc__is_mark_end(heap));
 }
 
-/* Gives each worker marks of its own, if there are few workers, and memory for that. */
+/* Gives each worker its own marks, if there are few workers and there is memory for that. */
 GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
     size_t words = gc__regions_used() * (GC_REGION_BYTES / 512), base = (gc__the_arena.base >> 9) * sizeof(uint64_t);
     unsigned count = (unsigned)gc__min(workers->count, workers->most);
@@ -10780,7 +10988,7 @@ GC__FN void gc__workers_open_marks(gc__workers *workers, const gc_heap *heap) {
     }
 }
 
-/* Makes the members ready for the collection. False: no memory. */
+/* Prepares the workers for the collection. Returns false if there is no memory. */
 GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
     for (unsigned i = 0; i < workers->count; i++) {
         gc__worker_thread *thread = &workers->threads[i];
@@ -10803,7 +11011,8 @@ GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
     return true;
 }
 
-/* Adds the own marks of two workers, or more, to a word of the arena's. An object that two have marked was counted by both. */
+/* Adds the own marks of two or more workers to a word of the arena's. An object that two have marked was counted by
+   both. */
 GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
     uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
     for (unsigned i = 1; i < count; i++) {
@@ -10814,7 +11023,7 @@ GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *
     if (seen & ~*word) *word |= seen;
 }
 
-/* Adds what the workers have marked in a piece of the region to its count. If only one has, no mark was lost. */
+/* Adds what the workers have marked in a stripe of the region to its count. If only one has, no mark was lost. */
 GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, size_t piece, size_t words) {
     gc__worker_thread *marked[GC__WORKERS_MAX];
     uint64_t *own[GC__WORKERS_MAX];
@@ -10832,7 +11041,7 @@ GC__HOT void gc__workers_merge_stripe(gc__workers *workers, gc__region *region, 
     for (unsigned i = 0; i < count; i++) gc__own_marks_drop(marked[i], piece);
 }
 
-/* The same for a condemned region. */
+/* Adds what the workers have marked in a condemned region to its count. */
 GC__HOT void gc__workers_merge_marks(gc__region *region) {
     size_t words = gc__mark_words(region), piece = region->base >> GC__STRIPE_SHIFT;
     if (region->verdict == GC__MOVE) return;
@@ -10840,7 +11049,7 @@ GC__HOT void gc__workers_merge_marks(gc__region *region) {
         gc__workers_merge_stripe(region->heap->collector->workers, region, piece++, gc__min(words - i, GC__STRIPE_WORDS));
 }
 
-/* The same for all old regions, in the last collection of a cycle. */
+/* Does so for all old regions, in the final mark. */
 GC__HOT void gc__workers_merge_old(const gc_heap *heap) {
     gc__old_walk walk = gc__old_begin(heap, heap->cycle->condemned_old, GC__OLD_CONDEMNED);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL; region->next_live_bytes = region->live_bytes) {
@@ -10876,10 +11085,10 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     gc__worker_thread *self = &workers->threads[0];
     bool remembers = gc__worker_remembers(worker);
-    gc__workers_lock(workers); /* others may be on their way to sleep */
+    gc__workers_lock(workers); /* others may be about to sleep */
     while (gc__workers_take_packet(workers, worker)) continue;
     gc__workers_unlock(workers);
-    gc__workers_remember(worker, remembers); /* whoever shared the last piece may not have had to */
+    gc__workers_remember(worker, remembers); /* the worker that shared the last packet may not have remembered */
     for (unsigned i = 0; i < workers->count; i++) gc__trace_left_by(worker, &workers->threads[i].worker);
     gc__trace_drain(worker);
     while (self->for_host_count || gc__workers_take_for_host(workers, worker)) {
@@ -10899,8 +11108,8 @@ GC__FN void gc__workers_set_visit(gc__workers *workers, void (*visit)(gc_visitor
     for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.visitor.visit = visit;
 }
 
-/* Between runs no window is open: in a run each worker has regions to itself, which it takes from the same lists as the
-   first one does between runs. */
+/* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from
+   the same lists that the first worker uses between runs. */
 GC__FN void gc__workers_close_windows(gc__workers *workers) {
     for (unsigned i = 0; i < workers->count; i++)
         for (unsigned g = 0; g < GC_GENERATIONS; g++) {
@@ -10909,7 +11118,7 @@ GC__FN void gc__workers_close_windows(gc__workers *workers) {
         }
 }
 
-/* Lets the crew trace from what the first worker holds, and from `units`, until nothing is left. */
+/* Lets all workers trace from what the first worker holds, and from `units`, until nothing is left. */
 GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condemned) {
     gc__workers *workers = worker->workers;
     bool overflowed = worker->overflowed;
@@ -10937,7 +11146,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
         workers->threads[i].worker.overflowed = false;
         worker->whole_stacks |= workers->threads[i].worker.whole_stacks;
     }
-    /* What is left may have come from cards and slots. */
+    /* The rest may have come from these. */
     if (workers->cards.count || workers->slot_units) gc__workers_remember(worker, true);
     if (__atomic_load_n(&workers->stop, __ATOMIC_RELAXED)) gc__trace_with_one(worker);
     worker->overflowed |= overflowed;
@@ -10946,10 +11155,10 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
 }
 #endif
 
-/* Calls the job for each unit below `units`, on any thread. Several units should take longer than to wake a thread. */
-GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit),
-                                   void *context) {
-#if !GC_HAS_MODEL
+/* Calls the job for each unit below `units`, on any thread. Several units should take longer than waking a thread
+   does. */
+GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*job)(void *context, size_t unit), void *context) {
+#if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
     if (workers && !workers->forked && (units >= GC__UNITS_PER_CALL || workers->seed)) {
         workers->job = job;
@@ -10965,9 +11174,9 @@ GC__OUT_OF_LINE void gc__workers_each(gc__worker *worker, size_t units, void (*j
     for (size_t i = 0; i < units; i++) job(context, i);
 }
 
-/* The same outside of a collection's trace. Heap lock held. */
+/* Calls the job for each unit outside of a collection's trace. The heap's lock is held. */
 GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *context, size_t unit), void *context) {
-    gc__workers *workers = heap->collector->workers;
+    gc__workers *workers = gc__heap_workers(heap);
     gc__worker alone, *worker = workers ? &workers->threads[0].worker : &alone;
     memset(&alone, 0, sizeof alone);
     struct gc__workers *before = worker->workers;
@@ -10992,9 +11201,9 @@ GC__FN void gc__condemned_unit(void *context, size_t unit) {
     }
 }
 
-/* Calls f for each condemned region, on any thread: in a full collection, since units are parts of the arena. */
+/* Calls f for each condemned region; in a full collection on any thread, since units are ranges of the arena. */
 GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
-    if (worker->workers && worker->heap->cycle->plan->condemned == 2) {
+    if (gc__workers_of(worker) && worker->heap->cycle->plan->condemned == 2) {
         gc__condemned_job job = {worker->heap, f};
         size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
         gc__workers_each(worker, units, gc__condemned_unit, &job);
@@ -11003,7 +11212,7 @@ GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void 
     for (; condemned; condemned = condemned->next) f(condemned);
 }
 
-/* Clears mark bits and cards, which is most of the work of condemning where there are many regions. */
+/* Clears mark bits and cards, which is most of the work of condemning if there are many regions. */
 GC__FN void gc__region_clear(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     if (gc__flip_is_due(region)) gc__marks_take(region, false);
@@ -11011,7 +11220,7 @@ GC__FN void gc__region_clear(gc__region *region) {
     if (region->verdict != GC__MOVE) gc__marks_clear(region);
 }
 
-/* Keeps all objects of a young region: its mark bits become their starts. */
+/* Promotes a young region wholesale: its mark bits become its objects' starts. */
 GC__FN void gc__region_promote_whole(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
     region->live_bytes = gc__region_index_all(region);
@@ -11019,8 +11228,8 @@ GC__FN void gc__region_promote_whole(gc__region *region) {
 
 /* Traces from what the worker holds. */
 GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
-#if !GC_HAS_MODEL
-    if (worker->workers) {
+#if GC__HAS_WORKERS
+    if (gc__workers_of(worker)) {
         gc__workers_run(worker, 0, condemned);
         return;
     }
@@ -11032,11 +11241,11 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    /* Then no slot refers to a young object, or to an evacuation candidate. */
-    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !worker->heap->marking;
+    /* Then no slot refers to a young object, or to a candidate region. */
+    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
-#if !GC_HAS_MODEL
+#if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
     if (workers) {
         gc__trace_pins(worker);
@@ -11063,8 +11272,9 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
 }
 
-/* Traces, after everything else, from the suspects that nothing else has reached, and counts what they keep. (If the mark
-   stack overflowed, some of them may have been scanned before, and their referents are not counted.) */
+/* Traces, after everything else, from the ambiguous objects that nothing else has reached, and counts what they
+   retain. (If the mark stack overflowed, some of them may have been scanned before, and their referents are not
+   counted.) */
 GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     gc__map *ambiguous = &worker->cycle->ambiguous;
@@ -11087,27 +11297,30 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
     heap->stats.conservative_objects = objects;
     heap->stats.conservative_total_bytes += bytes;
 }
-/* The marking of generation 2 beside mutators: what the marker does, and what collections do for it.
+/* Concurrent marking of generation 2: the marker's work, and what collections do for it.
 
-   A *cycle* begins in a collection of generation 1, which notes every object of generation 2 that roots and survivors refer
-   to. The marker goes on from these while mutators run, and while young collections come and go: it rests in them, and
-   between them holds nothing but objects of generation 2, which do not move meanwhile. The cycle ends in a collection of
-   all generations, of which the old one is marked already: its regions stay, with the marker's bits instead of their former
-   ones, and the trace goes on with what is grey, and with what roots, dirty cards and young objects refer to. */
+   A *cycle* begins in a collection of generation 1, which records every object of generation 2 that roots and
+   survivors refer to. The marker goes on from these while mutators run and young collections come and go: it rests
+   during collections, and between them holds nothing but objects of generation 2, which do not move. The cycle ends
+   in a collection of all generations, the final mark, in which the old generation is marked already: its regions
+   stay in place, the marker's bits become their mark bits, and the trace goes on with the objects that are still
+   grey, and with those to which roots, dirty cards and young objects refer. */
 
 
-#define GC__SEEN_MOST ((size_t)1 << 13) /* objects that collections have met, from which these come before grey ones */
+/* If collections have met more objects than this, the marker takes these before grey ones. */
+#define GC__SEEN_MOST ((size_t)1 << 13)
 #define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
-#define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10) /* words of the log that are taken at a time: a collection may be waiting */
+/* Words that are taken from the log at a time: a collection may be waiting. */
+#define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
-/* What it takes of memory outside the regions. */
+/* Returns the bytes outside the regions that the marker takes. */
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
            gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
            gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
 }
 
-/* Whether mutators have had another barrier meanwhile, which did not log. */
+/* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
@@ -11116,32 +11329,32 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
     if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
 }
 
-/* The word refers to generation 2: makes its object grey if it is white. The marker's lock is held. */
+/* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
     if (gc__shade_bit(gc__next_marks, word) || !gc__shade_is_object(word)) return;
     if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
 }
 
-#if !GC_HAS_MODEL
-/* The bytes were found alive. The marker's lock is held. */
+#if GC__HAS_MARKER
+/* Counts the object's bytes as alive. The marker's lock is held. */
 GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
     gc__region_of(object)->next_live_bytes += bytes;
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
 }
 
-/* The same of a marked object; what is reprieved was counted by that already. */
+/* Counts a marked object, unless it was counted when it got a finalizer mark. */
 GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
     if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(heap, object);
 }
 
-/* The object's bit has reached the cache. */
+/* Marks the object, whose bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
     if (gc__bit_set_shared(gc__next_marks, object)) gc__marker_push(heap, object);
 }
 
-/* Bits wait in a FIFO for their words of memory, and grey objects, once they are taken from the stack, in another: from the
-   stack an object may come a long time after it was found. */
+/* Objects wait in a FIFO for the prefetch of their mark bits, and grey objects, once they are taken from the stack,
+   in another for that of their memory: an object may leave the stack a long time after it was found. */
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
@@ -11150,7 +11363,8 @@ GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     if (oldest) gc__marker_reach(heap, oldest);
 }
 
-/* Puts an object, or nothing, into the second FIFO. Returns what has waited longest there; 0: nothing. */
+/* Puts an object, or 0, into the second FIFO. Returns the object that has waited longest there, or 0 if there is
+   none. */
 GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
     __builtin_prefetch((const void *)object);
     uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
@@ -11158,7 +11372,7 @@ GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object
     return oldest;
 }
 
-/* Each slot is read once, while mutators may be storing to it. */
+/* Visits a slot. Each slot is read once, while mutators may be storing to it. */
 GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
@@ -11167,8 +11381,9 @@ GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
     gc__marker_prefetch((gc_heap *)heap, object);
 }
 
-/* What an object's trace function reports beside mutators. Stores to slots in the object come to barriers, so that weak entries
-   there can be settled when all else is marked; what lies elsewhere is for the last pause. */
+/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
+   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
+   pause. */
 typedef struct gc__marker_visitor {
     gc_visitor visitor;
     gc_heap *heap;
@@ -11176,8 +11391,8 @@ typedef struct gc__marker_visitor {
     bool waits, has_entries;
 } gc__marker_visitor;
 
-/* Whether the slots of all entries are in the object that is traced, those of each close together: a part of the object would
-   have most entries of two long arrays. */
+/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
+   with two long separate arrays, a part of the object would overlap most entries. */
 GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
     uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
     uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
@@ -11201,7 +11416,8 @@ GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsi
     for (size_t i = 0; i < count; i++) concurrent->slot(concurrent->heap, (gc_word *)slot + i, value);
 }
 
-/* Calls the object's trace function, if it may, or has the object wait for the last pause; or both. Returns whether it may. */
+/* Calls the object's trace function if the marker may, makes the object wait for the final pause, or does both.
+   Returns whether the function may be called. */
 GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     bool may = gc__shade_may_trace(heap, object);
     gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
@@ -11213,8 +11429,8 @@ GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
     return may;
 }
 
-/* Elements from `index` on; the rest is pushed on the stack. An array may be growing: what it grows by was stored to by
-   barriers. */
+/* Scans elements from `index` on, and pushes the rest on the stack. An array may be growing: its new elements are
+   stored to through barriers. */
 GC__INLINED void gc__marker_elements_to(gc_heap *heap, gc__words *grey, gc__slot_function slot, uintptr_t array, size_t index) {
     const gc_type *type = gc__object_type(array);
     size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
@@ -11243,7 +11459,8 @@ GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
     gc__marker_read(heap, object);
 }
 
-/* An object of an unscanned region. It may be waiting already, so those with trace functions are not noted one by one. */
+/* Scans an object of an unscanned region again. It may be waiting already, so objects with trace functions are not
+   recorded one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
     if (gc__object_type(object)->trace)
         gc__shade_unask(region);
@@ -11251,13 +11468,14 @@ GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t o
         gc__marker_scan(heap, object);
 }
 
-/* Scans every marked object of the next region for which there was no room. False: there is none. */
+/* Scans every marked object of the next region for which there was no room. Returns false if there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
-        uintptr_t base = gc__the_arena.base + (i << GC_REGION_SHIFT); /* a thread may be writing that of a region it takes */
+        /* not region->base, which a thread that takes the region may be writing */
+        uintptr_t base = gc__the_arena.base + (i << GC_REGION_SHIFT);
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
         if (!(was & left)) continue;
@@ -11277,12 +11495,13 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Whether a word of the log refers to what is being marked. Ages are as they were when it was written. */
+/* Returns whether a word of the log refers to an object that is being marked. Ages have not changed since the word
+   was written. */
 GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
     return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
 }
 
-/* Empties that entry of the log. Returns what it was; 0: its thread is about to write it, or will some time. */
+/* Empties the entry of the log. Returns its content, or 0 if its thread has not written it yet. */
 GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
     uintptr_t entry = __atomic_load_n(&marker->log[at], __ATOMIC_ACQUIRE);
     if (!entry) return 0;
@@ -11291,7 +11510,7 @@ GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
     return entry;
 }
 
-/* Takes what was written of one piece of the log, from that entry on. Returns the first that was not. */
+/* Takes the written entries of one chunk of the log, from the given entry on. Returns the first unwritten one. */
 GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     for (; from < end; from++) {
@@ -11306,8 +11525,9 @@ GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
 
 GC__FN size_t gc__marker_chunk_end(size_t entry) { return (entry | (GC__MARK_BUFFER_CHUNK - 1)) + 1; }
 
-/* The marker will come again to the rest of a piece. If there are many, those whose threads have not filled them for longest are
-   left to the next collection: else threads that do nothing would keep it from what others note. */
+/* Records that the marker will return to the rest of a chunk. If there are many such chunks, the one that has been
+   open for longest is left to the next collection: otherwise idle threads would keep the marker from what other
+   threads log. */
 GC__FN void gc__marker_open_chunk(gc__marker *marker, size_t from) {
     if (marker->open_count == GC__MARK_BUFFER_OPEN) {
         unsigned first = 0;
@@ -11319,8 +11539,8 @@ GC__FN void gc__marker_open_chunk(gc__marker *marker, size_t from) {
     marker->open[marker->open_count++] = from;
 }
 
-/* Takes what barriers have noted, about so many words at most, until a collection waits. Whether more is left of what was noted
-   before. */
+/* Takes about `most` words that barriers have logged, until a collection waits. Returns whether more is left of what
+   had been logged when it was called. */
 GC__FN bool gc__marker_take_buffer(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
     size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__MARK_BUFFER_WORDS);
@@ -11337,7 +11557,7 @@ GC__FN bool gc__marker_take_buffer(gc_heap *heap, size_t most) {
     return marker->taken < logged;
 }
 
-/* The log, all entries of which are empty, is as new. The world is stopped. */
+/* Resets the log after all entries were consumed. The world is stopped. */
 GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__MARK_BUFFER_WORDS));
@@ -11346,7 +11566,7 @@ GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
     gc__remembered_renew(heap->remembered);
 }
 
-/* Has the marker look at what is left in a part of the log. */
+/* Moves the words that are left in a part of the log to `seen`, or shades them if there is no room. */
 GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     gc__marker *marker = heap->marker;
     bool room = gc__shade_room(heap, &marker->seen, end - from);
@@ -11360,7 +11580,7 @@ GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
     }
 }
 
-/* Takes what barriers have noted, so that the log is empty. The world is stopped, and the marker is left to look at it. */
+/* Empties the log: takes what barriers have logged and queues it for the marker. The world is stopped. */
 GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t end = gc__min(marker->logged, GC__MARK_BUFFER_WORDS);
@@ -11374,7 +11594,7 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     if (end) gc__marker_renew_buffer(heap);
 }
 
-/* Takes some of what collections have met, and barriers before. */
+/* Takes some of the words that collections have met, or have moved from the log. */
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
@@ -11382,7 +11602,7 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Has all bits that wait in the FIFO set. */
+/* Sets all bits that wait in the FIFO. */
 GC__FN void gc__marker_reach_all(gc_heap *heap) {
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &heap->marker->fifo[i], oldest = *place;
@@ -11391,7 +11611,7 @@ GC__FN void gc__marker_reach_all(gc_heap *heap) {
     }
 }
 
-/* Scans what waits in the second FIFO, until that has led to something. */
+/* Scans objects that wait in the second FIFO, until that has made an object grey. */
 GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
     const gc__words *grey = &heap->marker->grey;
     for (unsigned i = 0; i < GC__NEXT && !grey->count; i++) {
@@ -11402,8 +11622,8 @@ GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
     }
 }
 
-/* Finds something to scan where the stack is empty, by looking at some words. False: there is nothing. The log comes last:
-   where mutators never stop noting what is marked already, the rest would never have its turn. */
+/* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
+   log comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_seen(heap);
@@ -11415,8 +11635,8 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     return more || marker->grey.count || gc__marker_rescan(heap);
 }
 
-/* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. False: nothing is left but what
-   waits for the last one. */
+/* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. Returns false if
+   nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__words *grey = &heap->marker->grey;
     for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
@@ -11435,9 +11655,9 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     return heap->marking;
 }
 
-/* Collections. The world is stopped, and the marker rests. */
+/* The functions below are called by collections. The world is stopped, and the marker rests. */
 
-/* Has memory for the cycle, whose tables are the same for all heaps. */
+/* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
     if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__MARK_BUFFER_BYTES);
     marker->left = marker->log + GC__MARK_BUFFER_WORDS;
@@ -11448,7 +11668,7 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     return opened;
 }
 
-/* A cycle begins with the collection that runs, which has not condemned anything yet. */
+/* Begins a cycle in the collection that runs, which has not condemned anything yet. */
 GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (heap->marking || marker->refused) return;
@@ -11481,7 +11701,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__old_rank(heap, GC__IGNORE);
 }
 
-/* The cycle is over, by its last collection or because it is given up: forgets what was grey. */
+/* Forgets what was grey, after the final mark or when the cycle is given up. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->waiting.count = 0;
@@ -11498,7 +11718,7 @@ GC__FN void gc__marker_forget(gc_heap *heap) {
     __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
 }
 
-/* Gives a cycle up; all regions are in the heap's lists. */
+/* Gives the cycle up. All regions are in the heap's lists. */
 GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
@@ -11515,7 +11735,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     gc__marker_forget(heap);
 }
 
-/* Drops from `seen` what is no object of those that the cycle began with, and what is marked already, as most of it is. */
+/* Drops from `seen` words that are no objects or are already marked, as most of them are. */
 GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
@@ -11527,7 +11747,8 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     seen->count = kept;
 }
 
-/* An object waits anew in each collection that meets a leaving object in its slots elsewhere: most repetitions are dropped. */
+/* Drops most repetitions from `waiting`: an object is appended again by each collection that meets a candidate's
+   object in its slots outside the heap. */
 GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
     gc__words *waiting = &heap->marker->waiting;
     uintptr_t met[256] = {0}; /* by a hash of the address */
@@ -11540,15 +11761,16 @@ GC__HOT void gc__marker_sift_waiting(gc_heap *heap) {
     waiting->count = kept;
 }
 
-#define GC__WAITED_MOST 8 /* times what it has grown by */
+#define GC__WAITED_MOST 8 /* the growth with waits is at most this many times the growth without */
 
-/* By how much generation 2 would have grown during the marking if mutators had not waited for it. */
+/* Estimates by how much generation 2 would have grown during the marking if mutators had not waited for it. */
 GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
     uint64_t took = gc__ns_since(gc__os_now_ns(), marker->began_ns), ran = took - gc__min(took, marker->waited_ns);
     return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
 }
 
-/* The last collection has traced the young generations. From now on barriers and the collector are as at other times. */
+/* Ends the concurrent part of the cycle, after the final mark has traced the young generations. From now on barriers
+   and the collector work as outside a cycle. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t old = heap->generation_bytes[2];
@@ -11568,8 +11790,8 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* What is known of a leaving region's objects is of no use any more: those that live are copied. Of regions that have just become
-   old nothing is left to do. */
+/* Drops the marker's bits of a candidate region, which are useless since its live objects are copied, or of a region
+   that has just become old, in which nothing is left to do. */
 GC__FN void gc__marker_drop_bits(gc__region *region) {
     if (region->generation < 2) return;
     gc__marks_take(region, false);
@@ -11577,8 +11799,9 @@ GC__FN void gc__marker_drop_bits(gc__region *region) {
     region->unscanned = 0;
 }
 
-/* In the last collection the regions of generation 2 that do not leave are condemned with what was marked in them: the marker's
-   bits are their mark bits, and `next_live_bytes` counts them. Their descriptors are as they were until the sweep. */
+/* Condemns in the final mark the regions of generation 2 that are not evacuated, with the objects that are marked in
+   them: the marker's bits are their mark bits, and `next_live_bytes` counts them. Region descriptors do not change
+   until the sweep. */
 GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->cycle->condemned_old = heap->regions[2];
     heap->cycle->condemns_old = true;
@@ -11586,10 +11809,10 @@ GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->regions[2] = NULL;
 }
 
-/* Whether what lives of the object's region is copied, and scanned then. */
+/* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
-/* An entry of the stack. What was not begun was not counted either. */
+/* Hands an entry of the grey stack over to the trace. An object that was not begun was not counted either. */
 GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
     gc__region *region = gc__region_of(object);
@@ -11598,7 +11821,7 @@ GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
     gc__trace_push(worker, object);
 }
 
-/* The last collection goes on with what is grey. */
+/* Hands the grey objects over to the trace of the final mark. */
 GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
@@ -11612,28 +11835,31 @@ GC__HOT void gc__marker_hand_over(gc__worker *worker) {
         if (entry & GC__CONTINUED) i--;
         gc__marker_hand_grey_over(worker, entry);
     }
-    for (size_t i = 0; i < marker->waiting.count; i++) /* but for dead ones, which a dirty card has led to */
+    for (size_t i = 0; i < marker->waiting.count; i++) /* except dead ones, to which a dirty card has led */
         if (!gc__marker_evacuates(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
     worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
 }
 #endif
-/* Objects that live on only since dead ones with finalizers refer to them, or are these: they are *reprieved*.
+/* Marks for objects that are reachable only from dead objects with finalizers, or are such objects: they are
+   *finalizer-reachable*.
 
-   When the marker has reached all that it can, what is white and has a finalizer will most likely become due. So it goes on
-   from there, and sets bits in gc__finalizer_marks, not among its marks: whether such an object is dead the last collection of the
-   cycle finds out, after which references to it from weak handles are gone. From when finalizers have their turn there, those
-   bits count as marks, and what they show need not be traced.
+   When the marker has traced all that it can reach, white objects with finalizers will most likely become due. So it
+   goes on from these, and sets bits in gc__finalizer_marks rather than among its own marks: the final mark decides
+   whether such an object is dead, and then clears the weak handles that refer to it. Once the final mark comes to
+   finalizers, those bits count as marks, and what they mark need not be traced.
 
-   Invariant: by then each reprieved object's referents are young, marked, or reprieved, or leave, and it was counted in its
-   region; or it is in `reprieved`, the marker's stack of those that it has not scanned, or in `held`: of these some refer to
-   leaving regions, and those with trace functions may report weak entries, or must not be scanned beside mutators. A store into
-   a reprieved object, which a mutator can only have found by a weak handle, shades both references as any other does. */
+   Invariant: by then each object with a finalizer mark was counted in its region, and its referents are young,
+   marked, finalizer-marked, or in candidate regions; or the object is in `finalizer_grey`, the marker's stack of
+   those that it has not scanned, or in `held`, for the final mark. Objects are held if they refer to candidate
+   regions, or have trace functions that may report weak entries or must not run concurrently. A store into such an
+   object, which a mutator can only have found through a weak handle, shades both references as any other store does. */
 
 
-#if !GC_HAS_MODEL
-/* Has the bits. False: nothing can be reprieved in this cycle. The marker's lock is held. */
+#if GC__HAS_MARKER
+/* Makes sure that the bits exist. Returns false if no object can get a finalizer mark in this cycle. The marker's
+   lock is held. */
 GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
     if (marker->no_finalizer_marks) return false;
     gc__lock_take(&gc__the_arena.lock);
@@ -11643,7 +11869,7 @@ GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
     return gc__finalizer_marks != NULL;
 }
 
-/* Reprieves an object of generation 2 that stays, unless it is marked. */
+/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
 GC__FN void gc__finalizer_mark(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     gc__region *region = gc__region_of(object);
@@ -11667,7 +11893,8 @@ GC__FN void gc__finalizer_mark_elements(gc_heap *heap, uintptr_t array, size_t i
     gc__marker_elements_to(heap, &heap->marker->finalizer_grey, gc__finalizer_mark_slot, array, index);
 }
 
-/* What the object reports or, if the marker must not ask it, whether all is left to the last collection. */
+/* Scans what the object reports. Returns false if the marker must not call its trace function, so that all is left
+   to the final mark. */
 GC__FN bool gc__finalizer_mark_trace(gc_heap *heap, uintptr_t object) {
     gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__finalizer_mark_slot, false, false};
     if (!gc__shade_may_trace(heap, object)) return false;
@@ -11676,7 +11903,7 @@ GC__FN bool gc__finalizer_mark_trace(gc_heap *heap, uintptr_t object) {
     return true;
 }
 
-/* The object, or a part of it, was scanned. */
+/* Holds the object for the final mark if that is necessary, after the object, or a part of it, was scanned. */
 GC__FN void gc__finalizer_mark_hold(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_finalizer_marks = true;
@@ -11695,13 +11922,14 @@ GC__FN void gc__finalizer_mark_scan(gc_heap *heap, uintptr_t object) {
     gc__finalizer_mark_hold(heap, object);
 }
 
-/* Counts the object, which is scanned unless it was marked since. */
+/* Counts the object, and scans it unless it has been marked since. */
 GC__FN void gc__finalizer_mark_look(gc_heap *heap, uintptr_t object) {
     gc__marker_add(heap, object);
     if (!gc__bit_get(gc__next_marks, object)) gc__finalizer_mark_scan(heap, object);
 }
 
-/* Scans some of what is reprieved, until a collection waits. The marker's lock is held. Returns whether more is left. */
+/* Scans some of the finalizer-reachable objects, until a collection waits. The marker's lock is held. Returns
+   whether more are left. */
 GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
     gc__marker *marker = heap->marker;
     gc__words *grey = &marker->finalizer_grey;
@@ -11718,7 +11946,8 @@ GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
     return grey->count != 0;
 }
 
-/* There is no memory: what is not marked is left to the last collection. The marker's lock is held, or the world is stopped. */
+/* Drops the finalizer marks, since there is no memory: unmarked objects are left to the final mark. The marker's
+   lock is held, or the world is stopped. */
 GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->finalizer_grey.count = marker->held.count = 0;
@@ -11731,14 +11960,15 @@ GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
     }
 }
 
-/* A full collection that stops the program is about to condemn everything, and knows all objects by their marks alone. */
+/* Flips the regions with finalizer marks, since a stop-the-world full collection is about to condemn all regions and
+   knows objects by their marks alone. */
 GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next)
         if (region->finalizer_marks) gc__region_flip_whole(region);
 }
 
-/* In the last collection of a cycle: from now on what is reprieved counts as reached, and the trace goes on with what the marker
-   has not scanned of it. */
+/* Counts finalizer-reachable objects as reached from now on, and queues those that the marker has not scanned for
+   the trace. Called in the final mark. */
 GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     gc__marker *marker = heap->marker;
@@ -11763,26 +11993,26 @@ GC__FN void gc__finalizer_marks_count(gc__worker *worker) { (void)worker; }
 
 
 #define GC__SURVIVAL_HIGH 60   /* percent predicted to survive from which a region is promoted in place, not copied */
-#define GC__SURVIVAL_FULL 90   /* and from which full regions are, where survivors become old at once */
+#define GC__SURVIVAL_FULL 90   /* and from which full regions are, if survivors become old at once */
 #define GC__DENSITY_SPARSE 25  /* percent live up to which an old region is evacuated */
-#define GC__DENSITY_TIGHT 75   /* the same where the heap is near its limit or a fifth of it is holes */
-#define GC__HOLE_COST 6        /* times what marking them costs, to allocate bytes in holes */
-#define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is allocated into again */
+#define GC__DENSITY_TIGHT 75   /* up to which it is if the heap is near its limit or a fifth of it is holes */
+#define GC__HOLE_COST 6        /* cost of allocating bytes in holes, as a multiple of the cost of marking them */
+#define GC__DENSITY_RECYCLE 85 /* percent live below which a region that cannot be evacuated is recycled */
 
 GC__FN unsigned gc__density(const gc__region *region) {
     size_t percent = region->live_bytes * 100 / GC_REGION_BYTES;
     return percent < 100 ? (unsigned)percent : 100;
 }
 
-/* Whether the nursery and copying its survivors will soon not fit under the limit any more. */
+/* Returns whether the nursery and the copies of its survivors will soon exceed the limit. */
 GC__FN bool gc__is_tight(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
            gc__regions_left(heap) < gc__limit_regions(heap) / 4 + 2 * (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
 }
 
-/* Expects as much of each generation to survive as did lately. A full collection knows no difference between generations 1 and 2.
-   It also expects, of the objects that the last one left, no more to be dead than was allocated and kept since: so right after a
-   full collection densities are exact. */
+/* Predicts for each generation the survival of recent collections. A full collection does not distinguish
+   generations 1 and 2. It also expects, of the objects that the last full collection left, no more to be dead than
+   was allocated and retained since then: so right after a full collection densities are exact. */
 GC__FN void gc__predict_survival(gc_heap *heap, gc__plan *plan) {
     int generation = plan->condemned;
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
@@ -11794,32 +12024,34 @@ GC__FN void gc__predict_survival(gc_heap *heap, gc__plan *plan) {
     }
 }
 
-/* The bytes that the region's objects take at most. */
+/* Returns the bytes that the region's objects take at most. */
 GC__FN size_t gc__used_bytes(const gc__region *region) {
     if (!region->linear) return region->live_bytes;
     if (!region->formatted) return region->top - region->base;
     return region->live_bytes + region->taken_bytes;
 }
 
-/* The part of them that has survived a collection, in a region of generation 0 where mutators allocate in holes. */
+/* Returns the part of these bytes that has survived a collection, in a region of generation 0 in whose holes
+   mutators allocate. */
 GC__FN size_t gc__survivor_bytes(const gc_heap *heap, const gc__region *region) {
     return region->formatted && !heap->options.non_generational ? region->live_bytes : 0;
 }
 
-/* How many of the region's bytes are expected to survive. */
+/* Returns how many of the region's bytes are expected to survive. */
 GC__FN size_t gc__predicted_bytes(const gc_heap *heap, const gc__region *region) {
     size_t survivors = gc__survivor_bytes(heap, region);
     return survivors / 100 * heap->cycle->plan->predicted[2] +
            (gc__used_bytes(region) - survivors) / 100 * heap->cycle->plan->predicted[region->generation];
 }
 
-/* The same, but rather too many than too few. */
+/* Returns a cautious, high estimate of the region's surviving bytes. */
 GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
     size_t used = gc__used_bytes(region), survivors = gc__survivor_bytes(heap, region);
     return region->linear ? survivors + (used - survivors) / 200 * (100 + heap->cycle->plan->predicted[0]) : used;
 }
 
-/* The share of the region's memory that is expected to survive; of a young region's objects, unless room is short. */
+/* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
+   unless room is short. */
 GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
@@ -11827,12 +12059,12 @@ GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *reg
     return (unsigned)gc__min(100, gc__predicted_bytes(heap, region) / (GC_REGION_BYTES / 100));
 }
 
-/* Whether the region's objects have survived a collection, so that its density is known. */
+/* Returns whether the region's objects have survived a collection, so that its density is known. */
 GC__FN bool gc__is_survivor(const gc_heap *heap, const gc__region *region) {
     return region->generation == 2 || (heap->options.non_generational && (!region->linear || region->formatted));
 }
 
-/* The room for copies in the region's holes of at least so many bytes: something of each stays unused. */
+/* Returns the room for copies in the region's holes of at least `least` bytes: a part of each hole will stay unused. */
 GC__HOT size_t gc__hole_room(gc__region *region, size_t least) {
     size_t bytes = 0;
     uintptr_t from, end;
@@ -11843,14 +12075,15 @@ GC__HOT size_t gc__hole_room(gc__region *region, size_t least) {
     return bytes;
 }
 
-/* The bytes of objects, as the last collection has left them, and of those allocated since. */
+/* Returns the bytes of objects that the last collection has left, and of those allocated since. */
 GC__FN size_t gc__objects_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + heap->nursery_survivor_bytes + heap->generation_bytes[1] +
            heap->generation_bytes[2];
 }
 
-/* The bytes that copies may take up to the goal, but enough to free some of the holes: a 24th of what lives, or where the heap
-   grows by less than as much, and comes near its goal often, an 8th. As many as they like if all is to be compacted. */
+/* Returns the bytes that copies may take up to the goal, but enough to free some of the holes: a 24th of what lives,
+   or an 8th if the heap grows by less than it holds and so often comes near its goal. A compaction has no such
+   limit. */
 GC__FN size_t gc__goal_left(const gc_heap *heap) {
     if (heap->collection.compacting || heap->collection.generation < 2) return SIZE_MAX;
     size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap), holes = used - gc__min(used, gc__objects_bytes(heap));
@@ -11858,18 +12091,18 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
     return gc__max(gc__bytes_to_goal(heap), gc__min(heap->full_bytes / (grows ? 24 : 8), holes) + GC_REGION_BYTES);
 }
 
-/* Whether packing regions makes room for `bytes`, and not too little for its time. */
+/* Returns whether sliding makes room for `bytes`, and for enough to be worth its time. */
 GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
-    bool moves = !heap->options.non_moving && !heap->options.stress, gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    bool moves = !heap->options.non_moving && !gc__stress_of(heap), gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;
     return moves && gives && holes >= gc__max(bytes, used / GC__SLIDE_WORTH);
 }
 
-/* How much small objects are together: the sum of the squares of each region's bytes, in regions' worth of bytes. A compaction
-   that makes it grow brings the next ones nearer to a free region, if it has not made one. */
+/* Returns how clustered small objects are: the sum of the squares of each region's bytes, in regions' worth of
+   bytes. A compaction that increases it brings the next ones nearer to a free region, even if it has not made one. */
 GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
     size_t packed = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -11879,9 +12112,9 @@ GC__HOT size_t gc__clustered_bytes(const gc_heap *heap) {
     return packed;
 }
 
-/* Decides the generation that survivors of each generation will be in: one older; the oldest, if the heap is compacted
-   because it is full, since regions of another generation would be filled in part only, and if that spares most of them a
-   second pause. */
+/* Decides the generation to which the survivors of each generation are promoted: the next older one; or the oldest,
+   if the heap is compacted because it is full, since regions of another generation would be filled only partly, and
+   if that spares most survivors a second pause. */
 GC__COLD void gc__plan_tenuring(const gc_heap *heap, gc__plan *plan) {
     bool for_limit = plan->into_holes || (plan->request.reason == GC_REASON_LIMIT && plan->request.compacting);
     bool at_once = heap->collection.generation > 0 && heap->pace->tenures_at_once;
@@ -11899,16 +12132,18 @@ GC__FN uint8_t gc__target_generation(const gc__plan *plan, const gc__region *reg
 /* The small regions of a heap, by the percentage of them that is predicted to live. */
 typedef struct gc__space {
     size_t live[101], regions[101];
-    size_t likely[101];            /* of the former, what is expected to live */
-    size_t rooms[101];             /* in their holes, if copies may go there */
-    size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay because of pins */
-    size_t staying_gaps;           /* of those holes, no more than the objects between them */
-    size_t wanted;                 /* bytes of what should be evacuated */
-    size_t young;                  /* the part of all of them that goes to generation 1 */
+    size_t likely[101];            /* the part of `live` that is expected to survive */
+    size_t rooms[101];             /* room in their holes, if copies may go there */
+    size_t staying, staying_holes; /* bytes of objects and of holes in regions that stay in place because of pins */
+    /* The part of staying_holes that does not exceed, in each region, the objects between the holes. */
+    size_t staying_gaps;
+    size_t wanted;                 /* bytes of objects that should be evacuated */
+    size_t young;                  /* the part of all these bytes that is promoted to generation 1 */
 } gc__space;
 
-/* Whether pins are in most regions. Then to evacuate the others' objects there would free next to no region, only holes, which
-   mutators can have without that. A compaction does it all the same, since it makes large holes of small ones. */
+/* Returns whether pins are in most regions. Then evacuating other objects there would hardly free any region, only
+   holes, which mutators can use without that. A compaction evacuates nevertheless, since it makes large holes of
+   small ones. */
 GC__HOT bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     size_t pinned = 0, regions = 0;
     if (!heap->cycle->pins.count || plan->condemned < 2 || plan->request.compacting) return false;
@@ -11921,12 +12156,11 @@ GC__HOT bool gc__is_pin_fragmented(const gc_heap *heap, const gc__plan *plan) {
     return pinned > regions / 4 * 3;
 }
 
-/* Whether the region stays because of that. */
+/* Returns whether the region stays in place since pins are in most regions. */
 GC__FN bool gc__is_staying(const gc_heap *heap, const gc__region *region) {
     return heap->cycle->plan->pin_fragmented && region->pinned && (!region->linear || region->formatted);
 }
 
-/* Surveys the generations that will be condemned. */
 GC__HOT void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__space *space) {
     memset(space, 0, sizeof *space);
     for (int g = 0; g <= plan->condemned; g++)
@@ -11948,8 +12182,8 @@ GC__HOT void gc__space_survey(const gc_heap *heap, const gc__plan *plan, gc__spa
         }
 }
 
-/* The bytes of holes for the survivors of a young collection: half of what was not searched yet, for the rest may be in
-   holes that are too small. */
+/* Returns the bytes in holes for the survivors of a young collection: half of those that were not searched yet,
+   since the others may be in holes that are too small. */
 GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     size_t bytes = heap->old_holes.bytes / 2;
     for (int g = generation + 1; g < GC_GENERATIONS; g++)
@@ -11959,7 +12193,6 @@ GC__HOT size_t gc__holes_for_copies(const gc_heap *heap, int generation) {
     return bytes;
 }
 
-/* The mean size of survivors. */
 GC__HOT size_t gc__mean_bytes(const gc_heap *heap) {
     size_t bytes = 0, objects = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -11971,7 +12204,7 @@ GC__HOT size_t gc__mean_bytes(const gc_heap *heap) {
     return objects ? bytes / objects : 0;
 }
 
-/* Has copies go to holes of regions that stay. A region is evacuated at the price of the room that its own holes would be. */
+/* Lets copies go to holes of regions that stay in place. Evacuating a region forfeits the room in its own holes. */
 GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t least = GC__HOLE_BYTES_LISTED, room = 0;
     if (plan->request.large_holes_only) least = gc__max(least, GC_REGION_BYTES / 16);
@@ -11987,11 +12220,11 @@ GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
     return room;
 }
 
-/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last percentage,
-   as many as fit. An object that finds no room stays in place, and if that happened in every region, none would come free.
-   Copies of the youngest objects go to a region of their own, whose free end nothing else can use. Only if there are too
-   few regions for all that a compaction should move do copies go to holes. What is expected to be copied must fit into the goal,
-   too. */
+/* Limits evacuation to copies that fit under the limit, the sparsest regions first; of the regions at the last
+   percentage, it takes as many as fit. An object that finds no room stays in place, and if that happened in every
+   region, none would become free. Copies of the youngest objects go to a region of their own, whose free end nothing
+   else can use. Copies go to holes only if there are too few regions for all that a compaction should move. The
+   expected copies must fit into the goal, too. */
 GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
@@ -12010,7 +12243,7 @@ GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space)
         left -= takes;
         goal -= space->likely[percent];
     }
-    size_t bytes = left; /* of those at the last percentage, the part that the goal has room for */
+    size_t bytes = left; /* the part of the regions at the last percentage for which the goal has room */
     if (percent <= 100 && space->likely[percent] > goal)
         bytes = gc__min(left, (size_t)((double)goal / (double)space->likely[percent] * (double)space->live[percent]));
     plan->evacuate_partly = percent;
@@ -12021,15 +12254,15 @@ GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space)
     if (plan->evacuate_young >= percent) plan->evacuate_young = percent - 1;
 }
 
-/* Whether this full collection is the last one that stops the program, for want of room, before marking beside it is tried
-   again. */
+/* Returns whether this full collection is the last one of a series of stop-the-world collections, after which
+   concurrent marking is tried again. */
 GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
-    return heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->degenerated == 1;
+    return GC__HAS_MARKER && heap->options.concurrent == GC_CONCURRENT_ON && heap->pace->degenerated == 1;
 }
 
-/* Whether mutators should allocate in holes, which costs some times what marking as many bytes does: if that is less than what
-   collections cost that come sooner because only what evacuation frees is allocated. Then they have all holes. A heap with a goal
-   for pauses keeps them for promotion: young collections would have to look at them all. */
+/* Gives all holes to mutators if that pays: allocating in holes costs a multiple of marking as many bytes, while
+   without holes only memory freed by evacuation is allocated, and collections come sooner. A heap with a pause goal
+   reserves holes for promotion, since young collections would otherwise have to look at all regions. */
 GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
@@ -12049,7 +12282,7 @@ GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__s
     if (holes && often * (double)(freed + holes) > seldom * (double)freed) plan->recycle_below = 100;
 }
 
-/* Whether more than a fifth of what small old objects take is holes. */
+/* Returns whether at most a fifth of the memory of small old objects is holes. */
 GC__FN bool gc__is_mostly_used(const gc__small_regions *old) { return 4 * old->used_bytes <= 5 * old->live_bytes; }
 
 GC__HOT bool gc__is_fragmented(const gc_heap *heap) {
@@ -12058,14 +12291,14 @@ GC__HOT bool gc__is_fragmented(const gc_heap *heap) {
     return !gc__is_mostly_used(&old);
 }
 
-/* Whether a heap that moves nothing is spread over much more memory than its objects take. Until then, and under stress, which
-   is to find stores into old objects, survivors grow older as in any heap. */
+/* Returns whether a non-moving heap is spread over much more memory than its objects take. Until it is, and under
+   stress, which is to find stores into old objects, survivors grow older as in any heap. */
 GC__FN bool gc__is_spread(const gc_heap *heap) {
     size_t used = gc__bytes_in_use(heap) - gc__external_bytes(heap);
     return used > gc__objects_bytes(heap) + heap->pace->nursery_bytes + 4 * GC_REGION_BYTES;
 }
 
-/* Whether all objects that could be moved are old and in one region, so that copies of them would take as much. */
+/* Returns whether all movable objects are old and in one region, so that their copies would take as much memory. */
 GC__FN bool gc__is_one_region(const gc_heap *heap) {
     unsigned found = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -12074,34 +12307,36 @@ GC__FN bool gc__is_one_region(const gc_heap *heap) {
     return found == 1;
 }
 
-/* Whether it is the limit that the heap meets, rather than its goal. */
+/* Returns whether heap_bytes_max, not the growth goal, caused this collection. */
 GC__FN bool gc__is_limited(const gc_heap *heap) {
     return heap->options.heap_bytes_max &&
            (heap->goal_bytes >= heap->limit_bytes || heap->collection.reason == GC_REASON_LIMIT);
 }
 
-/* Whether nearly all young objects are likely to survive, and to become old at once. Then regions that are full of them are
-   promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
+/* Returns whether nearly all young objects are likely to survive, and become old at once. Then regions that are full
+   of them are promoted in place, unless holes are to be filled: copies take three times as long, and memory that may
+   not be there. */
 GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    return plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
-           !plan->request.compacting;
+    bool young = plan->condemned == 1 && !plan->request.compacting;
+    return GC__HAS_MARKER && young && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL;
 }
 
-#define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */
-/* The largest region that is promoted untraced while objects are being marked: the marker reads it at once. */
+#define GC__WHOLESALE_WASTE 8 /* at most 1/n of young regions has no objects: it would become holes */
+/* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
-/* Whether a collection that a spent nursery calls for keeps all of it, since nearly all of the last ones has survived: to trace
-   it takes ten times longer than to find where objects start. What has died waits for the next full collection. Every few times
-   it is traced, to see whether that still holds. A sparse region of objects that never move is used again while it is
-   young: old, it would be a hole until the next full collection, and another one would follow. */
+/* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
+   last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
+   next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
+   region of objects that never move must not be promoted: as a young region it is recycled, as an old one its free
+   space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
     bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = heap->marking && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test_wholesale) return may && heap->collection.number % 2;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
+    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
@@ -12111,10 +12346,11 @@ GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     return held <= used + used / GC__WHOLESALE_WASTE;
 }
 
-/* Whether all that survives a full collection becomes generation 2: while young collections do not pay, objects grow old in full
-   ones only, and a trace after which there is one generation has no slots to remember. How much of the nursery lives is seen in
-   its regions that stay. So does the last one that stops the program before objects are marked beside it again: young collections
-   keep to a goal from then on, and could not condemn all that lives. */
+/* Returns whether all survivors of a full collection become generation 2. While young collections do not pay,
+   objects grow old in full collections only, and a trace after which there is one generation has no slots to
+   remember. The survival of the nursery is then seen in its regions that stay in place. The last stop-the-world
+   collection before concurrent marking resumes does so, too: young collections keep to a goal from then on, and
+   could not condemn all that lives. */
 GC__COLD bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
     const gc_options *options = &heap->options;
     if (plan->condemned < 2 || gc__plan_resumes_cycles(heap)) return plan->condemned == 2;
@@ -12123,8 +12359,8 @@ GC__COLD bool gc__plan_ages_all(const gc_heap *heap, const gc__plan *plan) {
            options->concurrent != GC_CONCURRENT_ON;
 }
 
-/* Young regions are evacuated unless most of what they hold is likely to survive. To look at them one by one costs more as the
-   heap grows, so that is done only where room is short. */
+/* Plans a young collection. Young regions are evacuated unless most of their objects are likely to survive. Looking
+   at them one by one costs more as the heap grows, so that is done only if room is short. */
 GC__COLD void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->tight) return;
@@ -12133,7 +12369,8 @@ GC__COLD void gc__plan_young(gc_heap *heap, gc__plan *plan) {
     gc__fit_evacuation(heap, plan, &space);
 }
 
-/* Of old regions sparse ones are evacuated, and more of them where room is short or much of it is in holes. */
+/* Plans a full collection. Sparse old regions are evacuated, and more of them if room is short or much of it is in
+   holes. */
 GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     gc__space space;
     if (!plan->request.compacting && gc__is_one_region(heap)) return;
@@ -12144,15 +12381,15 @@ GC__COLD void gc__plan_full(gc_heap *heap, gc__plan *plan) {
     if (!plan->into_holes && (gc__is_limited(heap) || plan->pin_fragmented)) gc__plan_recycling(heap, plan, &space);
 }
 
-/* Up to which predicted percentage of survival young regions are evacuated. */
+/* Returns up to which predicted percentage of survival young regions are evacuated. */
 GC__COLD int gc__plan_young_percent(const gc_heap *heap, const gc__plan *plan) {
-    bool fills = (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
+    bool fills = GC__HAS_MARKER && (heap->pace->fills_holes || heap->pace->tenures_at_once) && plan->condemned == 1;
     if (plan->promotes_in_place) return GC__DENSITY_TIGHT;
     return plan->request.compacting || fills ? 100 : GC__SURVIVAL_HIGH;
 }
 
-/* Opens the collection that was requested. The end of a cycle that stores were hidden from becomes a full collection
-   before roots are gathered, since that needs all of them. */
+/* Opens the collection that was requested. The final mark of a cycle from which stores were hidden becomes a full
+   collection, before roots are gathered, since it needs all of them. */
 GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
     gc__plan *plan = &heap->cycle->planned;
     memset(plan, 0, sizeof *plan);
@@ -12170,7 +12407,7 @@ GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
 GC__COLD void gc__policy_plan(gc_heap *heap) {
     gc__plan *plan = &heap->cycle->planned;
     plan->moves = !heap->options.non_moving;
-    plan->moves_all = heap->options.stress != GC_STRESS_OFF;
+    plan->moves_all = gc__stress_of(heap) != GC_STRESS_OFF;
     plan->ages_all = gc__plan_ages_all(heap, plan);
     if (gc__plan_wholesale(heap, plan)) plan->purpose = GC__YOUNG_WHOLESALE;
     gc__predict_survival(heap, plan);
@@ -12193,15 +12430,17 @@ GC__COLD void gc__policy_plan(gc_heap *heap) {
     }
 }
 
-/* Regions with pins stay, and those that are full already. */
+/* Decides the region's verdict in a sliding collection: regions with pins, and those that are nearly full, stay in
+   place. */
 GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__SLIDE_WORTH;
-    if (region->pinned || region->candidate || full || !gc__is_by_marks(region)) return GC__MARK;
+    if (region->pinned || gc__region_is_candidate(region) || full || !gc__is_by_marks(region)) return GC__MARK;
     gc__region_flip(region);
     return GC__MOVE;
 }
 
-/* By how much of the region is predicted to live. Of the regions at the last percentage only as many as fit are evacuated. */
+/* Decides the verdict by how much of the region is predicted to live. Of the regions at the last percentage only as
+   many as fit are evacuated. */
 GC__FN uint8_t gc__verdict_by_density(gc_heap *heap, gc__region *region, uint8_t move) {
     const gc__plan *plan = heap->cycle->plan;
     int percent = (int)gc__predicted_percent(heap, region);
@@ -12228,9 +12467,10 @@ GC__FN uint8_t gc__verdict_for(gc_heap *heap, gc__region *region) {
     return gc__verdict_by_density(heap, region, move);
 }
 
-/* Whether mutators should allocate in the holes of a region of objects that never move. There should be such holes for a
-   nursery, but few regions that each young collection has to look at. Under stress such objects grow old by turns, even where
-   they are few: a store to a young object needs no barrier, so that one that was forgotten would not show. */
+/* Returns whether a region of objects that never move is recycled, so that mutators allocate in its holes. There
+   should be enough such holes for a nursery, but few regions that each young collection has to look at. Under stress
+   such objects grow old in turns, even if they are few: a store to a young object needs no barrier, so a forgotten
+   barrier would not show. */
 GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
     if (heap->cycle->plan->moves_all && heap->collection.number / GC_GENERATIONS % 2) return false;
     unsigned percent = gc__predicted_percent(heap, region);
@@ -12240,9 +12480,9 @@ GC__FN bool gc__is_fixed_recycled(gc_heap *heap, const gc__region *region) {
     return true;
 }
 
-/* Whether mutators should allocate in the holes of a region that stays: a young one that stays only because of pins, or near
-   the limit any such; where the plan says so, a sparse one; and in a heap that cannot evacuate, one that is not dense, or
-   any if memory is short. */
+/* Returns whether a region that stays in place is recycled, so that mutators allocate in its holes: a young one that
+   stays only because of pins, or near the limit any such region; a sparse one, if the plan says so; and in a heap
+   that cannot evacuate, one that is not dense, or any if memory is short. */
 GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t verdict) {
     const gc__plan *plan = heap->cycle->plan;
     if (region->kind != GC__SMALL || plan->purpose == GC__YOUNG_WHOLESALE) return false;
@@ -12259,7 +12499,7 @@ GC__FN bool gc__is_recycled(gc_heap *heap, const gc__region *region, uint8_t ver
 GC__HOT void gc__region_condemn(gc_heap *heap, gc__region *region) {
     uint8_t verdict = gc__verdict_for(heap, region);
     uint8_t older = gc__target_generation(heap->cycle->plan, region);
-    region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays */
+    region->target = gc__is_recycled(heap, region, verdict) ? 0 : older; /* if the region itself stays in place */
     if (region->kind == GC__LARGE && region->generation < 2) heap->cycle->large_bytes += region->live_bytes;
     if (region->generation == 2 && verdict == GC__MARK) heap->cycle->staying_bytes += region->live_bytes;
     if (region->generation == 0 && verdict == GC__MARK) heap->cycle->young_staying_bytes += gc__used_bytes(region);
@@ -12271,7 +12511,7 @@ GC__HOT void gc__region_condemn(gc_heap *heap, gc__region *region) {
     gc__region_set_rank(region, gc__age_of(heap, region->target), true);
 }
 
-/* Lists the holes of the regions that stay, while their mark bits are those of the last collection. */
+/* Lists the holes of the regions that stay in place, while their mark bits are those of the last collection. */
 GC__HOT void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->verdict != GC__MARK || !gc__is_by_marks(region) || region->target != gc__oldest(heap)) continue;
@@ -12280,8 +12520,8 @@ GC__HOT void gc__list_into_holes(gc_heap *heap, gc__region *condemned) {
     }
 }
 
-/* Condemns the collection's generations; returns their regions, which are in no list now. Invariant from here to the end of
-   the collection: ranks are those of the time after it. */
+/* Condemns the collection's generations. Returns their regions, which are in no list now. Invariant from here to the
+   end of the collection: ranks are those of the time after it. */
 GC__FN gc__region *gc__condemn(gc_heap *heap) {
     gc__region *condemned = NULL;
     for (size_t i = 0; i < heap->cycle->pins.count; i++) gc__region_of(heap->cycle->pins.words[i])->pinned = true;
@@ -12314,12 +12554,12 @@ GC__FN gc__region *gc__condemn(gc_heap *heap) {
     if (generation == 2) heap->old_unflipped = NULL;
     return condemned;
 }
-/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. There is one
-   table for each generation, so that a young collection looks at young objects only. */
+/* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. Each
+   generation has its own table, so that a young collection looks at young objects only. */
 
 
-/* Takes the entries of the condemned generations out of their tables, after making room for them in every table to which
-   they may return. On failure nothing has changed. */
+/* Takes the entries of the condemned generations out of their tables, after making room for them in every table to
+   which they may return. On failure nothing has changed. */
 GC__HOT bool gc__external_gather(gc_heap *heap, int generation) {
     gc__words *moving = &heap->cycle->external_moving;
     size_t count = 0;
@@ -12335,7 +12575,7 @@ GC__HOT bool gc__external_gather(gc_heap *heap, int generation) {
     return true;
 }
 
-/* Adds to the sum of off-heap bytes. False with gc__fail: so many there cannot be. */
+/* Adds to the sum of off-heap bytes. Returns false, with gc__fail, if the sum would exceed any memory. */
 GC__FN bool gc__external_count(gc_heap *heap, size_t bytes, const char *function) {
     size_t before = gc__external_bytes(heap);
     do {
@@ -12350,13 +12590,14 @@ GC__FN bool gc__external_count(gc_heap *heap, size_t bytes, const char *function
     return true;
 }
 
-/* Takes bytes of objects off. Lock held. */
+/* Subtracts off-heap bytes of objects. The heap's lock is held. */
 GC__FN void gc__external_disown(gc_heap *heap, size_t bytes) {
     heap->owned_bytes -= bytes;
     __atomic_fetch_sub(&heap->external_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* After the trace, before regions are freed: forgets the bytes of dead objects, and follows the others. */
+/* Forgets the bytes of dead objects, and follows the others to their new addresses. Called after the trace, before
+   regions are freed. */
 GC__HOT void gc__external_update(gc_heap *heap) {
     const gc__words *moving = &heap->cycle->external_moving;
     for (size_t i = 0; i < moving->count; i += 2) {
@@ -12368,28 +12609,28 @@ GC__HOT void gc__external_update(gc_heap *heap) {
     }
 }
 
-/* By how much `bytes` exceeds the off-heap bytes that the last collection left, or 0: only that counts towards the budget, so
-   to add and take off again is free. */
+/* Returns by how much `bytes` exceeds the off-heap bytes that the last collection left, or 0: only the excess counts
+   towards the budget, so adding bytes and subtracting them again is free. */
 GC__FN size_t gc__external_growth(const gc_heap *heap, size_t bytes) {
     size_t left = __atomic_load_n(&heap->pace->external_bytes, __ATOMIC_RELAXED);
     return bytes > left ? bytes - left : 0;
 }
 
-/* After a collection. */
+/* Remembers the off-heap bytes that are left after a collection. */
 GC__FN void gc__external_count_left(gc_heap *heap) {
     __atomic_store_n(&heap->pace->external_bytes, gc__external_bytes(heap), __ATOMIC_RELAXED);
 }
 
 GC__FN bool gc__external_fits(gc_heap *heap, size_t bytes) {
     if (bytes <= gc__the_arena.bytes) return gc__heap_has_room(heap, bytes);
-    gc__fail(GC_ERROR_TOO_LARGE, "gc_external_add: %zu bytes are more than the heap can ever hold", bytes);
+    gc__fail(GC_ERROR_TOO_LARGE, "gc_object_add_external: %zu bytes are more than the heap can ever hold", bytes);
     return false;
 }
 
 GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t object, size_t bytes) {
     uintptr_t *held = gc__map_find(table, object);
     if (!held || *held < bytes)
-        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %zu bytes are taken off, more than the object has", bytes);
+        return gc__fail(GC_ERROR_MISUSE, "gc_object_add_external: %zu bytes are taken off, more than the object has", bytes);
     *held -= bytes;
     gc__external_disown(heap, bytes);
     return GC_OK;
@@ -12397,50 +12638,58 @@ GC__FN gc_result gc__external_remove(gc_heap *heap, gc__map *table, uintptr_t ob
 /* Pacing: when to collect which generation, how large the nursery is, what memory to keep. */
 
 
-#define GC__MARKING_WORTH ((size_t)2 << 20) /* bytes in generation 2 from which stopping for them takes notable time */
+/* Bytes in generation 2 from which a stop-the-world collection of them takes notable time. */
+#define GC__MARKING_WORTH ((size_t)2 << 20)
 #define GC__NURSERY_MIN ((size_t)256 << 10)
 #define GC__NURSERY_MAX ((size_t)32 << 20)
-#define GC__GOAL_EXTRA ((size_t)3 << 19) /* for the nursery and regions that are not full, beyond growth: at most so much, or */
-#define GC__GOAL_EXTRA_MOST ((size_t)9 << 18) /* up to that, if it is */
-#define GC__GOAL_EXTRA_PART 5                 /* no more than this part of the growth */
-#define GC__GOAL_UNSEEN 48 /* this part of the goal is left for the huge pages in which tables end, and mark stacks, */
-#define GC__GOAL_SEEN ((size_t)32 << 20) /* beyond this */
-#define GC__TIMED_BYTES ((size_t)1 << 20) /* in generation 2, from which a full collection that was asked for is timed */
-#define GC__SOFT_PART 8      /* a heap grows by this part of what lives at least, beyond the soft limit if need be */
-#define GC__NURSERY_GROWTH 4 /* if most of a nursery survived, it may grow to so many times its size before the next */
+/* The goal includes this many bytes beyond growth, for the nursery and partly filled regions; */
+#define GC__GOAL_EXTRA ((size_t)3 << 19)
+#define GC__GOAL_EXTRA_MOST ((size_t)9 << 18) /* or up to this many, */
+#define GC__GOAL_EXTRA_PART 5                 /* if they are no more than 1/n of the growth. */
+/* 1/n of the goal is reserved for the huge pages in which tables end, and for mark stacks, */
+#define GC__GOAL_UNSEEN 48
+#define GC__GOAL_SEEN ((size_t)32 << 20) /* but only of the part of the goal beyond this. */
+/* Bytes in generation 2 from which a full collection that was asked for is timed. */
+#define GC__TIMED_BYTES ((size_t)1 << 20)
+#define GC__SOFT_PART 8      /* a heap grows by at least 1/n of its live bytes, even beyond the soft limit */
+/* If most of a nursery survived, it may grow to this multiple of its size before the next collection. */
+#define GC__NURSERY_GROWTH 4
 #define GC__GC_SHARE_HIGH 8  /* percent of the time in young collections above which the nursery grows */
 
 GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
     return heap->options.growth_percent ? heap->options.growth_percent : 100;
 }
 
-/* By how much the heap may grow beyond what lives. */
+/* Returns by how much the heap may grow beyond its live bytes. */
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
-    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART; /* and room for copies */
+    /* `used` includes room for copies. */
+    size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
     return gc__max(growth, GC__NURSERY_MIN);
 }
 
-/* The largest nursery: half of that growth, so that it stays in proportion to what lives. */
+/* Returns the largest nursery: half of that growth, so that it stays in proportion to the live bytes. */
 GC__COLD size_t gc__nursery_most(const gc_heap *heap) {
     size_t old = heap->generation_bytes[1] + heap->generation_bytes[2], limit = heap->options.heap_bytes_max;
     size_t most = gc__min(gc__growth_of(heap, gc__max(old, heap->full_bytes)) / 2, GC__NURSERY_MAX);
     return gc__max(limit ? gc__min(most, limit / 6) : most, GC__NURSERY_MIN);
 }
 
-/* The same, of a heap that is marked beside mutators: half of what is left to the limit is for what they allocate meanwhile. */
+/* Returns the growth of a heap that is marked concurrently: half of the room to the limit is left for what mutators
+   allocate during the marking. */
 GC__COLD size_t gc__growth_concurrent(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), left = heap->limit_bytes - gc__min(heap->limit_bytes, live_bytes);
     return gc__has_pause_goal(heap) ? gc__max(gc__min(growth, left / 2), GC__NURSERY_MIN) : growth;
 }
 
-/* After a full collection: what the heap should hold at most until the next one has ended, less what tables take of that. */
+/* Sets the goal after a full collection: what the heap should hold at most until the next one has ended, without the
+   share that tables take of it. */
 GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__growth_of(heap, live_bytes), nursery = heap->options.nursery_bytes;
     size_t extra = gc__max(GC__GOAL_EXTRA, gc__min(growth / GC__GOAL_EXTRA_PART, GC__GOAL_EXTRA_MOST));
-    if (heap->options.non_moving) extra = GC__GOAL_EXTRA / 3 * 2; /* evacuation cannot make good what was too much */
+    if (heap->options.non_moving) extra = GC__GOAL_EXTRA / 3 * 2; /* evacuation cannot make up for an excess */
     if (!nursery) nursery = gc__min(growth, extra);
     if (nursery > heap->limit_bytes) nursery = heap->limit_bytes;
     heap->pace->full_live_bytes = live_bytes;
@@ -12454,26 +12703,27 @@ GC__COLD void gc__pace_goal(gc_heap *heap, size_t live_bytes) {
 
 GC__FN size_t gc__old_bytes(const gc_heap *heap) { return heap->generation_bytes[2] + gc__external_bytes(heap); }
 
-/* The same, and survivors between which mutators allocate. */
+/* Returns the old bytes, and those of survivors between which mutators allocate. */
 GC__FN size_t gc__grown_bytes(const gc_heap *heap) { return gc__old_bytes(heap) + heap->nursery_survivor_bytes; }
 
-/* By how much it may grow from one full collection to the next. */
+/* Returns by how much the heap may grow from one full collection to the next. */
 GC__COLD size_t gc__growth_due(const gc_heap *heap) { return heap->pace->full_threshold - heap->pace->full_live_bytes; }
 
-/* The memory that is in use, but for holes that promotion will fill. */
+/* Returns the memory in use, apart from holes that promotion will fill. */
 GC__COLD size_t gc__pace_used(const gc_heap *heap) {
     return gc__bytes_in_use(heap) - gc__counted(&heap->old_holes.bytes);
 }
 
-/* The part of it that no object takes. */
+/* Returns the part of that memory that no object occupies. */
 GC__COLD size_t gc__pace_holes(const gc_heap *heap) {
     size_t used = gc__pace_used(heap);
     size_t bytes = gc__grown_bytes(heap) + heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return used - gc__min(used, bytes);
 }
 
-/* What copies of a full collection will take: as much as those of the last one and an eighth, or a quarter of what there is in
-   holes; at most a quarter of the growth. And the regions that they begin; a heap may have few in all. */
+/* Predicts what the copies of a full collection will take: as much as those of the last one and an eighth, or a
+   quarter of the bytes in holes; at most a quarter of the growth. It adds the regions that the copies begin, which
+   may be few in a small heap. */
 GC__COLD size_t gc__pace_copies(const gc_heap *heap) {
     if (heap->options.non_moving) return 0;
     size_t growth = gc__growth_due(heap), begun = gc__min(2 * GC_REGION_BYTES, growth / 8);
@@ -12481,17 +12731,18 @@ GC__COLD size_t gc__pace_copies(const gc_heap *heap) {
     return gc__min(gc__max(last + last / 8, holes / 4), growth / 4) + begun;
 }
 
-/* The least that a nursery falls to as the heap comes near its goal. */
+/* Returns the least to which a nursery shrinks as the heap approaches its goal. */
 GC__COLD size_t gc__nursery_near_goal(const gc_heap *heap) {
     return gc__min(heap->pace->nursery_bytes / 2, gc__max(gc__growth_due(heap) / 8, GC__NURSERY_MIN));
 }
 
-/* By how much a nursery grows at a time: little, so that the heap comes near its goal. */
+/* Returns by how much a nursery grows at a time: little, so that the heap comes near its goal. */
 GC__COLD size_t gc__pace_step(const gc_heap *heap) { return gc__min(heap->pace->nursery_bytes, GC__NURSERY_MIN); }
 
-/* Whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a young collection
-   leaves the nursery's survivors, and the full collection that comes next, a smaller nursery later if need be, takes room for
-   copies. It must also be worth its time: enough was promoted for it to free a part of that; or less, if it can free holes. */
+/* Returns whether the heap will exceed its goal unless it is collected as a whole now that a nursery is spent: a
+   young collection leaves the nursery's survivors, and the next full collection, perhaps after a smaller nursery,
+   needs room for copies. A full collection must also be worth its time: enough was promoted for it to free a part of
+   that; or less, if it can free holes. */
 GC__COLD bool gc__pace_is_full(const gc_heap *heap) {
     size_t spent = gc__counted(&heap->generation_bytes[0]);
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1], live = heap->pace->full_live_bytes;
@@ -12504,8 +12755,8 @@ GC__COLD bool gc__pace_is_full(const gc_heap *heap) {
     return promoted >= live + enough && used + next + gc__pace_copies(heap) > heap->goal_bytes;
 }
 
-/* Whether a collection of the young generations frees enough, and at less than half the cost per byte of the full one that is
-   due: where objects that have become old live on. */
+/* Returns whether a collection of the young generations frees enough, at less than half the cost per byte of the
+   full one that is due, as in programs whose old objects stay alive. */
 GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     size_t growth = gc__growth_due(heap), young = heap->generation_bytes[1], old = gc__grown_bytes(heap);
@@ -12516,19 +12767,19 @@ GC__COLD bool gc__pace_is_for_young(const gc_heap *heap) {
     return freed >= growth / 4 && (double)dead * (double)(live + of_old) >= 2 * (double)(dead + old - of_old) * (double)live;
 }
 
-/* Bytes that were taken since the last collection, on the heap and off it. */
+/* Returns the bytes that were allocated since the last collection, on the heap and off it. */
 GC__FN size_t gc__spent_bytes(const gc_heap *heap) {
     return gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap));
 }
 
-/* Whether a young collection would look at most of the heap, since mutators allocate in the holes of old regions: then a full
-   one costs little more, and frees more, so that comes when the limit or the goal is met. */
+/* Returns whether a young collection would look at most of the heap, since mutators allocate in the holes of old
+   regions. Then a full collection costs little more and frees more, so it runs when the limit or the goal is met. */
 GC__COLD bool gc__pace_is_all_young(const gc_heap *heap) {
     return !heap->options.non_moving && !heap->options.non_generational &&
            heap->nursery_survivor_bytes > heap->generation_bytes[1] + gc__old_bytes(heap);
 }
 
-/* Which of the young generations a spent nursery calls for. */
+/* Returns which of the young generations a spent nursery calls for. */
 GC__COLD int gc__pace_young(const gc_heap *heap) {
     size_t young = heap->generation_bytes[1], budget = 2 * heap->pace->nursery_bytes;
     if (heap->pace->tenures_at_once || heap->pace->has_huge) return 1;
@@ -12536,61 +12787,66 @@ GC__COLD int gc__pace_young(const gc_heap *heap) {
     return young >= budget || sparse ? 1 : 0;
 }
 
-/* Whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
+/* Returns whether generation 2 has grown by as much as it may, or the heap will exceed its goal. */
 GC__COLD bool gc__pace_is_due(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap);
     if (heap->pace->nursery_grows) old += heap->generation_bytes[1] + gc__counted(&heap->generation_bytes[0]);
     return old >= heap->pace->full_threshold || gc__pace_is_full(heap);
 }
 
-/* Which generation a spent nursery calls for. */
+/* Returns which generation a spent nursery calls for. */
 GC__COLD int gc__pace_generation(const gc_heap *heap) {
     if (heap->options.non_generational || gc__pace_is_all_young(heap)) return 2;
     if (gc__pace_is_due(heap)) return gc__pace_is_for_young(heap) ? 1 : 2;
     return gc__pace_young(heap);
 }
 
-/* Whether the nursery grows instead: most of it is likely to survive. */
+/* Returns whether the nursery grows instead, since most of it is likely to survive. */
 GC__COLD bool gc__pace_waits(const gc_heap *heap, int generation) {
     return generation < 2 && gc__spent_bytes(heap) < heap->pace->nursery_grows && !gc__pace_is_due(heap);
 }
 
+#define GC__PAUSE_GOAL_US 5000 /* of heaps without a pause_goal_us */
 GC__COLD uint64_t gc__pace_goal_ns(const gc_heap *heap) {
-    return heap->options.pause_goal_us ? heap->options.pause_goal_us * (uint64_t)1000 : 5000000;
+    return (heap->options.pause_goal_us ? heap->options.pause_goal_us : GC__PAUSE_GOAL_US) * (uint64_t)1000;
 }
 
-/* What a collection should take that takes as long as those before it: the same work may take twice as long for once. */
+/* Returns how long a collection should be predicted to take: half of the goal, since the same work occasionally
+   takes twice as long. */
 GC__COLD uint64_t gc__pace_aim_ns(const gc_heap *heap) { return gc__pace_goal_ns(heap) / 2; }
 
-#define GC__TENURE_PERCENT ((size_t)60) /* of a nursery's survivors, from which they are promoted at once */
+#define GC__TENURE_PERCENT ((size_t)60) /* survival from which a nursery's survivors are promoted at once */
 #define GC__NURSERY_LEAST ((size_t)64 << 10)
-#define GC__NURSERY_PART 32 /* a nursery takes at most this part of the limit in such heaps: promotion needs the rest */
-#define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each MiB that is condemned, before it was measured */
-#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* of survivors, at least, */
-#define GC__COPY_MEASURED ((size_t)256 << 10)  /* if there are so many bytes of them */
-#define GC__SLOT_NS ((uint64_t)40)             /* for each remembered slot, at least, */
-#define GC__SLOTS_MEASURED 1024                /* if there are so many */
-#define GC__COST_GROWTH 2                      /* a cost is at most so many times the one measured before */
-#define GC__FILL_NS_PER_MIB ((uint64_t)12000000) /* of what is condemned, at first, where survivors are copied to holes */
-#define GC__FILL_SLOT_NS ((uint64_t)800)         /* and of remembered slots: each hole may have room for one object only */
-#define GC__FILL_COST 4 /* times what copies take otherwise, where they go to holes at first */
+/* With a pause goal, a nursery takes at most 1/n of the limit: promotion needs the rest. */
+#define GC__NURSERY_PART 32
+#define GC__YOUNG_NS_FIRST ((uint64_t)1 << 20) /* for each condemned MiB, before it was measured */
+#define GC__COPY_NS_PER_MIB ((uint64_t)200000) /* the least cost of a MiB of survivors, */
+#define GC__COPY_MEASURED ((size_t)256 << 10)  /* which is measured if there are this many bytes of them */
+#define GC__SLOT_NS ((uint64_t)40)             /* the least cost of a remembered slot, */
+#define GC__SLOTS_MEASURED 1024                /* which is measured if there are this many */
+#define GC__COST_GROWTH 2                      /* a cost is at most this multiple of the one measured before */
+/* First guess for each condemned MiB while survivors are copied to holes, */
+#define GC__FILL_NS_PER_MIB ((uint64_t)12000000)
+#define GC__FILL_SLOT_NS ((uint64_t)800) /* and for each remembered slot: a hole may have room for one object only */
+#define GC__FILL_COST 4 /* times the usual cost of copies: first guess for copies to holes */
 
-/* The bytes of young objects that a collection has condemned, but for large ones: to keep these takes little time. */
+/* Returns the bytes of young objects that a collection has condemned, without large objects, whose promotion takes
+   little time. */
 GC__COLD size_t gc__condemned_small(const gc_heap *heap) {
     size_t condemned = heap->cycle->condemned_bytes[0] + heap->cycle->condemned_bytes[1];
     return condemned - gc__min(condemned, heap->cycle->large_bytes);
 }
 
 #define GC__WHOLESALE_MOST 7
-#define GC__WHOLESALE_PART 8 /* what they keep is no more than such a part of the growth */
+#define GC__WHOLESALE_PART 8 /* untraced promotions take at most 1/n of the growth */
 
-/* How many collections may keep all that was allocated before one looks again for what lives. */
+/* Returns how many nurseries may be promoted wholesale before one is traced again to see what lives. */
 GC__COLD unsigned gc__pace_wholesale_most(const gc_heap *heap) {
     size_t kept = gc__growth_due(heap) / GC__WHOLESALE_PART;
     return (unsigned)gc__min(kept / gc__max(heap->pace->nursery_bytes, 1), GC__WHOLESALE_MOST);
 }
 
-/* The survivors of all that a young collection has condemned. */
+/* Decides on tenuring by the survivors of what a young collection has condemned. */
 GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
     const gc__cycle *cycle = heap->cycle;
     size_t condemned = gc__condemned_small(heap);
@@ -12604,8 +12860,9 @@ GC__COLD void gc__pace_tenure(gc_heap *heap, int generation) {
         percent >= (heap->pace->tenures_at_once ? GC__TENURE_PERCENT - 20 : GC__TENURE_PERCENT);
 }
 
-/* The nursery that is collected within the goal, by what was measured. Without tenuring at once, a collection of generation 1
-   condemns three nurseries at most. All of one may survive for once, which should not take much longer than the goal. */
+/* Returns the nursery that is collected within the goal, by the measured costs. If objects are not tenured at once,
+   a collection of generation 1 condemns three nurseries at most. If all of one nursery survives for once, that
+   should not take much longer than the goal. */
 GC__COLD size_t gc__nursery_in_time(const gc_heap *heap) {
     const gc__pace *pace = heap->pace;
     uint64_t aim = gc__pace_aim_ns(heap), each = gc__max(pace->young_ns_per_mib, 1);
@@ -12614,43 +12871,44 @@ GC__COLD size_t gc__nursery_in_time(const gc_heap *heap) {
     return gc__max(most, GC__NURSERY_LEAST);
 }
 
-/* A cost that is measured anew if there were `enough` units, and falls until then, slowly: what is in cache for once is not the
-   next time. Now and then the system takes milliseconds for something else. */
+/* Updates a cost: it is measured if there were `enough` units, and slowly falls otherwise. It falls slowly since
+   what happens to be in cache may not be the next time, and rises by a factor at most since the system sometimes
+   takes milliseconds for something else. */
 GC__COLD void gc__cost_note(uint64_t *cost, uint64_t ns, size_t units, size_t enough, uint64_t least) {
     uint64_t each = units >= enough ? gc__min(ns / units, GC__COST_GROWTH * *cost) : *cost / 4 * 3;
     *cost = gc__max(gc__max(each, (7 * *cost + each) / 8), least);
 }
 
-/* What a young collection took for survivors, and for remembered slots with what they lead to. */
+/* Learns what a young collection took for survivors, and for remembered slots with what they lead to. */
 GC__COLD void gc__pace_costs(gc_heap *heap, uint64_t pause_ns) {
     const gc__cycle *cycle = heap->cycle;
     size_t survived = gc__survived_bytes(cycle), slots = heap->pause.remembered_slots;
     survived -= gc__min(survived, cycle->large_kept_bytes);
     gc__cost_note(&heap->pace->copy_ns_per_mib, pause_ns << 10, survived >> 10, GC__COPY_MEASURED >> 10, GC__COPY_NS_PER_MIB);
     gc__cost_note(&heap->pace->slot_ns, pause_ns, slots, GC__SLOTS_MEASURED, GC__SLOT_NS);
-    if (heap->pace->fills_holes && !heap->marking && slots >= GC__SLOTS_MEASURED)
+    if (gc__fills_holes(heap) && !gc__heap_is_marking(heap) && slots >= GC__SLOTS_MEASURED)
         heap->pace->filling_slot_ns = gc__max(heap->pace->filling_slot_ns, pause_ns / slots);
 }
 
-/* The same, measured anew: by what the last young collections took for each byte; a quarter is left for those that take more
-   than usual. */
+/* Returns the nursery that fits the goal after measuring again what young collections take for each byte. A quarter
+   is left for collections that take more than usual. */
 GC__COLD size_t gc__nursery_for_goal(gc_heap *heap, uint64_t pause_ns) {
     gc__pace *pace = heap->pace;
     size_t condemned = gc__condemned_small(heap);
     if (!gc__has_pause_goal(heap)) return SIZE_MAX;
     if (condemned < GC__NURSERY_LEAST)
-        pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured anew */
+        pace->young_ns_per_mib -= pace->young_ns_per_mib / 16; /* until it is measured again */
     if (!gc__is_of_cycle(heap->cycle->plan)) gc__pace_costs(heap, pause_ns);
     if (condemned >= GC__NURSERY_LEAST && !gc__is_of_cycle(heap->cycle->plan)) {
         uint64_t each = (pause_ns << 10) / (condemned >> 10);
         pace->young_ns_per_mib = gc__max(each, (3 * pace->young_ns_per_mib + each) / 4);
-        if (pace->fills_holes && !heap->marking) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
+        if (gc__fills_holes(heap) && !gc__heap_is_marking(heap)) pace->filling_young_ns = gc__max(pace->filling_young_ns, each);
     }
     return gc__nursery_in_time(heap);
 }
 
-/* After a full collection, which does not tell survivors of generation 1 from those of generation 2: how much of the latter has
-   survived in regions that stayed, from which the rest follows. */
+/* Estimates how much of generation 2 has survived a full collection, which does not distinguish its survivors from
+   those of generation 1: the estimate comes from the regions that stayed in place, and the rest follows from it. */
 GC__COLD void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     const gc__cycle *cycle = heap->cycle;
     gc__pace *pace = heap->pace;
@@ -12661,7 +12919,8 @@ GC__COLD void gc__pace_survival_old(gc_heap *heap, size_t survivors) {
     if (young) pace->survival[1] = (unsigned)gc__min(100, (survivors - gc__min(survivors, of_old)) / (young / 100 + 1));
 }
 
-/* How much of generation 0 has survived where all survivors became generation 2: as much as in regions that stayed. */
+/* Returns how much of generation 0 has survived if all survivors became generation 2: as much as in the regions that
+   stayed in place. */
 GC__COLD size_t gc__young_percent(const gc_heap *heap) {
     size_t staying = heap->cycle->young_staying_bytes;
     return staying ? gc__min(100, heap->cycle->young_kept_bytes / (staying / 100 + 1)) : heap->pace->survival[0];
@@ -12675,51 +12934,51 @@ GC__COLD void gc__pace_survival(gc_heap *heap, int generation) {
         survivors[2] -= gc__min(survivors[2], survivors[0]);
     }
     for (int g = 0; g <= generation; g++) {
-        if (g == 1 && generation == 2) continue; /* the old generation's survivors are in the same sum */
+        if (g == 1 && generation == 2) continue; /* the sum includes the old generation's survivors */
         size_t condemned = heap->cycle->condemned_bytes[g] + (g == 2 ? heap->cycle->condemned_bytes[1] : 0);
-        if (!condemned || (g < 2 && heap->pace->tenures_at_once)) continue; /* their survivors are in that sum, too */
+        if (!condemned || (g < 2 && heap->pace->tenures_at_once)) continue; /* that sum includes their survivors, too */
         unsigned percent = (unsigned)gc__min(100, survivors[g] / (condemned / 100 + 1));
         heap->pace->survival[g] = (heap->pace->survival[g] + 3 * percent) / 4;
     }
     if (generation == 2) gc__pace_survival_old(heap, survivors[2]);
 }
 
-/* The nursery of a heap without generations: a share of what is live. */
+/* Returns the nursery of a heap without generations: a share of its live bytes. */
 GC__COLD size_t gc__nursery_non_generational(const gc_heap *heap) {
     size_t bytes = gc__growth_of(heap, heap->nursery_survivor_bytes);
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     return heap->options.heap_bytes_max ? gc__min(bytes, gc__max(left, GC__NURSERY_MIN)) : bytes;
 }
 
-/* Whether the time that the collection takes says nothing of the nursery. */
+/* Returns whether the time of the collection is irrelevant for the nursery. */
 GC__COLD bool gc__pace_ignores_time(int generation, gc_reason reason) {
     return generation == 2 && reason == GC_REASON_INDUCED;
 }
 
-/* Whether the clock of the thread, a call of the system, is read: a program may collect a nearly empty heap thousands of
+/* Returns whether the thread's clock, a system call, is read: a program may collect a nearly empty heap thousands of
    times. */
 GC__COLD bool gc__pace_is_timed(const gc_heap *heap, int generation, gc_reason reason) {
     return !gc__pace_ignores_time(generation, reason) || heap->generation_bytes[2] >= GC__TIMED_BYTES;
 }
 
-#define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each MiB that survives, before it was measured */
-#define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is, if there are so many bytes of them */
+#define GC__TRACE_NS_FIRST ((uint64_t)100000) /* for each surviving MiB, before it was measured */
+#define GC__TRACE_MEASURED ((size_t)256 << 10) /* it is measured if this many bytes survive */
 
-/* What a collection took for each byte that survived it. */
+/* Learns what a collection took for each byte that survived it. */
 GC__COLD void gc__pace_trace_note(gc_heap *heap, int generation, uint64_t ns) {
     size_t survived = gc__survived_bytes(heap->cycle);
     uint64_t *each = &heap->pace->trace_ns_per_mib[generation == 2];
     if (ns && survived >= GC__TRACE_MEASURED) *each = (*each + (ns << 10) / (survived >> 10)) / 2;
 }
 
-/* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty cards are
-   then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little survives, but not
-   below the cache's size for each thread that allocates. Both are measured in CPU time, so that other load on the machine has
-   no influence: the share in that of all threads that collect, and the pause in that of the first. If another thread ran the
-   last collection, or its time was ignored, the share is unknown. */
+/* Doubles the nursery while collections take a notable share of the time and objects survive: survivors and dirty
+   cards are then looked at less often. Halves it towards the cache's size when pauses exceed the goal or little
+   survives, but not below the cache's size for each thread that allocates. Both are measured in CPU time, so that
+   other load on the machine has no influence: the share in that of all threads that collect, and the pause in that
+   of the first. If another thread ran the last collection, or its time was ignored, the share is unknown. */
 GC__COLD void gc__pace_nursery(gc_heap *heap) {
     uint64_t stopped = heap->pace->stopped_cpu_ns, now = stopped ? gc__os_cpu_ns() : 0, pause = gc__ns_since(now, stopped);
-    uint64_t workers_ns = gc__workers_cpu_ns(heap->collector->workers),
+    uint64_t workers_ns = gc__workers_cpu_ns(gc__heap_workers(heap)),
              helped_ns = gc__ns_since(workers_ns, heap->pace->workers_cpu_ns);
     heap->pause.cpu_ns = pause;
     heap->pace->workers_cpu_ns = workers_ns;
@@ -12753,21 +13012,22 @@ GC__COLD void gc__pace_nursery(gc_heap *heap) {
     heap->pace->nursery_bytes = gc__min(gc__max(heap->pace->nursery_bytes, gc__min(cached, most)), most);
 }
 
-/* About how much of the holes mutators have. */
+/* Returns about how many bytes of the holes belong to mutators. */
 GC__COLD size_t gc__pace_recycled(const gc_heap *heap) {
     size_t recycled = heap->nursery_survivor_bytes, all = gc__grown_bytes(heap) + heap->generation_bytes[1];
     return (size_t)((double)gc__pace_holes(heap) * (double)recycled / (double)gc__max(all, 1));
 }
 
-/* The nursery until the next collection: within the goal, if that leaves enough of it. Small regions are spent whole, since their
-   memory is taken whole; where pauses have a goal, time is short, unless nurseries are kept. */
+/* Returns the nursery until the next collection, within the goal if that leaves enough of it. A nursery is rounded
+   up to whole small regions, since their memory is taken whole; but not with a pause goal, where time is short,
+   unless nurseries are promoted wholesale. */
 GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     size_t nursery = heap->pace->nursery_bytes, step = gc__min(GC_REGION_BYTES, GC__NURSERY_MIN);
     if (heap->options.nursery_bytes || heap->options.non_generational) return nursery;
     size_t used = gc__bytes_in_use(heap) + gc__pace_copies(heap), left = heap->goal_bytes;
     if (heap->options.non_moving) left += gc__pace_recycled(heap) / 6;
     left -= gc__min(left, used);
-    if (gc__pace_is_all_young(heap)) { /* holes are a nursery, too */
+    if (gc__pace_is_all_young(heap)) { /* holes serve as a nursery, too */
         size_t growth = gc__growth_of(heap, heap->full_bytes);
         return gc__min(growth, gc__max(left + gc__pace_holes(heap), growth / 4));
     }
@@ -12775,9 +13035,10 @@ GC__COLD size_t gc__nursery_in_goal(const gc_heap *heap) {
     return gc__has_pause_goal(heap) && !heap->pace->wholesale_most ? nursery : (nursery + step - 1) & ~(step - 1);
 }
 
-/* If most of the nursery survives a young collection, that costs more than it frees: the full collection that the survivors
-   call for looks at them again. Then the nursery grows until a full collection is due, as long as full collections still
-   find much of it alive; but only to some times what has survived, which may have been a burst. */
+/* Lets the nursery grow if most of it survives a young collection, which costs more than it frees: the full
+   collection that the survivors call for looks at them again. Then the nursery grows until a full collection is due,
+   as long as full collections still find much of it alive; but only to a multiple of what has survived, which may
+   have been a burst. */
 GC__COLD void gc__pace_worth(gc_heap *heap, int generation) {
     if (gc__has_pause_goal(heap)) return; /* the pause would grow with it */
     if (heap->options.nursery_bytes || heap->cycle->condemned_bytes[0] < heap->pace->nursery_bytes / 2) return;
@@ -12789,10 +13050,10 @@ GC__COLD void gc__pace_worth(gc_heap *heap, int generation) {
     heap->pace->nursery_grows = grows ? GC__NURSERY_GROWTH * heap->cycle->condemned_bytes[0] : 0;
 }
 
-/* Keeps free regions for what will soon be allocated, and returns the others to the system: at once if the program has asked
-   for the collection, else a part now and the rest as mutators take regions, so that the pause does not grow by it. After a
-   marking beside mutators nothing is returned for a while, since as much as died may be needed while the next one runs; then
-   mutators return what is still free, or the thread that marks when it rests. */
+/* Keeps free regions for what will soon be allocated, and releases the others to the system: at once if the program
+   has asked for the collection, otherwise a part now and the rest as mutators take regions, so that this does not
+   lengthen the pause. After a concurrent cycle nothing is released for a while, since as much as died may be needed
+   during the next one; then mutators release what is still free, or the marker's thread does when it rests. */
 GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
     if (heap->options.keep_memory || generation < 2) return;
     size_t soon = heap->pace->nursery_bytes + GC__UNCOMMIT_REGIONS_MIN * GC_REGION_BYTES +
@@ -12815,29 +13076,30 @@ GC__COLD void gc__pace_release(gc_heap *heap, int generation) {
 
 #define GC__DEGENERATED_FIRST 4
 #define GC__DEGENERATED_MOST 64
-#define GC__DEGENERATED_ROOM 5 /* only heaps whose limit leaves less than such a part of it beside what lives */
+#define GC__DEGENERATED_ROOM 5 /* only for heaps whose limit leaves less than 1/n of it free */
 
-/* Whether what lives leaves so little that each marking beside mutators would have them wait for most of the time. */
+/* Returns whether live objects leave so little room that mutators would wait for most of each concurrent marking. */
 GC__COLD bool gc__pace_is_cramped(const gc_heap *heap) {
     size_t lives = heap->full_bytes + gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
     return lives > heap->limit_bytes - heap->limit_bytes / GC__DEGENERATED_ROOM;
 }
 
-/* The program is stopped for the last time: what it has left is generation 2, and nurseries keep to the goal again. */
+/* Ends a series of stop-the-world collections: all survivors are old, and nurseries fit the pause goal again. */
 GC__COLD void gc__pace_return(gc_heap *heap) {
     heap->pace->nursery_grows = 0;
     if (!heap->options.nursery_bytes)
         heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
-/* After a full collection: if a cramped heap that is marked beside mutators has met its limit, some full collections stop the
-   program, which takes less room and time. Then marking is tried again, and if less lives when it ends, that is forgotten. Other
-   heaps have lost a race for once: their next cycle begins at once, with what this collection has freed. How much lives a marking
-   that has ended early does not tell. */
+/* Decides after a full collection whether the next ones stop the world. If a cramped heap with concurrent marking
+   has met its limit, some full collections stop the world, which takes less room and time. Then marking is tried
+   again, and if less lives when it ends, the length of the next series is halved. Other heaps have lost a single
+   race: their next cycle begins at once, with what this collection has freed. A marking that has ended early does
+   not show how much lives. */
 GC__COLD void gc__pace_room(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     bool cramped = gc__pace_is_cramped(heap), ends = gc__is_mark_end(heap);
-    if (heap->options.concurrent != GC_CONCURRENT_ON) return;
+    if (!GC__HAS_MARKER || heap->options.concurrent != GC_CONCURRENT_ON) return;
     if (pace->degenerated) {
         pace->degenerated--;
         if (!pace->degenerated) gc__pace_return(heap);
@@ -12849,8 +13111,8 @@ GC__COLD void gc__pace_room(gc_heap *heap) {
     }
 }
 
-/* From now on survivors are copied into holes: at what that took at most the last time, and if it has not been done before, at
-   more than is likely. While a cycle runs holes may be used up, and copies cost less. */
+/* Lets promotion fill holes from now on, and predicts its cost: the worst of the last time, or a pessimistic guess
+   the first time. While a cycle runs, holes may be used up, and copies cost less. */
 GC__COLD void gc__pace_fill(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     uint64_t young = pace->filling_young_ns, slot = pace->filling_slot_ns;
@@ -12864,7 +13126,7 @@ GC__COLD void gc__pace_fill(gc_heap *heap) {
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
-    /* Otherwise nothing is known of survival, or of what it costs. */
+    /* A wholesale promotion shows neither survival nor its cost. */
     bool traced = heap->cycle->plan->purpose != GC__YOUNG_WHOLESALE;
     heap->pace->wholesale_count += !traced;
     if (traced) gc__pace_survival(heap, generation);
@@ -12898,22 +13160,25 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
     gc__external_count_left(heap);
     gc__pace_release(heap, generation);
 }
-/* Concurrent cycles: which heaps can have them, when one begins and ends, and whether the marker is on time. */
+/* Concurrent cycles: which heaps can have them, when one begins and ends, and whether the marker keeps up. */
 
 
-#define GC__MARKING_ROOM 4                  /* a heap may grow by such a part while it is marked, though that was due before */
-#define GC__MARKING_SOON 16                 /* a cycle may begin once the heap has grown by such a part of what it may */
-#define GC__MARKING_LOST 2                  /* times that room, beyond which a heap grows until the program is stopped */
+/* While it is marked a heap may grow by 1/n of its size, even if a full collection was due before. */
+#define GC__MARKING_ROOM 4
+#define GC__MARKING_SOON 16 /* a cycle may begin once the heap has grown by 1/n of what it may */
+/* A heap that grows beyond this multiple of the initial room is collected with the world stopped. */
+#define GC__MARKING_LOST 2
 
-/* Whether each store into an object that is being marked comes to the collector's notice: by a call, or by a dirty card. */
+/* Returns whether the barrier reports each store into an object that is being marked: by a call, or by a dirty card. */
 GC__FN bool gc__barrier_is_seen(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
     return parts.filter == GC__FILTER_RANK || parts.filter == GC__FILTER_SUM ||
            (parts.filter == GC__FILTER_ANY && parts.mark != GC__MARK_NOTHING);
 }
 
-/* Why generation 2 of such a heap cannot be marked beside mutators; NULL: it can. */
+/* Returns why generation 2 of such a heap cannot be marked concurrently, or NULL if it can. */
 GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
+    if (!GC_CONCURRENT) return "gc.h was compiled with GC_CONCURRENT=0";
     if (GC_HAS_MODEL) return "objects are traced by the host's own functions (GC_MODEL_BYTES)";
     if (options->non_generational) return "options.non_generational is set, so stores have no barrier";
     if (options->non_moving) return "options.non_moving is set, so holes are given to mutators by stopping collections";
@@ -12922,52 +13187,54 @@ GC__OUT_OF_LINE const char *gc__marking_obstacle(const gc_options *options) {
            "stored";
 }
 
-/* The same with what may change while the heap runs. With a goal for pauses that is what was asked for, and in so small a heap
-   the goal is kept all the same. */
+/* Returns the obstacle with regard to what may change while the heap runs: the heap may be too small. With a goal
+   for pauses, concurrent marking was asked for, and even so small a heap keeps to the goal. */
 GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
     const gc_options *options = &heap->options;
     const char *obstacle = gc__marking_obstacle(options);
-    if (obstacle || options->pause_goal_us || options->test_marker_steps || heap->limit_bytes >= GC__MARKING_WORTH)
+    if (obstacle || options->pause_goal_us || options->test.marker_steps || heap->limit_bytes >= GC__MARKING_WORTH)
         return obstacle;
     return "options.heap_bytes_max is less than the 2 MiB of old objects for which marking beside them begins";
 }
 
-/* An option without effect must not change how the heap is paced either. It comes into force once nothing stands against it any
-   more, as with another barrier or a higher limit. `may_end`: the heap is about to be paced anew after a full collection, as it
-   must be when the option ends. The world is stopped. */
+/* Resolves options.concurrent. An option without effect must not change how the heap is paced either. It comes into
+   force once the obstacle is gone, for example with another barrier or a higher limit. `may_end`: the heap is about
+   to be paced again after a full collection, as it must be when the option ends. The world is stopped. */
 GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
     bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
     if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
-    if (stands && may_end && !heap->marking) heap->options.concurrent = GC_CONCURRENT_OFF;
+    if (stands && may_end && !gc__heap_is_marking(heap)) heap->options.concurrent = GC_CONCURRENT_OFF;
 }
 
-/* The barrier may have been switched since the heap was created. */
+/* Returns whether the heap can be marked concurrently now. The barrier may have been switched since the heap was
+   created. */
 GC__FN bool gc__marking_is_on(const gc_heap *heap) {
     if (!gc__has_pause_goal(heap) || heap->marker->refused) return false;
     return !gc__marking_obstacle(&heap->options);
 }
 
-/* Whether each store into an old object can come to gc__store_logged: other barriers than rank_sum, and code that the host has
-   had emitted, dirty the card instead. */
+/* Returns whether each store into an old object can come to gc__store_logged: other barriers than rank_sum, and code
+   that the host has emitted, dirty the card instead. */
 GC__FN bool gc__stores_are_logged(const gc_heap *heap) {
     return !heap->options.barrier_changed && gc_barrier_current() == GC_BARRIER_RANK_SUM;
 }
 
-/* How many bytes the last collection of the cycle that begins may copy from leaving regions. */
+/* Returns how many bytes the final mark of the cycle that begins may copy from candidate regions. */
 GC__FN size_t gc__candidates_budget(const gc_heap *heap) {
     size_t goal = gc__pace_goal_ns(heap) / GC__CANDIDATES_NS, scarce = gc__regions_scarce(heap) + GC__REGIONS_SCARCE;
-    if (heap->options.test_candidates) return SIZE_MAX;
-    if (!heap->pace->fills_holes) return 0;
+    if (heap->options.test.candidates) return SIZE_MAX;
+    if (!gc__fills_holes(heap)) return 0;
     return gc__regions_left(heap) < scarce ? GC__CANDIDATES_HURRY * goal : goal;
 }
 
-/* By how much generation 2 is likely to grow while it is marked: as much as last time, and half of that. */
+/* Returns by how much generation 2 is likely to grow while it is marked: one and a half times the growth of the last
+   cycle, and a nursery. */
 GC__FN size_t gc__marking_growth(const gc_heap *heap) {
     return heap->marker->grown_bytes + heap->marker->grown_bytes / 2 + heap->pace->nursery_bytes;
 }
 
-/* What is left to the limit beside a nursery: free regions, most of the listed holes, and half of those that are not listed yet,
-   some of which are too small. */
+/* Returns the room that is left to the limit apart from a nursery: free regions, most of the listed holes, and half
+   of the holes that are not listed yet, some of which are too small. */
 GC__FN size_t gc__marking_room(const gc_heap *heap) {
     size_t left = gc__regions_left(heap), reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     reserve += 1 + (heap->pace->nursery_bytes >> GC_REGION_SHIFT);
@@ -12975,27 +13242,28 @@ GC__FN size_t gc__marking_room(const gc_heap *heap) {
     return ((left - gc__min(left, reserve)) << GC_REGION_SHIFT) + holes;
 }
 
-/* How much it may grow meanwhile. */
+/* Returns how much the heap may grow during a cycle. */
 GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     size_t growth = gc__growth_due(heap);
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Whether that may not suffice for as much growth. If the marker has not settled all regions yet, which the first collection of a
-   cycle would have to do, that one comes later: but not until nothing is left where the marker gets no processor. */
+/* Returns whether a cycle that starts now could run out of room before it ends. While some regions are not flipped
+   yet, which the first collection of a cycle would have to do, the cycle starts later; but it does not wait until
+   nothing is left if the marker gets no processor. */
 GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     size_t growth = gc__marking_growth(heap);
     return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
 }
 
-/* Whether it has grown by some times what it had room for. Mutators wait when that room is spent, so it is not their allocation
-   that was too fast. */
+/* Returns whether the heap has grown by more than GC__MARKING_LOST times its initial room. Mutators wait when that
+   room is spent, so their allocation was not the cause. */
 GC__FN bool gc__marking_is_lost(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     return gc__grown_bytes(heap) >= marker->most_bytes + GC__MARKING_LOST * marker->began_growth;
 }
 
-/* The part of the room to grow that a cycle had when it began and that is left, in 64ths. */
+/* Returns how much is left of the room to grow that the cycle had when it began, in 64ths. */
 GC__FN unsigned gc__marking_left(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     size_t most = marker->most_bytes, growth = most - gc__min(most, gc__grown_bytes(heap));
@@ -13003,9 +13271,9 @@ GC__FN unsigned gc__marking_left(const gc_heap *heap) {
     return (unsigned)gc__min(gc__min(growth / gc__max(marker->began_growth / 64, 1), room), 64);
 }
 
-/* How long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker is on time while the part of
-   the room that is spent is no larger than the part that it has marked of what it is likely to mark. When hardly any room is left
-   it may have more to mark than was likely. */
+/* Returns how long a mutator has to wait for the marker, in eighths of the goal; 0: not at all. The marker keeps up
+   while the spent part of the room is no larger than the marked part of what it is likely to mark. When hardly any
+   room is left, it may have more to mark than was likely. */
 GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     size_t marked = __atomic_load_n(&marker->marked_bytes, __ATOMIC_RELAXED);
@@ -13015,22 +13283,23 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
     return spent > done ? (unsigned)gc__min(1 + (spent - done) / 2, 8) : 0;
 }
 
-/* Whether the heap holds so much more than its goal, in holes that are too small, that it is better compacted: that stops the
-   program for as long as it takes. */
+/* Returns whether the heap exceeds its goal so much, because of holes that are too small, that it had better be
+   compacted with the world stopped. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
-    return heap->pace->fills_holes && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+    return gc__fills_holes(heap) && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
 }
-/* When to collect, and for what. The chain of a cycle that cannot go on is here, too: concurrent, degenerated, full. */
+/* When to collect, and for what purpose; also the upgrade chain of a cycle that cannot go on: concurrent,
+   degenerated, full. */
 
 
-/* What has happened that may call for a collection. */
+/* The events that may call for a collection. */
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
-    GC__REGION_MISSED,     /* an allocation finds no region */
-    GC__YOUNG_FREED_NONE,  /* and not after a young collection either */
+    GC__REGION_MISSED,     /* an allocation has found no region */
+    GC__YOUNG_FREED_NONE,  /* nor has it found one after a young collection */
     GC__LIMIT_MET,         /* nor after waiting for the marker */
-    GC__MARKER_DONE,       /* the marker has nothing left but what waits for the final mark */
-    GC__STRESS_POINT       /* the host wants collections as often as that */
+    GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
+    GC__STRESS_POINT       /* a point at which options.stress asks for a collection */
 } gc__event;
 
 GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
@@ -13039,7 +13308,7 @@ GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reas
     return request;
 }
 
-/* One that stops the program for generations up to this one. */
+/* Requests a stop-the-world collection of the generations up to this one. */
 GC__COLD gc__request gc__request_stopped(int generation, gc_reason reason, bool compacting) {
     gc__purpose full = compacting ? GC__COMPACT : GC__FULL;
     gc__request request = gc__request_of(generation == 2 ? full : GC__YOUNG, generation, reason);
@@ -13049,39 +13318,39 @@ GC__COLD gc__request gc__request_stopped(int generation, gc_reason reason, bool 
 
 GC__COLD gc__request gc__request_mark_begin(gc_reason reason) { return gc__request_of(GC__MARK_BEGIN, 1, reason); }
 
-/* Why the cycle that runs cannot go on until all is marked; GC_DEGENERATED_NOT: it can. */
+/* Returns why the current cycle cannot go on until all is marked, or GC_DEGENERATED_NOT if it can. */
 GC__COLD gc_degenerated gc__cycle_degenerates(const gc_heap *heap) {
     const gc__marker *marker = heap->marker;
     if (gc__marker_is_spoilt(heap)) return GC_DEGENERATED_BARRIER;
-    if (!marker->has_thread && !heap->options.test_marker_steps) return GC_DEGENERATED_THREAD;
+    if (!marker->has_thread && !heap->options.test.marker_steps) return GC_DEGENERATED_THREAD;
     return gc__marking_is_lost(heap) ? GC_DEGENERATED_GROWTH : GC_DEGENERATED_NOT;
 }
 
-/* Requests the end of the cycle that runs. If the marker is not done, the final mark has to trace what it has left: the
-   cycle degenerates. */
+/* Requests the end of the current cycle. If the marker is not done, the final mark has to trace the rest: the cycle
+   degenerates. */
 GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason, gc_degenerated point) {
     gc__request request = gc__request_of(GC__MARK_END, 2, reason);
     if (!__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) request.degenerated = point;
     return request;
 }
 
-/* Whether a cycle is due. `full`: without one, a full collection would be. */
+/* Returns whether a cycle is due. `full`: a full collection would be due if there were no cycles. */
 GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
-    if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test_marker_steps)) return false;
+    if (!gc__marking_is_on(heap) || (old < GC__MARKING_WORTH && !heap->options.test.marker_steps)) return false;
     bool grown = old >= heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
     return full || (grown && gc__marking_is_short(heap)) || old + gc__marking_reserve(heap) >= heap->pace->full_threshold;
 }
 
-/* A nursery has been spent. False: it grows instead. */
+/* Decides what follows a spent nursery. Returns false if the nursery grows instead. */
 GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     int generation = gc__pace_generation(heap);
-    gc_degenerated point = heap->marking ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
-    if (heap->marking && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
+    gc_degenerated point = gc__heap_is_marking(heap) ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
+    if (gc__heap_is_marking(heap) && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
         *request = gc__request_mark_end(heap, GC_REASON_GROWTH, point);
         return true;
     }
-    if (heap->marking) {
+    if (gc__heap_is_marking(heap)) {
         if (generation == 2) generation = gc__pace_young(heap);
     } else if (gc__cycle_is_due(heap, generation == 2)) {
         bool no_use = gc__marking_is_no_use(heap);
@@ -13097,32 +13366,32 @@ GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     return true;
 }
 
-/* Whether a mutator that finds no region ends its nursery early, where pauses have a goal: the survivors may find room in holes,
-   and then the regions that they were in are free. A nursery that is hardly begun would gain too little. */
+/* Returns whether a mutator that finds no region ends its nursery early, if pauses have a goal: the survivors may
+   find room in holes, which frees their regions. A nursery that has hardly begun would gain too little. */
 GC__COLD bool gc__next_ends_nursery(const gc_heap *heap) {
-    return gc__marking_is_on(heap) && !heap->options.stress && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
+    return gc__marking_is_on(heap) && !gc__stress_of(heap) && gc__counted(&heap->generation_bytes[0]) >= GC__NURSERY_LEAST;
 }
 
-/* Whether a mutator that finds no region begins a cycle rather than stop the program: nothing is being marked, and enough has
-   become old for a cycle to free some of it. */
+/* Returns whether a mutator that finds no region begins a cycle rather than a stop-the-world collection: nothing is
+   being marked, and enough has become old for a cycle to free some of it. */
 GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
     size_t old = gc__grown_bytes(heap), enough = heap->pace->full_live_bytes + gc__growth_due(heap) / GC__MARKING_SOON;
-    bool worth = old >= enough && old >= GC__MARKING_WORTH && !heap->options.stress && !heap->options.test_marker_steps;
-    return worth && !heap->marking && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
+    bool worth = old >= enough && old >= GC__MARKING_WORTH && !gc__stress_of(heap) && !heap->options.test.marker_steps;
+    return worth && !gc__heap_is_marking(heap) && gc__marking_is_on(heap) && !gc__pace_is_cramped(heap);
 }
 
-/* Each generation in turn; where the old one can be marked concurrently, a cycle begins and ends instead of every other full
-   collection. */
+/* Requests each generation in turn. If the old one can be marked concurrently, every other full collection is
+   replaced by the begin and the end of a cycle. */
 GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     uint64_t number = heap->collection.number;
     bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
-    if (full && heap->marking && !gc__marker_is_spoilt(heap))
+    if (full && gc__heap_is_marking(heap) && !gc__marker_is_spoilt(heap))
         return gc__request_mark_end(heap, GC_REASON_STRESS, GC_DEGENERATED_REQUEST);
     if (full && concurrent) return gc__request_mark_begin(GC_REASON_STRESS);
     return gc__request_stopped((int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
-/* Requests the collection that the event calls for. False: none. The heap's lock is held. */
+/* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
@@ -13131,7 +13400,7 @@ GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *reque
     case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
     case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
     case GC__LIMIT_MET:
-        *request = heap->marking ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)
+        *request = gc__heap_is_marking(heap) ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)
                                  : gc__request_stopped(2, GC_REASON_LIMIT, false);
         break;
     }
@@ -13142,9 +13411,9 @@ GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *reque
 #include "gc_handles.h"
 
 #ifdef GC_IMPLEMENTATION
-/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: numbers that are kept twice
-   must agree, and every list must hold what its name says. Verify looks at objects and their slots; this part, at all the
-   rest. */
+/* With GC_DEBUG 3, structures check themselves at the start and the end of each collection: numbers that are kept
+   twice must agree, and every list must hold what its name says. Verify checks objects and their slots; this part
+   checks everything else. */
 
 
 typedef struct gc__checker {
@@ -13153,7 +13422,7 @@ typedef struct gc__checker {
     size_t regions;                    /* number of regions in the heap's lists */
     size_t live_bytes[GC_GENERATIONS]; /* the sum over the regions of each generation */
     size_t large_bytes, large_regions, spare_bytes, slack_bytes;
-    const gc__handle_segment *segment; /* the segment that was last found to be the heap's */
+    const gc__handle_segment *segment; /* the segment that was last found to be one of the heap's */
     size_t free_places[GC_HANDLE_KINDS], free_blocks;
 } gc__checker;
 
@@ -13175,9 +13444,7 @@ GC__COLD void gc__check_equal(const gc__checker *checker, size_t counted, size_t
               (unsigned long long)checker->heap->collection.number, what, counted, recorded);
 }
 
-/* Regions. */
-
-/* A region's entries in the tables that are indexed by address. */
+/* Checks a region's entries in the tables that are indexed by address. */
 GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__region *region) {
     for (uint32_t i = 0; i < region->span; i++) {
         const gc__region *part = region + i;
@@ -13276,7 +13543,8 @@ GC__COLD void gc__regions_check(gc__checker *checker) {
     gc__check_equal(checker, owned, heap->held_regions + heap->quarantine_count, "regions that are the heap's");
 }
 
-/* Bytes. Objects allocated in generation 0 since the last collection are counted in generation_bytes[0] alone. */
+/* Checks counts of bytes. Objects allocated in generation 0 since the last collection are counted in
+   generation_bytes[0] alone. */
 GC__COLD void gc__bytes_check(const gc__checker *checker, bool collected) {
     const gc_heap *heap = checker->heap;
     size_t external = 0;
@@ -13310,8 +13578,6 @@ GC__COLD void gc__threads_check(const gc__checker *checker, bool collected) {
     }
 }
 
-/* Handles. */
-
 GC__COLD bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place) {
     const gc__handle_segment *segment = checker->segment;
     if (!segment || segment != gc__handle_segment_of(place)) segment = checker->heap->handles->segments;
@@ -13320,7 +13586,7 @@ GC__COLD bool gc__handle_segment_is_known(gc__checker *checker, uintptr_t place)
     return segment && gc__handle_index(segment, place) < GC__HANDLE_PLACES && place % sizeof(gc_word) == 0;
 }
 
-/* `kind`: GC_HANDLE_KINDS for the chain of free blocks. */
+/* Checks a list of free handles; `kind` is GC_HANDLE_KINDS for the list of free blocks. */
 GC__COLD void gc__handle_cache_check(gc__checker *checker, const gc__handle_cache *cache, int kind) {
     uintptr_t place = cache->first;
     for (size_t i = 0; i < cache->count; i++) {
@@ -13353,7 +13619,7 @@ GC__COLD void gc__handle_segment_check(const gc__checker *checker, const gc__han
     }
 }
 
-/* Handles lock held. */
+/* Checks the handles. The handles' lock is held. */
 GC__COLD void gc__handles_check(gc__checker *checker) {
     const gc__handles *handles = checker->heap->handles;
     size_t free_places[GC_HANDLE_KINDS] = {0}, free_blocks = 0;
@@ -13369,9 +13635,7 @@ GC__COLD void gc__handles_check(gc__checker *checker) {
     }
 }
 
-/* Finalizers. */
-
-/* Finalizers lock held. */
+/* Checks the finalizers. The finalizers' lock is held. */
 GC__COLD void gc__finalizers_check(const gc__checker *checker) {
     const gc__finalizers *all = checker->heap->finalizers;
     const gc__words *registered = &all->registered;
@@ -13405,7 +13669,8 @@ GC__COLD void gc__finalizers_check(const gc__checker *checker) {
     gc__check_true(checker, fits, all, "a list of finalizers has no room for all there are");
 }
 
-/* The world is stopped, and windows are flushed. `collected`: they are closed, and nothing was allocated since. */
+/* Checks all structures. The world is stopped, and windows are flushed. If `collected`, windows are closed, and
+   nothing was allocated since the collection. */
 GC__COLD void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__checker checker;
     memset(&checker, 0, sizeof checker);
@@ -13421,33 +13686,36 @@ GC__COLD void gc__check_heap(gc_heap *heap, const char *when, bool collected) {
     gc__finalizers_check(&checker);
     gc__lock_release(&heap->finalizers->lock);
 }
-/* Under stress, where in the program each of the last collections was: for reports on references that it has made stale. */
+/* Under stress, where in the program each of the last collections ran: for reports about references that a
+   collection has made stale. */
 
 
-#define GC__STRESS_KEPT 512u /* so many collections' places are kept */
+#define GC__STRESS_KEPT 512u /* places of this many collections are kept */
 
 typedef struct gc__stress {
-    gc__map seen;       /* GC_STRESS_STACK, GC_STRESS_LOCATION: keys are what has collected; roots lock */
-    size_t allocations; /* since the last new stack; atomic */
-    gc__words kept;     /* for each of the last collections a gc__stress_place */
+    /* GC_STRESS_STACK, GC_STRESS_LOCATION: the keys are stacks or locations that have collected; under the roots
+       lock. */
+    gc__map seen;
+    size_t allocations; /* allocations since the last new stack; atomic */
+    gc__words kept;     /* a gc__stress_place for each of the last collections */
 } gc__stress;
 
-/* Where a collection was. */
+/* Where a collection ran. */
 typedef struct gc__stress_place {
-    uintptr_t number; /* of the collection; 0: none */
+    uintptr_t number; /* of the collection; 0: no collection */
     int count;
     void *frames[GC__STACK_FRAMES];
-    char location[104]; /* in the host's program */
+    char location[104]; /* location in the host's program */
 } gc__stress_place;
 
 GC__STATIC_ASSERT(sizeof(gc__stress_place) % sizeof(uintptr_t) == 0, "places are kept among words");
 
-/* Describes where the calling thread is in the host's program, "" if that is not known. */
+/* Describes where the calling thread is in the host's program, or stores "" if that is not known. */
 GC__COLD void gc__stress_location(gc_heap *heap, char *text, size_t bytes) {
     GC__HOST_SCOPE;
     gc_thread *thread = gc__thread_self(heap);
     *text = 0;
-    if (heap->options.location && thread) heap->options.location(heap->options.host, thread, text, bytes);
+    if (heap->options.debug.location && thread) heap->options.debug.location(heap->options.host, thread, text, bytes);
     text[bytes - 1] = 0;
 }
 
@@ -13456,7 +13724,7 @@ GC__COLD gc__stress_place *gc__stress_place_of(const gc_heap *heap, uint64_t num
     return words ? (gc__stress_place *)(void *)words + number % GC__STRESS_KEPT : NULL;
 }
 
-/* Keeps where the collection is that begins, for reports of what it has moved or found dead. */
+/* Records where the collection that begins runs, for reports about objects that it moves or finds dead. */
 GC__COLD void gc__stress_keep_place(gc_heap *heap) {
     if (!gc__words_reserve(&heap->stress->kept, GC__STRESS_KEPT * sizeof(gc__stress_place) / sizeof(uintptr_t))) return;
     gc__stress_place *place = gc__stress_place_of(heap, heap->collection.number);
@@ -13478,26 +13746,28 @@ GC__COLD void gc__stress_print_place(const gc_heap *heap, uint64_t number) {
 typedef struct gc__verifier {
     gc_visitor visitor;
     gc_heap *heap;
-    const char *by, *when; /* for reports: the check, and its time */
-    uintptr_t holder;      /* 0: a root */
+    const char *by, *when; /* for reports: the name of the check, and its time */
+    uintptr_t holder;      /* the object that holds the slot; 0: a root */
     size_t objects;
-    const gc_type *sound_types[256]; /* found in this pass, by a hash of the address: checking one asks the system */
+    /* Types found sound in this pass, by a hash of the address: checking one asks the system. */
+    const gc_type *sound_types[256];
     uint8_t *reached;                /* checkmark: a bit per 8 bytes of the arena in use; NULL when verifying */
     gc__words stack;
     size_t reached_count;
-    bool *unsound; /* several threads verify: faults are noted there, for one thread to find again and report */
-    bool *traced;  /* likewise that there are trace functions to be called */
-    bool rest;     /* only these are */
+    /* If several threads verify, faults are only recorded here, and one thread finds them again and reports them. */
+    bool *unsound;
+    bool *traced;  /* likewise, whether there are trace functions to be called */
+    bool rest;     /* only objects with trace functions are visited */
 } gc__verifier;
 
-/* Whether a fault is only noted. */
+/* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
 GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
     if (verifier->unsound) __atomic_store_n(verifier->unsound, true, __ATOMIC_RELAXED);
     return verifier->unsound != NULL;
 }
 
-/* The name of the object's field at an offset, or of an element's if that is there; *length is that of the name. NULL: its type
-   has none for it. */
+/* Returns the name of the object's field at an offset, or of the element's field there, and its length in *length.
+   Returns NULL if its type has no name for it. */
 GC__COLD const char *gc__field_name(uintptr_t object, size_t offset, size_t *length) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
@@ -13515,7 +13785,7 @@ GC__COLD const char *gc__field_name(uintptr_t object, size_t offset, size_t *len
     return NULL;
 }
 
-/* Which element is at the offset. False: it is in the fixed part. */
+/* Finds the element at the offset. Returns false if the offset is in the fixed part. */
 GC__COLD bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 #if !GC_HAS_MODEL
     const gc_type *type = gc__object_type(object);
@@ -13527,7 +13797,7 @@ GC__COLD bool gc__element_of(uintptr_t object, size_t offset, size_t *element) {
 #endif
 }
 
-/* Writes a field's name to `text`, or its offset where the type has no name for it. */
+/* Writes a field's name to `text`, or its offset if the type has no name for it. */
 GC__COLD void gc__describe_field(char *text, size_t bytes, uintptr_t holder, size_t offset) {
     if (offset >= gc__object_bytes(holder)) {
         snprintf(text, bytes, "the slot at %p, which the trace function reported,", (void *)(holder + offset));
@@ -13546,7 +13816,7 @@ GC__COLD void gc__describe_field(char *text, size_t bytes, uintptr_t holder, siz
         snprintf(text, bytes, "the slot at offset %zu", offset);
 }
 
-/* "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)". */
+/* Writes "field `next` (offset 8) of `cell` 0x.. (generation 2)" or "the root .. in frame main (x.c:12)" to `text`. */
 GC__COLD void gc__describe_slot(char *text, size_t bytes, const gc__verifier *verifier, const void *slot) {
     const gc__threads *threads = verifier->heap->threads;
     const gc_frame_site *site = threads->root_site;
@@ -13566,7 +13836,7 @@ GC__COLD void gc__describe_slot(char *text, size_t bytes, const gc__verifier *ve
     }
 }
 
-/* Whose an array is. There are many arrays of the same few types, and no others refer to most of them. */
+/* A search for the owner of an array. There are many arrays of the same few types, and most have a single owner. */
 typedef struct gc__owner_search {
     gc_visitor visitor;
     gc__verifier found; /* where the slot is; its holder is 0 until one is found */
@@ -13591,8 +13861,9 @@ GC__COLD bool gc__owner_object(void *context, uintptr_t object) {
     return !search->found.holder;
 }
 
-/* Writes "That `values` is in field `items` (offset 8) of `list` 0x.. (generation 2)" to `text`, or nothing where the object is
-   no array, or no object holds it. Without `young` the objects since the last collection are left out. */
+/* Writes "That `values` is in field `items` (offset 8) of `list` 0x.. (generation 2)" to `text`, or nothing if the
+   object is no array, or no object holds it. Without `young`, the search ignores objects allocated since the last
+   collection. */
 GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintptr_t array, bool young) {
     gc__owner_search search;
     size_t element = 0;
@@ -13611,13 +13882,13 @@ GC__COLD void gc__describe_owner(char *text, size_t bytes, gc_heap *heap, uintpt
     snprintf(text, bytes, "That `%s` is in %s", gc__object_name(array), place);
 }
 
-/* Under stress: behind which call a stale reference has become so, and between which collections it was stored, or any other
-   without its barrier. */
+/* Prints under stress after which call a stale reference has become stale, and between which collections it, or
+   another reference that lacks a barrier, was stored. */
 GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t ref, bool unseen) {
     const gc_heap *heap = verifier->heap;
     const gc__region *region = gc__in_arena(ref) ? gc__region_of(ref) : NULL;
     bool stale = region && region->kind == GC__QUARANTINED;
-    if (!heap->stress->kept.words || !(stale || (unseen && heap->options.verify))) return;
+    if (!heap->stress->kept.words || !(stale || (unseen && heap->options.debug.verify))) return;
     uint64_t last = heap->collection.number - (strcmp(verifier->when, "before") == 0);
     if (stale)
         fprintf(stderr,
@@ -13637,7 +13908,7 @@ GC__COLD void gc__verify_print_places(const gc__verifier *verifier, uintptr_t re
     gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
 }
 
-/* `unseen`: what is wrong is that no barrier has seen the store. */
+/* Reports a fault. `unseen`: the fault is that no barrier has seen the store. */
 GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, uintptr_t ref, const char *fault, bool unseen) {
     char holder[512], owner[640];
     gc__describe_slot(holder, sizeof holder, verifier, slot);
@@ -13647,7 +13918,7 @@ GC__COLD void gc__verify_fault(const gc__verifier *verifier, const void *slot, u
               (unsigned long long)verifier->heap->collection.number, holder, (void *)ref, fault, *owner ? ". " : "", owner);
 }
 
-/* What is wrong with a reference into the arena, NULL if nothing. */
+/* Returns what is wrong with a reference into the arena, or NULL if nothing is. */
 GC__COLD const char *gc__reference_fault(gc_heap *heap, uintptr_t ref) {
     gc__region *region = gc__region_of(ref);
     if (region->kind == GC__QUARANTINED || region->kind == GC__FREE)
@@ -13677,7 +13948,8 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
     if (fault) gc__verify_fault(verifier, slot, ref, fault, false);
     bool owned = !gc__in_arena((uintptr_t)slot);
     uintptr_t place =
-        owned ? verifier->holder : (uintptr_t)slot; /* whose card shows that the slot is to be looked at */
+        /* The slot's own card, or the owner's, shows that the slot must be looked at. */
+        owned ? verifier->holder : (uintptr_t)slot;
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
     if (gc__is_remembered(verifier->heap, place) || gc__verify_discovered(verifier)) return;
@@ -13712,7 +13984,7 @@ GC__COLD void gc__verify_visit(gc_visitor *visitor, void *slot, size_t count, un
         gc__verify_slot(verifier, (gc_word *)slot + i, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
-/* Checks an object's header, before anything asks it for a size. */
+/* Checks an object's header, before anything asks the object for its size. */
 GC__COLD bool gc__verify_header(void *context, uintptr_t object) {
     gc__verifier *verifier = (gc__verifier *)context;
 #if !GC_HAS_MODEL
@@ -13746,7 +14018,7 @@ GC__COLD bool gc__verify_object(void *context, uintptr_t object) {
     return true;
 }
 
-/* The bounds of barriers, and the headers of the region's objects. */
+/* Checks the bounds of barriers, and the headers of the region's objects. */
 GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     const gc_barrier_tables *tables = &gc__tables; /* other heaps may be widening the bounds */
     uintptr_t end = gc__region_end(region);
@@ -13763,14 +14035,14 @@ GC__COLD void gc__verify_region(gc__verifier *verifier, gc__region *region) {
     gc__region_walk(region, gc__verify_header, verifier);
 }
 
-/* What active objects own is stored to without a barrier, so they count as remembered. */
+/* Remembers active objects: memory that they own is stored to without a barrier. */
 GC__COLD void gc__verify_visit_active(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     (void)visitor;
     if (flags & GC_SLOT_ACTIVE)
         gc__root_remember((const gc_word *)slot, count, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
 }
 
-/* What several threads verify: of each region the headers first, and then the slots. */
+/* The work that several threads share: first all regions' headers, and then their slots. */
 typedef struct gc__verify_job {
     const gc__verifier *verifier;
     gc__words regions;
@@ -13794,14 +14066,14 @@ GC__COLD void gc__verify_unit(void *context, size_t unit) {
     if (!__atomic_load_n(&job->unsound, __ATOMIC_RELAXED)) gc__region_index(region);
 }
 
-/* Verifies the regions on all threads of the crew, but for what trace functions would report. False: something is wrong, or
-   there is no memory for the list. */
+/* Verifies the regions on all workers, except what trace functions would report. Returns false if there is a fault,
+   if trace functions remain, or if there is no memory for the list. */
 GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
     gc_heap *heap = verifier->heap;
     gc__verify_job job;
     memset(&job, 0, sizeof job);
     job.verifier = verifier;
-    bool sound = heap->collector->workers != NULL;
+    bool sound = gc__heap_workers(heap) != NULL;
     for (int g = 0; sound && g < GC_GENERATIONS; g++)
         for (gc__region *region = heap->regions[g]; sound && region; region = region->next)
             sound = gc__words_push(&job.regions, (uintptr_t)region);
@@ -13816,9 +14088,9 @@ GC__COLD bool gc__verify_shared(gc__verifier *verifier) {
     return sound && !job.traced;
 }
 
-static uint64_t gc__verifications; /* that found no fault, in all heaps; atomic */
+static uint64_t gc__verifications; /* verifications that found no fault, in all heaps; atomic */
 
-/* Windows must be closed or flushed. */
+/* Verifies the heap. Windows must be closed or flushed. */
 GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     gc__verifier verifier;
     memset(&verifier, 0, sizeof verifier);
@@ -13864,7 +14136,7 @@ GC__COLD void gc__checkmark_reach(gc__verifier *verifier, uintptr_t ref, const v
         gc__fatal(&verifier->heap->options, "checkmark: the system gives no memory for its stack");
 }
 
-/* Visits those slots of a weak table that keep their objects alive; of ephemerons the collection has taken notes. */
+/* Visits those slots of a weak table that keep their objects alive; the collection has recorded the ephemerons. */
 GC__COLD void gc__checkmark_entries(gc_visitor *visitor, const gc_weak_entries *entries) {
     unsigned flags = entries->flags & (unsigned)GC_SLOT_VALUE;
     for (size_t i = 0; i < entries->count; i++) {
@@ -13901,7 +14173,8 @@ GC__COLD bool gc__checkmark_has_reached(gc_visitor *visitor, uintptr_t object) {
     return !gc__in_arena(object) || (verifier->reached[index >> 3] >> (index & 7) & 1);
 }
 
-/* After the sweep: everything reachable must have survived; and nothing else, if the whole heap was traced at once. */
+/* Checks after the sweep that everything reachable has survived; and nothing else, if the whole heap was traced at
+   once. */
 GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     size_t bytes = (gc__regions_used() + 1) * (GC_REGION_BYTES / 64);
     gc__verifier verifier;
@@ -13941,9 +14214,9 @@ GC__COLD void gc__checkmark(gc_heap *heap, bool exact) {
     gc__words_free(&verifier.stack);
     gc__os_unmap(verifier.reached, bytes);
 }
-/* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and brought up to date
-   after each collection. A slot that differs from its shadow was stored to without the barrier, whether or not its card
-   happens to be dirty. */
+/* The shadow heap (GC_SHADOW_HEAP): a second copy of what old slots hold, written by the barrier and updated after
+   each collection. A slot that differs from its shadow was stored to without the barrier, even if its card happens
+   to be dirty. */
 
 
 static char *gc__shadow; /* the shadow of the arena's first byte; written under the arena's lock */
@@ -13952,7 +14225,7 @@ GC__COLD gc_word *gc__shadow_of(const void *slot) {
     return (gc_word *)(void *)(gc__shadow + ((uintptr_t)slot - gc__the_arena.base));
 }
 
-/* Lock held. */
+/* Reserves the shadow. The arena's lock is held. */
 GC__COLD gc_result gc__shadow_open(void) {
     if (!GC_SHADOW_HEAP || gc__shadow || gc__the_outside.stores_no_shadow) return GC_OK;
     gc__shadow = gc__side_reserve(GC__SIDE_SHADOW);
@@ -13964,7 +14237,7 @@ GC__COLD gc_result gc__shadow_open(void) {
         gc__the_arena.bytes >> 20, gc__supply_refusal(gc__the_arena.bytes));
 }
 
-/* The shadow is unmapped with the arena. */
+/* Forgets the shadow, which is unmapped with the arena. */
 GC__COLD void gc__shadow_close(void) { gc__shadow = NULL; }
 
 GC_API void gc__shadow_store(void *slot, size_t count) {
@@ -13978,7 +14251,7 @@ GC__COLD void gc__shadow_sync_visit(gc_visitor *visitor, void *slot, size_t coun
 
 GC__COLD void gc__shadow_check_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     if (gc__traced) gc__traced_check(((gc__verifier *)visitor)->heap, slot, count, flags);
-    if (!gc__in_arena((uintptr_t)slot)) return; /* an object owns it */
+    if (!gc__in_arena((uintptr_t)slot)) return; /* the slot is in memory that an object owns */
     for (size_t i = 0; i < count; i++) {
         gc_word *word = (gc_word *)slot + i;
         uintptr_t ref = gc__slot_decode(*word, GC_HAS_VALUES && (flags & GC_SLOT_VALUE));
@@ -14011,20 +14284,22 @@ GC__COLD void gc__shadow_walk(gc_heap *heap, void (*visit)(gc_visitor *, void *,
             gc__region_walk(region, gc__shadow_object, &verifier);
 }
 
-/* Before a collection, and by gc_heap_verify: reports the first old slot that was stored to without the barrier. */
+/* Reports the first old slot that was stored to without the barrier. Called before a collection, and by
+   gc_heap_verify. */
 GC__COLD void gc__shadow_check(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_check_visit); }
-/* After a collection: the shadow is what the slots hold now. */
+/* Copies what the slots hold to the shadow, after a collection. */
 GC__COLD void gc__shadow_sync(gc_heap *heap) { gc__shadow_walk(heap, gc__shadow_sync_visit); }
-/* Stress: collecting far more often than needed, with every survivor moved and the memory it left made inaccessible, so
-   that a reference that no root reported faults at its first use. The fault handler then says which object it meant. */
+/* Stress: collecting far more often than needed, moving every survivor and making the memory that it left
+   inaccessible, so that a reference that no root reported faults at its first use. The fault handler then reports
+   which object it meant. */
 
 
-/* Walking the stack takes a microsecond or more. After so many allocations from stacks that were seen, only some are looked
+/* Walking the stack takes a microsecond or more. After this many allocations from known stacks, only some are looked
    at. */
 #define GC__STRESS_WARM 10000
 #define GC__STRESS_SKIPPED 16
 
-/* Whether the key, which is not 0, comes for the first time. */
+/* Returns whether the key, which is not 0, occurs for the first time. */
 GC__COLD bool gc__stress_is_new(gc_heap *heap, uintptr_t key) {
     gc__map *seen = &heap->stress->seen;
     gc__lock_take(&heap->threads->roots_lock);
@@ -14045,17 +14320,18 @@ GC__COLD bool gc__stack_is_new(gc_heap *heap) {
 GC__COLD bool gc__location_is_new(gc_thread *thread) {
     GC__HOST_SCOPE;
     const gc_options *options = &thread->heap->options;
-    uintptr_t location = options->location(options->host, thread, NULL, 0);
+    uintptr_t location = options->debug.location(options->host, thread, NULL, 0);
     return location && gc__stress_is_new(thread->heap, location);
 }
 
-/* The header word of an object that may have moved several times. The quarantine must be accessible. */
+/* Returns the last place of an object that may have moved several times, or 0 if that is not known. The quarantine
+   must be accessible. */
 GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
     while ((GC__WORD(object) & 3) == GC__FORWARD_TAG && gc__in_arena(GC__WORD(object))) {
         uintptr_t next = GC__WORD(object) - GC__FORWARD_TAG;
         const gc__region *region = gc__region_of(next);
         if (!region->accessible || region->kind == GC__FREE || next >= gc__region_starts_end(region)) return 0;
-        if (!gc__bit_get(gc__region_marks(region), next)) return 0; /* that memory was used again */
+        if (!gc__bit_get(gc__region_marks(region), next)) return 0; /* the memory was used again */
         object = next;
     }
     return object;
@@ -14065,7 +14341,7 @@ GC__FN uintptr_t gc__follow_forwarding(uintptr_t object) {
 typedef struct gc__holder_search {
     gc_visitor visitor;
     uintptr_t object, first, last; /* the search is for addresses in [first, last] */
-    uintptr_t slots[8];            /* those of the object that hold it and are visited */
+    uintptr_t slots[8];            /* visited slots of the object that hold such an address */
     unsigned slot_count, shown;
 } gc__holder_search;
 
@@ -14073,7 +14349,7 @@ GC__COLD bool gc__is_searched(const gc__holder_search *search, uintptr_t word) {
     return word - search->first <= search->last - search->first;
 }
 
-/* How a report names what a slot or register holds: the object, or one of several addresses. */
+/* Returns the name of what a slot or register holds in a report: the object, or one of several addresses. */
 GC__COLD const char *gc__held_text(const gc__holder_search *search, uintptr_t word, char text[24]) {
     if (search->first == search->last) return "it";
     snprintf(text, 24, "%p", (void *)word);
@@ -14094,14 +14370,15 @@ GC__COLD void gc__holder_visit(gc_visitor *visitor, void *slot, size_t count, un
     }
 }
 
-/* The searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
+/* Returns the searched address if the word holds it, plainly or as a tagged value, otherwise 0. */
 GC__COLD uintptr_t gc__holder_word(const gc__holder_search *search, uintptr_t word) {
     if (gc__is_searched(search, word)) return word;
     uintptr_t ref = gc__slot_decode(word, GC_HAS_VALUES);
     return gc__is_searched(search, ref) ? ref : 0;
 }
 
-/* Words of the object that hold the address, though neither its type nor its trace function has reported them. */
+/* Reports words of the object that hold the address although neither its type nor its trace function has reported
+   them. */
 GC__COLD void gc__holder_unnamed(gc__holder_search *search) {
     uintptr_t end = search->object + gc__object_bytes(search->object);
     for (uintptr_t at = search->object + 8; at + 8 <= end; at += 8) {
@@ -14125,7 +14402,7 @@ GC__COLD bool gc__holder_object(void *context, uintptr_t object) {
     return true;
 }
 
-/* Static data, which is read as it is, with what AddressSanitizer leaves between variables. */
+/* Searches static data, including what AddressSanitizer puts between variables. */
 __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *context, uintptr_t start, uintptr_t end) {
     enum { MOST = 4 };
     gc__holder_search *search = (gc__holder_search *)context;
@@ -14141,7 +14418,7 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     }
 }
 
-/* Reads whole stack frames, with what AddressSanitizer leaves between variables. */
+/* Reports what holds the address. Reads whole stack frames, including what AddressSanitizer puts between variables. */
 __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
                                                                        const uintptr_t *words, size_t count,
                                                                        uintptr_t stack_pointer) {
@@ -14172,18 +14449,17 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
             fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
                     frame->site->line, frame->site->names);
         if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
-        /* A thread in cooperative mode may be changing its own meanwhile. */
+        /* A thread in cooperative mode may be changing its frames concurrently. */
         if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
     }
 }
 
-/* Prints the native stack at a fault. */
 GC__COLD void gc__print_fault(const uintptr_t *words) {
     void *frames[GC__STACK_FRAMES];
     gc__os_name_frames(frames, gc__os_fault_frames(words, frames), gc__os_fault_pc(words));
 }
 
-/* Whether what faults is a barrier, to which a stale reference came. */
+/* Returns whether the fault is in a barrier that was given a stale reference. */
 GC__COLD bool gc__is_stored(uintptr_t address) {
     return address == __atomic_load_n(&gc__stale_stored, __ATOMIC_RELAXED);
 }
@@ -14217,7 +14493,7 @@ __attribute__((no_sanitize("address"))) GC__COLD uintptr_t gc__report_use(const 
     return *first = object;
 }
 
-/* The fault handler: says which object was used after it moved or died. */
+/* Handles a fault: reports which object was used after it moved or died. */
 __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t address, const uintptr_t *words,
                                                                      size_t count, uintptr_t stack_pointer) {
     if (!gc__in_arena(address)) return false;
@@ -14247,12 +14523,12 @@ __attribute__((no_sanitize("address"))) GC__COLD bool gc__stress_fault(uintptr_t
     abort();
 }
 
-/* A fault while a trace function runs. */
+/* Reports a fault while a trace function runs. */
 GC__COLD bool gc__trace_fault(uintptr_t address, const uintptr_t *words) {
     uintptr_t object = gc__traced;
     if (!object) return false;
     const gc_heap *heap = gc__in_arena(object) ? gc__region_of(object)->heap : NULL;
-    gc__traced_set(0); /* a fault while reporting is none of the trace function's */
+    gc__traced_set(0); /* a fault while reporting is not the trace function's */
     fflush(stdout);
     fprintf(stderr, "gc.h: a trace function faults here:\n");
     gc__print_fault(words);
@@ -14268,54 +14544,55 @@ GC__COLD bool gc__fault(uintptr_t address, const uintptr_t *words, size_t count,
     return gc__stress_fault(address, words, count, stack_pointer) || gc__trace_fault(address, words);
 }
 
-/* From now on gc__fault reports faults. */
+/* Installs gc__fault as the fault handler. */
 GC__COLD void gc__faults_watch(void) {
     void *frames[GC__STACK_FRAMES];
-    if (GC_EMBEDDED) return;
+    if (GC_EMBEDDED || !GC_DIAGNOSTICS) return;
     gc__os_stack_frames(frames); /* the first call may load a library */
     gc__lock_take(&gc__the_arena.lock);
     gc__os_on_fault(gc__fault);
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* Before a stress collection: sets the mark bits of all objects, by which the fault handler finds them. */
+/* Sets the mark bits of all objects before a stress collection; the fault handler finds objects by them. */
 GC__COLD void gc__stress_index(gc_heap *heap) {
     gc__stress_keep_place(heap);
     for (gc__region *region = heap->regions[0]; region; region = region->next) gc__region_index(region);
 }
-/* What pauses were spent on: the longest ones, and the least share of any 1, 10 and 100 ms that they have left to the program.
+/* Records of pauses: the longest ones, and the least share of any 1, 10 and 100 ms that pauses have left to the
+   program.
 
-   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to wait for the marker; it
-   ends when they may go on. Of several collections in one stop each is a pause, and the first has the time to stop. Parts of the
-   collector note in heap->pause what they had to do, as sums and not piece by piece. */
+   A pause begins when the thread that collects asks the others to stop, or earlier, when it begins to wait for the
+   marker; it ends when they may go on. If several collections run in one stop, each is a pause, and the first
+   includes the time to stop. The parts of the collector record their work in heap->pause, as sums. */
 
 
 #define GC__WINDOW_PARTS 64
 
-/* Pauses from `began` to `ended`, of `ns` together; the first one until `first_ended`. */
+/* Pauses from `began` to `ended`, which take `ns` together; the first one lasts until `first_ended`. */
 typedef struct gc__paused {
     uint64_t began, first_ended, ended, ns;
 } gc__paused;
 
-/* The most time that pauses took in any window of that length. A window that holds as much as any other can be moved so that it
-   ends with a pause, so only those are looked at. Pauses that begin within a 64th of the window's length are one entry, so a ring
-   of 66 has all that a window can meet; where a window begins within an entry, its pauses count as if they were at its end, so
-   that the sum may be too large by a 64th of the window, and is never too small. */
+/* The most time that pauses took in any window of that length. Only windows that end with a pause matter: a window
+   that holds the most can be moved so that it does. Pauses that begin within a 64th of the window's length are one
+   entry, so a ring of 66 has all entries that a window can overlap. If a window begins within an entry, its pauses
+   count as if they were at its end, so the sum may be too large by a 64th of the window, and is never too small. */
 typedef struct gc__window_share {
     uint64_t window_ns, most_ns;
-    uint64_t ns; /* of all entries */
+    uint64_t ns; /* sum over all entries */
     unsigned first, count;
     gc__paused ring[GC__WINDOW_PARTS + 2];
 } gc__window_share;
 
 typedef struct gc__pauses {
-    uint64_t created_ns; /* when the heap was */
-    uint64_t began_ns;   /* the pause that runs */
+    uint64_t created_ns; /* when the heap was created */
+    uint64_t began_ns;   /* start of the current pause */
     uint64_t stopped_ns; /* when all threads had stopped */
-    uint64_t help_ns;    /* of the next pause */
+    uint64_t help_ns;    /* time of waiting for the marker, to be counted in the next pause */
     unsigned count;
     gc_pause longest[GC_PAUSES_KEPT]; /* the longest first */
-    gc__paused recent;                /* all within a 64th of the shortest window, or one; the windows do not have them yet */
+    gc__paused recent; /* pauses within a 64th of the shortest window, or one pause; not added to the windows yet */
     gc__window_share windows[GC_WINDOWS];
 } gc__pauses;
 
@@ -14329,10 +14606,12 @@ GC__COLD gc__paused *gc__window_entry(gc__window_share *share, unsigned i) {
     return &share->ring[(share->first + i) % (GC__WINDOW_PARTS + 2)];
 }
 
-/* Some pauses have ended, later than all before. If they have not, the clock has stepped back, and all begins anew. */
+/* Adds consecutive pauses to a window, which end later than all before. If they do not, the clock has stepped back,
+   and the window is emptied. */
 GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused) {
     if (share->count && paused->ended < gc__window_entry(share, share->count - 1)->ended) share->ns = share->count = 0;
-    uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns); /* of the earliest such window */
+    /* The start of the earliest window that ends with one of them. */
+    uint64_t from = paused->first_ended - gc__min(paused->first_ended, share->window_ns);
     while (share->count && gc__window_entry(share, 0)->ended <= from) {
         share->ns -= gc__window_entry(share, 0)->ns;
         share->first++;
@@ -14352,14 +14631,15 @@ GC__COLD void gc__window_note(gc__window_share *share, const gc__paused *paused)
     share->most_ns = gc__max(share->most_ns, gc__min(ns, share->window_ns));
 }
 
-/* Has the windows know of all pauses. */
+/* Adds the recent pauses to the windows. */
 GC__COLD void gc__pauses_close_windows(gc__pauses *pauses) {
     if (pauses->recent.ns)
         for (int i = 0; i < GC_WINDOWS; i++) gc__window_note(&pauses->windows[i], &pauses->recent);
     memset(&pauses->recent, 0, sizeof pauses->recent);
 }
 
-/* A pause has ended. Many short ones in a row, as of a program that collects at each allocation, take some instructions each. */
+/* Records a pause that has ended. Many short ones in a row, as in a program that collects at each allocation, take
+   some instructions each. */
 GC__COLD void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended) {
     gc__paused *recent = &pauses->recent;
     if (recent->ns && ended >= recent->ended && gc__ns_since(ended, recent->began) < GC__NS_PER_MS / GC__WINDOW_PARTS) {
@@ -14373,12 +14653,12 @@ GC__COLD void gc__pauses_note(gc__pauses *pauses, uint64_t began, uint64_t ended
     recent->ns = gc__ns_since(ended, began);
 }
 
-/* The least part of any window that pauses have left. */
+/* Returns the least share of any window that pauses have left to the program. */
 GC__COLD double gc__window_utilisation(const gc__window_share *share) {
     return 1 - (double)share->most_ns / (double)share->window_ns;
 }
 
-/* The world is stopped. */
+/* Begins the record of a pause. The world is stopped. */
 GC__COLD void gc__pause_begin(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     gc__threads *threads = heap->threads;
@@ -14398,12 +14678,12 @@ GC__COLD void gc__pause_begin(gc_heap *heap) {
 GC__COLD uint64_t gc__pause_until_now(const gc_heap *heap) {
     return gc__ns_since(gc__os_now_ns(), heap->pauses->began_ns);
 }
-/* What of the pause came before the collection's phases. */
+/* Returns how much of the pause came before the collection's phases. */
 GC__COLD uint64_t gc__pause_before_phases(const gc_heap *heap) {
     return gc__ns_since(heap->pauses->stopped_ns, heap->pauses->began_ns) + heap->pause.marker_ns;
 }
 
-/* Of the collection that has just run. */
+/* Completes the record of the pause with the collection that has just run. */
 GC__COLD void gc__pause_describe(gc_heap *heap) {
     gc_pause *pause = &heap->pause;
     const gc_collection *collection = &heap->collection;
@@ -14426,7 +14706,7 @@ GC__COLD void gc__pause_describe(gc_heap *heap) {
     pause->ambiguous = heap->stats.conservative_objects;
 }
 
-/* Keeps the pause among the longest ones, of which it is one. */
+/* Inserts the pause into the longest ones. */
 GC__COLD void gc__pause_keep(gc_heap *heap) {
     gc__pauses *pauses = heap->pauses;
     gc__pause_describe(heap);
@@ -14436,13 +14716,15 @@ GC__COLD void gc__pause_keep(gc_heap *heap) {
     pauses->longest[place] = heap->pause;
 }
 
-/* A thread has waited for the marker between two collections, while others may have run: no pause, but time that is taken. */
+/* Records that a thread has waited for the marker between two collections, while others may have run: this is no
+   pause, but the time counts. */
 GC__COLD void gc__pauses_note_wait(gc_heap *heap, uint64_t began_ns, uint64_t ended_ns) {
     heap->stats.pause_total_ns += gc__ns_since(ended_ns, began_ns);
     gc__pauses_note(heap->pauses, began_ns, ended_ns);
 }
 
-/* The threads are about to go on. woken_ns: when the thread that marks was about to; 0: there is none. */
+/* Ends the record of a pause; the threads are about to go on. woken_ns is when the marker's thread was about to go
+   on, or 0 if there is none. */
 GC__COLD void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     gc_stats *stats = &heap->stats;
     gc__pauses *pauses = heap->pauses;
@@ -14459,7 +14741,7 @@ GC__COLD void gc__pause_end(gc_heap *heap, uint64_t woken_ns) {
     if (pauses->count < GC_PAUSES_KEPT || ns > pauses->longest[GC_PAUSES_KEPT - 1].ns) gc__pause_keep(heap);
 }
 
-/* What has been told is not told again. Windows that begin before now and end later keep what they have seen. */
+/* Forgets the pauses that were reported. Windows that begin before now and end later keep what they have recorded. */
 GC__COLD void gc__pauses_forget(gc__pauses *pauses) {
     gc__pauses_close_windows(pauses);
     pauses->count = 0;
@@ -14553,7 +14835,7 @@ GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
             100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
-/* The share of the pauses that each phase took. */
+/* Prints the share of the pauses that each phase took. */
 GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     uint64_t total = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) total += stats->phase_total_ns[i];
@@ -14568,10 +14850,10 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     fprintf(file, "\n");
 }
 
-/* What each collector thread has done: a line for each. */
+/* Prints a line for each collector thread with what it has done. */
 GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
-    gc__workers *workers = heap->collector->workers;
+    gc__workers *workers = gc__heap_workers(heap);
     if (workers) gc__lock_take(&workers->lock);
     if (workers)
         fprintf(file, "collectors   %u threads, in %llu of the traces\n", workers->count,
@@ -14596,6 +14878,10 @@ GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
 
 GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_stats", "heap") || gc__is_null(file, "gc_heap_print_stats", "file")) return;
+    if (!GC_DIAGNOSTICS) {
+        gc__print_nothing(file);
+        return;
+    }
     gc_stats s;
     gc_heap_stats(heap, &s);
     const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
@@ -14644,19 +14930,19 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
 /* Why a pause was long, in words; and the report of pauses. */
 
 
-#define GC__REASONS_MAX 3 /* parts of a pause that are explained */
-#define GC__REASON_PART 5 /* each takes at least this part of it */
+#define GC__REASONS_MAX 3 /* parts of a pause that are explained at most */
+#define GC__REASON_PART 5 /* each takes at least 1/n of the pause */
 
-/* The parts of a pause that are no phases of the collection. */
+/* The parts of a pause that are not phases of the collection. */
 enum { GC__PAUSE_HELP = GC_PHASE_COUNT, GC__PAUSE_STOP, GC__PAUSE_MARKER, GC__PAUSE_WAKE, GC__PAUSE_HOOKS, GC__PAUSE_PARTS };
 
-/* 12044 as "12,044". */
+/* Appends 12044 as "12,044". */
 GC__COLD void gc__text_add_number(gc__text *text, uint64_t number) {
     if (number >= 1000) gc__text_add_number(text, number / 1000);
     gc__text_add(text, number >= 1000 ? ",%03u" : "%u", (unsigned)(number % 1000));
 }
 
-/* The number with a word, "12,044 dirty cards"; nothing if it is 0. */
+/* Appends the number with a word, as in "12,044 dirty cards", unless it is 0. */
 GC__COLD void gc__reason_count(gc__text *text, uint64_t number, const char *one, const char *many) {
     if (!number) return;
     gc__text_add(text, ", ");
@@ -14699,7 +14985,7 @@ static const char *const gc__degenerated_texts[] = {
 #undef GC__DEGENERATED_TEXT
 };
 
-/* What kind of collection it was, where that is a reason. */
+/* Appends the kind of collection, if that is a reason. */
 GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
     double held = pause->goal_bytes ? (double)pause->held_bytes / (double)pause->goal_bytes : 0;
     if (pause->degenerated == GC_DEGENERATED_HOLES)
@@ -14716,11 +15002,11 @@ GC__COLD void gc__reason_kind(gc__text *text, const gc_pause *pause) {
         gc__text_add(text, ", begin of a concurrent cycle");
 }
 
-/* What the traces from roots and cards had to do. */
+/* Appends the work of the traces from roots and cards. */
 GC__COLD void gc__reason_trace(gc__text *text, const gc_pause *pause) {
     gc__reason_count(text, pause->dirty_cards, "dirty card", "dirty cards");
     gc__reason_count(text, pause->remembered_slots, "remembered slot", "remembered slots");
-    if (pause->concurrent) /* all that was marked beside the program has survived, too */
+    if (pause->concurrent) /* all that was marked concurrently has survived, too */
         gc__reason_bytes(text, pause->moved_bytes, "copied");
     else
         gc__reason_bytes(text, pause->survived_bytes, "survived");
@@ -14780,7 +15066,7 @@ GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
     }
 }
 
-/* The part of the pause that took longest, of those that are not in the set `done`. */
+/* Returns the part of the pause that took longest among those that are not in the set `done`. */
 GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     int longest = -1;
     for (int part = 0; part < GC__PAUSE_PARTS; part++)
@@ -14790,14 +15076,14 @@ GC__COLD int gc__pause_longest_part(const gc_pause *pause, unsigned done) {
     return longest;
 }
 
-/* For how long the thread that collects had no processor, or waited. */
+/* Returns for how long the thread that collects had no processor, or waited. */
 GC__COLD uint64_t gc__pause_idle_ns(const gc_pause *pause) {
     uint64_t ns = 0;
     for (int i = 0; i < GC_PHASE_COUNT; i++) ns += pause->phase_ns[i];
     return pause->cpu_ns ? ns - gc__min(ns, pause->cpu_ns) : 0;
 }
 
-/* Returns the words, which lie in `text`. */
+/* Returns the reasons, whose text lies in `text`. */
 GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
     const unsigned trace = 1u << GC_PHASE_ROOTS | 1u << GC_PHASE_CARDS;
     unsigned done = 0;
@@ -14817,10 +15103,11 @@ GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
 GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes) {
     gc__text reasons = {"", 0};
     if (gc__is_null(pause, "gc_pause_explain", "pause") || (bytes && gc__is_null(text, "gc_pause_explain", "text"))) return 0;
-    return (size_t)snprintf(text, bytes, "%s", gc__pause_reasons(&reasons, pause));
+    const char *words = GC_DIAGNOSTICS ? gc__pause_reasons(&reasons, pause) : "not explained: " GC__NO_DIAGNOSTICS;
+    return (size_t)snprintf(text, bytes, "%s", words);
 }
 
-/* How many pauses there were, by their length: each line is twice as long as the one before. */
+/* Prints how many pauses there were, by length: each line is for pauses twice as long as the one before. */
 GC__COLD void gc__print_histogram(const gc_stats *stats, FILE *file) {
     uint64_t total = 0, seen = 0;
     for (int i = 0; i < GC_PAUSE_BUCKETS; i++) total += stats->pauses[i];
@@ -14840,7 +15127,7 @@ GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
             gc_reason_text(pause->reason), gc__pause_reasons(&reasons, pause));
     fprintf(file, "              us:");
     const char *between = "";
-    const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* so many parts are before the collection */
+    const int first = GC__PAUSE_MARKER + 1 - GC_PHASE_COUNT; /* the number of parts before the collection */
     for (int i = 0; i < GC__PAUSE_PARTS; i++) {
         int part = i < first ? GC_PHASE_COUNT + i : i < GC_PHASE_COUNT + first ? i - first : i;
         uint64_t ns = gc__pause_part_ns(pause, part);
@@ -14853,6 +15140,10 @@ GC__COLD void gc__print_pause(const gc_pause *pause, FILE *file) {
 
 GC_API __attribute__((cold)) void gc_heap_print_pauses(gc_heap *heap, FILE *file) {
     if (gc__is_null(heap, "gc_heap_print_pauses", "heap") || gc__is_null(file, "gc_heap_print_pauses", "file")) return;
+    if (!GC_DIAGNOSTICS) {
+        gc__print_nothing(file);
+        return;
+    }
     gc_stats stats;
     gc_pause longest[GC_PAUSES_KEPT];
     gc_heap_stats(heap, &stats);
@@ -14902,7 +15193,6 @@ GC__COLD void gc__memory_sum(const gc_heap *heap, gc__memory *memory) {
     memory->held = gc__held_bytes(heap);
 }
 
-/* What a region is in the picture. */
 GC__COLD char gc__memory_symbol(const gc__region *region) {
     if (region->kind == GC__FREE) return '.';
     if (region->kind == GC__LARGE || region->kind == GC__LARGE_REST) return 'L';
@@ -14911,7 +15201,8 @@ GC__COLD char gc__memory_symbol(const gc__region *region) {
     return (char)('0' + gc__min(tenths, 9));
 }
 
-/* Fills the picture with the heap's regions, by address. Returns how many there are, maybe more than it has room for. */
+/* Fills the picture with the heap's regions, by address. Returns how many there are, which may be more than it has
+   room for. */
 GC__COLD size_t gc__memory_map(const gc_heap *heap, char *map) {
     size_t count = 0, used = gc__regions_used();
     for (size_t i = 0; i < used; i++) {
@@ -14933,6 +15224,10 @@ GC__COLD void gc__memory_line(FILE *file, const char *name, size_t bytes, size_t
 GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file) {
     GC__API_SCOPE("gc_heap_print_memory");
     if (gc__is_null(heap, "gc_heap_print_memory", "heap") || gc__is_null(file, "gc_heap_print_memory", "file")) return;
+    if (!GC_DIAGNOSTICS) {
+        gc__print_nothing(file);
+        return;
+    }
     char map[GC__MAP_CELLS];
     gc__memory m;
     gc__world_stop(heap);
@@ -14949,7 +15244,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
     gc__memory_line(file, "free", m.free, all, "regions");
     gc__memory_line(file, "tables", m.tables, all, "mark bits, cards, regions");
     gc__memory_line(file, "beside", m.metadata, all, "handles, finalizers, the collector's lists");
-    gc__memory_line(file, "off-heap", m.external, all, "gc_external_add, gc_heap_external_add");
+    gc__memory_line(file, "off-heap", m.external, all, "gc_object_add_external, gc_heap_add_external");
     gc__memory_line(file, "all", all, all, limit ? "" : "no limit");
     if (limit) gc__memory_line(file, "limit", limit, all, "heap_bytes_max in force");
     fprintf(file, "regions of %zu KiB: . free, n nursery, L large, 0 to 9 tenths that live\n", GC_REGION_BYTES >> 10);
@@ -14957,7 +15252,7 @@ GC_API __attribute__((cold)) void gc_heap_print_memory(gc_heap *heap, FILE *file
         fprintf(file, "%.*s\n", (int)gc__min(regions - i, GC__MAP_WIDTH), map + i);
     if (regions > GC__MAP_CELLS) fprintf(file, "and %zu more\n", regions - GC__MAP_CELLS);
 }
-/* Looking at the heap: walks and questions about addresses. */
+/* Walks of the heap and questions about addresses. */
 
 
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
@@ -14967,7 +15262,7 @@ GC_API bool gc_heap_contains(gc_heap *heap, const void *address) {
     return gc__region_is_of(region, heap) && region->kind != GC__FREE && region->kind != GC__QUARANTINED;
 }
 
-/* Whether `function`, which looks at objects, is called while the collection has them in two places. */
+/* Returns whether `function`, which looks at objects, is called while the collection has objects in two places. */
 GC__COLD bool gc__is_amid_collection(gc_heap *heap, const char *function) {
     if (!gc__heap_is_locked(heap) || !heap->collecting || heap->phase < GC_PHASE_PLAN || heap->phase >= GC_PHASE_CLOSE)
         return false;
@@ -15045,6 +15340,10 @@ GC_API void gc_heap_walk(gc_heap *heap, bool (*visit)(void *context, void *objec
 GC_API size_t gc_heap_verify(gc_heap *heap) {
     GC__API_SCOPE("gc_heap_verify");
     if (gc__is_null(heap, "gc_heap_verify", "heap") || gc__is_amid_collection(heap, "gc_heap_verify")) return 0;
+    if (!GC_DIAGNOSTICS) {
+        gc__fail(GC_ERROR_OPTION, "gc_heap_verify: nothing is verified: " GC__NO_DIAGNOSTICS ": compile it with 1");
+        return 0;
+    }
     if (gc__handles_are_mine(heap) && gc__is_called_by_hook(heap, "gc_heap_verify")) return 0;
     gc__faults_watch();
     gc__world_stop(heap);
@@ -15055,7 +15354,7 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
     gc__world_resume(heap);
     return objects;
 }
-/* How this collector describes itself to readers in other processes, and the note by which they find that. */
+/* The description of this collector for readers in other processes, and the ELF note by which they find it. */
 
 /* GcDacVars: how a collector describes itself to readers in other processes, which need no headers of it.
 
@@ -15163,7 +15462,7 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
     X(heap, non_generational, gc_heap, options.non_generational)     \
     X(heap, conservative_stack, gc_heap, options.conservative_stack) \
     X(heap, scan_roots, gc_heap, options.scan_roots)                 \
-    X(heap, stress, gc_heap, options.stress)                         \
+    X(heap, stress, gc_heap, options.debug.stress)                         \
     X(heap, regions, gc_heap, regions)                               \
     X(heap, free, gc_heap, free)                                     \
     X(heap, held_regions, gc_heap, held_regions)                     \
@@ -15332,7 +15631,7 @@ typedef struct GcDacVars {
 } GcDacVars;
 #endif
 
-/* The layout of gc_code_frame, which gc.h alone does not know; gc_stackmap.h asserts that it is the same. */
+/* The layout of gc_code_frame, which is not known without gc_stackmap.h; that header asserts that it is the same. */
 #define GC__DAC_CODE_REGISTERS 16
 typedef struct gc__dac_code_frame {
     void *previous;
@@ -15341,6 +15640,10 @@ typedef struct gc__dac_code_frame {
     uint32_t known;
 } gc__dac_code_frame;
 
+#if !GC_DIAGNOSTICS
+GC__COLD void gc__dac_describe(GcDacVars *to) { (void)to; }
+GC__COLD GcDacVars *gc__dac_own(void) { return NULL; }
+#else
 /* Not const, though nothing writes to it: core files leave constant data out. */
 GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
     __attribute__((used)) = {GC__DAC_MAGIC,
@@ -15368,14 +15671,15 @@ GC__VAR GcDacVars gc__dac_vars GC__ASM_NAMED(gc__dac_vars)
 GC__STATIC_ASSERT(sizeof(GcDacVars) < 2048, "the record is small");
 GC__STATIC_ASSERT(sizeof(gc__handle_segment) < 65536, "offsets have 16 bits");
 
-/* Appends the first entries of a list, as many as the reader has room for, and counts them in *room. */
+/* Appends the first entries of a list, as many as the reader has room for, and stores their number in *room. */
 GC__COLD char *gc__dac_append(char *to, uint16_t *room, const void *list, unsigned count, size_t entry_bytes) {
     if (*room > count) *room = (uint16_t)count;
     memcpy(to, list, *room * entry_bytes);
     return to + *room * entry_bytes;
 }
 
-/* Describes this collector in a record of a reader in this process, whose numbers say what it knows and has room for. */
+/* Describes this collector in the record of a reader in this process. The record's numbers say what the reader knows
+   and has room for. */
 GC__COLD void gc__dac_describe(GcDacVars *to) {
     size_t room = offsetof(GcDacVars, variables) + to->variable_count * sizeof *to->variables +
                   to->fact_count * sizeof *to->facts + to->member_count * sizeof *to->members +
@@ -15390,12 +15694,13 @@ GC__COLD void gc__dac_describe(GcDacVars *to) {
     at = gc__dac_append(at, &to->member_count, gc__dac_vars.members, GC__DAC_AT_COUNT, sizeof *to->members);
     gc__dac_append(at, &to->statistic_count, gc__dac_vars.statistics, GC__DAC_STATISTIC_COUNT, sizeof *to->statistics);
     memcpy(to->version, gc__dac_vars.version, sizeof to->version);
-    to->magic = GC__DAC_MAGIC; /* last: now it is a description */
+    to->magic = GC__DAC_MAGIC; /* last: from here on the record is a description */
 }
 
 GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 
-/* Never called. It is there for the note, which a function can make whatever the compiler calls the record. */
+/* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
+   record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
     __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"
                      ".balign 4\n\t"
@@ -15405,7 +15710,8 @@ __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
                                                             ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
 }
-/* The range barriers, and what write watch has seen. */
+#endif
+/* The range barriers, and the pages that write watch has seen. */
 
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
@@ -15414,13 +15720,13 @@ GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
 }
 
-/* Whether the slots of that object need no barrier, whatever they hold: all slots of an object have one age. */
+/* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
 GC__FN bool gc__barrier_is_idle(const void *slot) {
     return GC__BARRIER_ANYWHERE && gc__tables.age[(uintptr_t)slot >> GC_REGION_SHIFT] == 0;
 }
 
-/* The barrier for slots of one old object, but not for those in a dirty card, which need none, unless old objects are being
-   marked. */
+/* Runs the barrier for slots of one old object, except slots in a dirty card, which need none unless old objects are
+   being marked. */
 GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     bool marking = gc__is_marking((uintptr_t)slot);
     while (count) {
@@ -15433,7 +15739,7 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
     }
 }
 
-/* The slots are about to be overwritten. */
+/* Shades the referents of slots that are about to be overwritten. */
 GC__FN void gc__stored_before(const void *slots, size_t count) {
     if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
     for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__shade_store(slot, NULL);
@@ -15449,7 +15755,8 @@ GC__FN void gc__stored(void *slots, size_t count, bool value) {
         for (size_t i = 0; i < count; i++) gc__barrier_after_word(&slot[i], slot[i], value);
 }
 
-/* Brackets of raw stores that the calling thread has begun and not ended. Only with GC_DEBUG, verify and stress. */
+/* Brackets of raw stores that the calling thread has begun and not ended; recorded only with GC_DEBUG, verify or
+   stress. */
 #define GC__STORES_MAX 8
 typedef struct gc__stores {
     const void *slots;
@@ -15460,7 +15767,7 @@ static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
 static __thread unsigned gc__stores_depth;
 
 GC__FN bool gc__brackets_are_logged(const gc_thread *thread) {
-    return GC_DEBUG >= 1 || (thread && thread->heap && (thread->heap->options.verify || thread->heap->options.stress));
+    return GC_DEBUG >= 1 || (thread && thread->heap && (gc__verify_of(thread->heap) || gc__stress_of(thread->heap)));
 }
 
 GC__FN void gc__stores_push(gc__stores range) {
@@ -15486,8 +15793,8 @@ GC__FN void gc__stores_pop(gc__stores range) {
     if (i > 0) gc__stores_begun[i - 1] = gc__stores_begun[--gc__stores_depth];
 }
 
-/* Called at the start of a collection, which would move the slots, or their referents, within a bracket. Verify would blame
-   a missing barrier for that. */
+/* Fails if a collection starts within a bracket: it would move the slots, or their referents, and verify would
+   report that as a missing barrier. */
 GC__FN void gc__stores_check(const gc_heap *heap) {
     if (gc__stores_depth)
         gc__fatal(&heap->options,
@@ -15514,7 +15821,7 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
     gc__store_shadow(destination, count);
 }
 
-/* memmove, in whole words where the marker may be reading them. */
+/* Does what memmove does, but in whole words while the marker may be reading them. */
 GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
     bool up = (uintptr_t)to - (uintptr_t)from >= count * 8;
     if (!gc__is_marking((uintptr_t)to)) {
@@ -15535,7 +15842,8 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
-/* Heap's lock held. The bytes are exchanged, so that a store meanwhile is reported now or the next time. */
+/* Takes the written pages of a region. The heap's lock is held. Bytes are exchanged, so that a concurrent store is
+   reported now or the next time. */
 GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
     uintptr_t end = gc__region_end(region);
     size_t count = 0;
@@ -15561,10 +15869,11 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     gc__heap_unlock(heap);
     return count;
 }
-/* The limit of a heap, and what it takes beside its regions, which counts towards the limit. */
+/* The limit of a heap, and its memory outside its regions, which counts towards the limit. */
 
 
-/* The bytes of a list that is empty between collections, which keeps its memory unless that is to be released. */
+/* Returns the bytes of a list that is empty between collections but keeps its memory; frees that memory if it is to
+   be released. */
 GC__OUT_OF_LINE size_t gc__list_bytes(gc__words *list, bool release) {
     size_t bytes = gc__words_bytes(list);
     if (release) gc__words_free(list);
@@ -15584,19 +15893,19 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
     return bytes;
 }
 
-/* Those of all such lists of the collector. */
+/* Returns the bytes of all such lists of the collector. */
 GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
     gc__cycle *cycle = heap->cycle;
     gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
                         &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
                         &cycle->entries.ended,   &cycle->offsets,          &cycle->reported,
                         &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
-    size_t bytes = gc__workers_lists_bytes(heap->collector->workers, release);
+    size_t bytes = gc__workers_lists_bytes(gc__heap_workers(heap), release);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
     return bytes;
 }
 
-/* Those of off-heap bytes. */
+/* Returns the bytes of the tables of off-heap memory. */
 GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
@@ -15610,9 +15919,9 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
-/* After a collection: counts anew. Near the limit objects have the better use for the memory of the collector's lists, which
-   the next collection makes again, and for what tables of off-heap bytes and lists of finalizers have had for more. The world is
-   stopped. */
+/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of the
+   collector's lists, which the next collection makes again, and for unused room in tables of off-heap bytes and
+   lists of finalizers. The world is stopped. */
 GC__COLD void gc__metadata_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
     if (gc__external_table_bytes(heap) > much)
@@ -15626,10 +15935,11 @@ GC__COLD void gc__metadata_count(gc_heap *heap) {
     __atomic_store_n(&heap->metadata_bytes, lasting + lists, __ATOMIC_RELAXED);
 }
 
-/* The share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's other memory. */
+/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
+   other memory. */
 GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
 
-/* `share`: the limit if `bytes` is 0; if it is 0, too, there is none. */
+/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
 GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_is_open = false;
     heap->limit_is_share = !bytes && share;
@@ -15638,26 +15948,27 @@ GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
     heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
 }
 
-/* To read the system's files takes longer than to create a heap, so that is done once the heap has grown a little. The world is
-   stopped. */
+/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
+   creating a heap. The world is stopped. */
 GC__COLD void gc__limit_look(gc_heap *heap) {
     if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
         gc__limit_set(heap, 0, gc__container_share());
 }
-/* A stock of free regions whose memory the system has provided already.
+/* Free regions whose memory is prefaulted.
 
-   A page that is touched for the first time takes the system 0.3 us, in a guest whose host provides it only then even ten; a huge
-   page of a table up to 5 ms. In a heap that grows, copies and nurseries would wait for that. So the thread that marks takes
-   regions ahead of them, twice as many as were taken lately, and has the system provide their memory and that of their tables
-   while it holds no lock. */
+   The first touch of a page takes the system 0.3 us, or even ten in a guest whose host provides memory only then; a
+   huge page of a table takes up to 5 ms. In a growing heap, copies and nurseries would wait for that. So the
+   marker's thread takes regions in advance, twice as many as were taken recently, and has the system provide their
+   memory and that of their tables while it holds no lock. */
 
 
 #define GC__PREFAULT_MOST 32    /* regions */
-#define GC__PREFAULT_PART 16    /* at most this part of what the heap has */
-#define GC__PREFAULT_AHEAD 512  /* tables are provided for so many regions ahead, at most: what a huge page has marks for */
+#define GC__PREFAULT_PART 16    /* at most 1/n of the heap's regions */
+/* Tables are prefaulted for at most this many regions ahead: one huge page has marks for as many. */
+#define GC__PREFAULT_AHEAD 512
 
-/* Lists another free region, if more of them are wanted. A collection that finds few others may take it before its memory is
-   there, so they are listed one by one. NULL: no. The lock is held. */
+/* Lists another free region if more of them are wanted; returns NULL if not. A collection that finds few others may
+   take the region before its memory is there, so regions are listed one by one. The heap's lock is held. */
 GC__FN gc__region *gc__prefault_take(gc_heap *heap) {
     size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__PREFAULT_PART, GC__PREFAULT_MOST);
     bool wanted = heap->free_count < gc__min(2 * used, most);
@@ -15686,8 +15997,8 @@ GC__FN void gc__prefault_table(int which, size_t region) {
     if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
 }
 
-/* No lock is held: the region may be in use by now, or with the system again, and then this has no effect on it but that it takes
-   memory earlier. */
+/* Prefaults the region and its tables. No lock is held: the region may be in use by now, or released to the system
+   again; then the only effect is that it takes memory earlier. */
 GC__FN void gc__prefault_region(const gc__region *region) {
     size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__PREFAULT_AHEAD);
     for (size_t i = number; i <= number + ahead; i += ahead) {
@@ -15698,16 +16009,16 @@ GC__FN void gc__prefault_region(const gc__region *region) {
     gc__supply_populate((void *)region->base, GC_REGION_BYTES);
 }
 
-/* On the marker's thread: replaces some of what was taken. False: nothing was. */
+/* Replaces some of the free regions that were taken, on the marker's thread. Returns false if none was taken. */
 GC__FN bool gc__prefault_next(gc_heap *heap) {
     if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
-    bool may = !heap->options.stress && !gc__supply_is_host();
+    bool may = !gc__stress_of(heap) && !gc__supply_is_host();
     gc__region *region = may ? gc__prefault_take(heap) : NULL;
     gc__heap_unlock(heap);
     if (region) gc__prefault_region(region);
     return true;
 }
-/* Phase "sweep": what becomes of each condemned region. Objects are not touched. */
+/* Phase "sweep": decides what becomes of each condemned region. Objects are not touched. */
 
 
 /* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
@@ -15725,16 +16036,17 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     else
         heap->quarantine = region;
     heap->quarantine_last = region;
-    /* Where the system refuses, no misuse is seen there. Other barriers, and code of the host's, would take the ranks for
-       those of a slot that needs a card, which slots outside the heap do not have. */
+    /* If the system refuses access control, no misuse is detected there. Other barriers, and code emitted by the
+       host, would mistake the stale ranks for those of a slot that needs a card, and slots outside the heap have
+       none. */
     bool hidden = gc__os_access((void *)region->base, GC_REGION_BYTES, false), seen = GC__BARRIER_CHOSEN == GC_BARRIER_RANK_SUM;
     if (hidden && seen && !GC_EMBEDDED && !heap->options.barrier_changed) gc__region_set_stale(region);
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
-/* The region stays, in the generation that it is for. */
+/* Keeps the region, in its target generation. */
 GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
-    if (GC__UNLIKELY(heap->marking) && region->target == 2 && region->generation < 2) {
+    if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
     }
@@ -15756,7 +16068,7 @@ GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
 }
 
 GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
-    if (region->verdict == GC__MOVE && heap->options.stress) {
+    if (region->verdict == GC__MOVE && gc__stress_of(heap)) {
         gc__quarantine_push(heap, region);
     } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
         GC_ASSERT(GC_DEBUG < 3 || !region->flip ||
@@ -15771,8 +16083,8 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     }
 }
 
-/* Of a region in which the marker has marked: its bits are the region's mark bits where they are, and moved beside mutators
-   later. To do that for all of a large heap would be a long pause. */
+/* Sweeps a region in which the marker has marked: the marker's bits serve as the region's mark bits where they are,
+   and are moved concurrently later. Moving them for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
     region->live_bytes = region->next_live_bytes;
@@ -15805,7 +16117,7 @@ GC__FN void gc__sweep_old(gc_heap *heap) {
 GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     gc__small_regions *old = &heap->cycle->old_small;
     old->used_bytes = old->live_bytes = 0;
-    if (heap->collection.generation == 2) /* what is listed has just been copied there */
+    if (heap->collection.generation == 2) /* the regions in the list have just received copies */
         for (const gc__region *region = heap->regions[2]; region; region = region->next) gc__small_regions_add(old, region);
     for (; condemned; heap->pause.regions++) {
         gc__region *next = condemned->next;
@@ -15830,7 +16142,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     heap->recycled = heap->fixed_search = heap->regions[0];
 }
 
-/* Tells barriers where young regions are now, and counts those of generation 1. */
+/* Publishes the bounds of young regions to barriers, and counts the regions of generation 1. */
 GC__HOT void gc__sweep_bounds(gc_heap *heap) {
     uintptr_t low = UINTPTR_MAX, high = 0;
     heap->pace->young_regions = 0;
@@ -15843,17 +16155,18 @@ GC__HOT void gc__sweep_bounds(gc_heap *heap) {
         }
     gc__bounds_tighten(&heap->observer, low, high);
 }
-/* The threads of the crew: when there are any, and which collections they share in. */
+/* The threads of the workers: when they are started, and in which collections they take part. */
 
 
-#define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes that are expected to survive from which a trace is shared */
-#define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS) /* and where nobody asked for threads or short pauses, time */
-#define GC__WORKERS_WORTH_BUNDLES 512       /* dirty ones */
-#define GC__WORKERS_WORTH_HANDLES 16        /* segments of them */
-#define GC__WORKERS_DEFAULT 16              /* threads, where the program names no number */
+#define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes expected to survive from which a trace is shared */
+/* From this expected time on a trace is shared if the program asked for neither threads nor short pauses. */
+#define GC__WORKERS_WORTH_NS ((uint64_t)30 * GC__NS_PER_MS)
+#define GC__WORKERS_WORTH_BUNDLES 512       /* dirty bundles */
+#define GC__WORKERS_WORTH_HANDLES 16        /* segments of handles */
+#define GC__WORKERS_DEFAULT 16              /* threads, if the program does not set a number */
 #define GC__PROCESSORS_ASK_NS ((uint64_t)500 * GC__NS_PER_MS)
 
-/* The processors of the process, which may be taken away, or given, while the program runs. */
+/* Returns the number of the process's processors, which may change while the program runs. */
 GC__COLD unsigned gc__workers_processors(gc_heap *heap) {
     gc__collector *collector = heap->collector;
     uint64_t now = gc__os_now_ns();
@@ -15866,42 +16179,42 @@ GC__COLD unsigned gc__workers_processors(gc_heap *heap) {
     return collector->processors;
 }
 
-/* How many threads there should be, and how many of them may work in the collection that is to come: with more than there are
-   processors for, each would wait for another. */
+/* Returns how many threads there should be. (gc__workers_most: how many of them may work in the next collection.
+   With more threads than processors each would wait for another.) */
 GC__FN unsigned gc__workers_wanted(gc_heap *heap) {
     unsigned wanted = heap->options.collector_threads;
-    return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), GC__WORKERS_DEFAULT);
+    return wanted ? wanted : (unsigned)gc__min(gc__workers_processors(heap), gc__min(GC__WORKERS_DEFAULT, GC__WORKERS_MAX));
 }
 GC__COLD unsigned gc__workers_most(gc_heap *heap, unsigned wanted) {
-    return heap->options.test_collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
+    return heap->options.test.collectors ? wanted : (unsigned)gc__min(gc__workers_processors(heap), wanted);
 }
 
-/* Whether the collection that is due ends a marking that is done, so that it traces no more than one of young objects, and the
-   heap has not many handles, at which several threads look. */
+/* Returns whether the collection that is due is the final mark of a cycle whose marking is done, so that it traces
+   no more than a young collection does, and the heap has few handles, which several threads would share. */
 GC__FN bool gc__workers_finds_marked(const gc_heap *heap, gc__purpose purpose) {
     bool done = __atomic_load_n(&heap->marker->done, __ATOMIC_RELAXED);
     return purpose == GC__MARK_END && done && heap->handles->segment_count < GC__WORKERS_WORTH_HANDLES;
 }
 
 GC__FN bool gc__workers_leaves_holes(const gc_heap *heap, int generation) {
-    return generation < 2 && heap->pace->fills_holes;
+    return generation < 2 && gc__fills_holes(heap);
 }
 
-/* Whether a collection is expected to have enough to do that can be shared: copies of young objects are not where they go to
-   listed holes. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no sooner, so by default
-   only longer ones are shared. Called before it stops the world, too. */
+/* Returns whether a collection is expected to have enough work that can be shared: copies of young objects that go
+   to listed holes cannot. Two threads take up to 40 % more CPU time than one for traces of up to 25 ms, and end no
+   sooner, so by default only longer ones are shared. It is also called before the world is stopped. */
 GC__COLD bool gc__workers_is_worth(const gc_heap *heap, gc__purpose purpose, int generation) {
     size_t survivors = 0;
     if (gc__workers_finds_marked(heap, purpose)) generation = 1;
     for (int g = 0; g <= generation; g++)
         survivors += gc__counted(&heap->generation_bytes[g]) / 100 * heap->pace->survival[g];
-    if (heap->options.test_collectors) return true;
+    if (heap->options.test.collectors) return true;
     if (survivors < GC__WORKERS_WORTH || gc__workers_leaves_holes(heap, generation)) return false;
     bool wanted = heap->options.collector_threads || gc__has_pause_goal(heap);
     return wanted || (survivors >> 10) * heap->pace->trace_ns_per_mib[generation == 2] >> 10 >= GC__WORKERS_WORTH_NS;
 }
 
-#if GC_HAS_MODEL
+#if !GC__HAS_WORKERS
 GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) { (void)heap, (void)request; }
 GC__COLD void gc__workers_enter(gc__worker *worker) { (void)worker; }
 GC__COLD void gc__workers_leave(gc__worker *worker) { (void)worker; }
@@ -15916,21 +16229,21 @@ GC__COLD void gc__workers_thread(void *context) {
     if (gc__workers_next(thread)) gc__work(&thread->worker);
 }
 
-/* The crew's record, with one member; NULL: no memory. */
+/* Creates the record of the workers, with one thread. Returns NULL if there is no memory. */
 GC__COLD gc__workers *gc__workers_new(gc_heap *heap) {
     gc__workers *workers = (gc__workers *)gc__os_map(sizeof *workers);
     if (!workers) return NULL;
     gc__lock_init(&workers->lock);
     gc__lock_init(&workers->space);
     workers->heap = heap;
-    workers->seed = heap->options.test_collectors > 1 ? heap->options.test_collectors : 0;
+    workers->seed = heap->options.test.collectors > 1 ? heap->options.test.collectors : 0;
     workers->count = workers->most = 1;
     workers->threads[0].workers = workers;
     __atomic_fetch_add(&heap->metadata_bytes, sizeof *workers, __ATOMIC_RELAXED);
     return workers;
 }
 
-/* False: the system gives no thread. */
+/* Starts a thread. Returns false if the system gives none. */
 GC__COLD bool gc__workers_start_one(gc__workers *workers, unsigned number) {
     gc__worker_thread *thread = &workers->threads[number];
     char name[16];
@@ -15952,7 +16265,7 @@ GC__COLD bool gc__workers_start_one(gc__workers *workers, unsigned number) {
     return started;
 }
 
-/* In a child of fork(), after the collection in which that was called. */
+/* Resets the record in a child of fork(), after the collection in which fork() was called. */
 GC__FN void gc__workers_reset(gc__workers *workers) {
     workers->forked = false;
     gc__workers_resize(workers, 1, workers->most);
@@ -15965,8 +16278,8 @@ GC__COLD void gc__workers_set_most(gc__workers *workers, unsigned most) {
     gc__lock_release(&workers->lock);
 }
 
-/* Starts the collector's threads, if the collection that is to come can use them. Before the world is stopped: a thread that
-   the host has suspended may hold a lock of the C library. Heap lock held. */
+/* Starts the collector's threads if the next collection can use them. Called before the world is stopped: a thread
+   that the host has suspended may hold a lock of the C library. The heap's lock is held. */
 GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     gc__collector *collector = heap->collector;
     if (collector->workers && collector->workers->forked && !heap->collecting) gc__workers_reset(collector->workers);
@@ -15976,7 +16289,7 @@ GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     unsigned have = collector->workers ? collector->workers->count : 1;
     if (collector->workers && collector->workers->most != most) gc__workers_set_most(collector->workers, most);
     if (GC__LIKELY(have >= wanted) || collector->workers_refused) return;
-    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* to compact with is worth more than to be fast */
+    size_t kept = gc__evacuation_reserve(heap) << GC_REGION_SHIFT; /* room for compaction is worth more than speed */
     if (!collector->workers && gc__bytes_left(heap) < kept + sizeof(gc__workers)) return;
     if (!collector->workers) collector->workers = gc__workers_new(heap);
     gc__workers *workers = collector->workers;
@@ -15992,8 +16305,8 @@ GC__COLD void gc__workers_start(gc_heap *heap, const gc__request *request) {
     gc__warn(&heap->options, message);
 }
 
-/* Has the crew take part in the collection, if it is worth it. Where room is short there is one window for each generation
-   only, so that none is left half full. */
+/* Lets all workers take part in the collection, if that is worth it. If room is short, there is one window for each
+   generation only, so that none is left half full. */
 GC__COLD void gc__workers_enter(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     const gc__plan *plan = heap->cycle->plan;
@@ -16001,14 +16314,14 @@ GC__COLD void gc__workers_enter(gc__worker *worker) {
     gc__workers *workers = heap->collector->workers;
     if (!workers || gc__min(workers->count, workers->most) < 2 || workers->forked || plan->into_holes) return;
     if (plan->purpose == GC__YOUNG_WHOLESALE) return; /* hardly anything is traced */
-    if (plan->tight && !heap->options.test_collectors) return;
+    if (plan->tight && !heap->options.test.collectors) return;
     bool worth = gc__workers_is_worth(heap, plan->purpose, generation);
     if (!worth && generation < 2 && !gc__workers_leaves_holes(heap, generation))
         worth = gc__count_dirty_bundles() >= GC__WORKERS_WORTH_BUNDLES;
     if (!worth || !gc__workers_open(workers, worker)) worker->workers = NULL;
 }
 
-/* The trace is over: hands in what the other workers have counted. */
+/* Adds up what the other workers have counted, after the trace. */
 GC__COLD void gc__workers_leave(gc__worker *worker) {
     gc__workers *workers = worker->workers;
     if (!workers) return;
@@ -16022,15 +16335,14 @@ GC__COLD void gc__workers_leave(gc__worker *worker) {
     worker->workers = NULL;
 }
 
-/* In the child of fork(): the threads do not exist. Locks held. */
+/* Records in the child of fork() that the threads do not exist. Locks are held. */
 GC__COLD void gc__workers_forget(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;
     workers->forked = true;
-    workers->asleep = ~(uint32_t)1; /* nobody waits for them, or wakes them */
+    workers->asleep = ~(uint32_t)1; /* no thread waits for them, or wakes them */
 }
 
-/* Ends the threads. */
 GC__COLD void gc__workers_end(gc_heap *heap) {
     gc__workers *workers = heap->collector->workers;
     if (!workers) return;
@@ -16056,42 +16368,44 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
     heap->collector->workers = NULL;
 }
 #endif
-/* Marking beside mutators: which heaps do it, when a cycle begins and ends, and the thread that marks. */
+/* Concurrent marking in collections: when a cycle begins and ends, and the thread that marks. */
 
 
-#define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until the program is asked to end it */
-#define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two pieces of memory that are given back beside mutators */
-#define GC__MARKING_STEPS 64                /* objects between two looks at whether a collection waits */
-#define GC__MARKING_QUANTA 4                 /* of a nursery at least, after which a mutator may have to wait for the marker */
-#define GC__MARKING_STARVED 100             /* waits in which the marker has done nothing, after which the program is stopped */
-#define GC__MARKING_LITTLE 4096             /* objects that the last collection traces without others */
-#define GC__MARKING_TIMED 64                /* turns, after which the CPU time of the thread is noted */
-/* While objects are being marked it provides memory once in so many turns: what mutators allocate until the marking ends is held
-   until the next one has ended. */
+#define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until a mutator is asked to end it */
+#define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two releases of memory by the marker's thread */
+#define GC__MARKING_STEPS 64                /* objects between two checks whether a collection waits */
+/* Quanta of a nursery, at least, after each of which a mutator may have to wait for the marker. */
+#define GC__MARKING_QUANTA 4
+/* Consecutive waits during which the marker has done nothing, after which mutators stop the world instead. */
+#define GC__MARKING_STARVED 100
+#define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
+#define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
+/* While objects are being marked, the thread prefaults memory only once in this many turns: what mutators allocate
+   until the marking ends stays allocated until the next one has ended. */
 #define GC__PREFAULT_TURNS 256
-#define GC__PREFAULT_LOOKS 20 /* so often in vain the thread looks whether free regions were taken, */
+#define GC__PREFAULT_LOOKS 20 /* the thread checks in vain this often whether free regions were taken, */
 #define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
-#define GC__MARKER_SPINS 1500 /* polls of a collection until the marker rests, before it sleeps: about 50 us */
+#define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
-/* What barriers call, which those of other heaps may be doing. Arena's lock held. */
+/* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
 GC__COLD void gc__marking_tables(void) {
     if (gc__tables.log_store) return;
     gc__tables.log_store = gc__store_logged;
     gc__tables.log_store_call = gc__store_logged_call;
 }
 
-/* What the collection's workers do with the objects of generation 2 that they meet: GC__EDGES_*. Where stores are not noted,
-   what they store into old objects is not shaded, but the card is dirty. So whoever cleans a card shades all that its slots
-   refer to. */
+/* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores
+   are not logged, referents stored into old objects are not shaded, but the card is dirty. So a worker that cleans a
+   card shades all that its slots refer to. */
 GC__FN uint8_t gc__marking_edges(const gc_heap *heap) {
     bool of_cards = !gc__stores_are_logged(heap);
     uint8_t candidate = gc__is_mark_end(heap) ? 0 : GC__EDGES_CANDIDATE;
-    if (!heap->marking) return 0;
+    if (!gc__heap_is_marking(heap)) return 0;
     if (heap->collection.generation == 0 && !of_cards) return candidate;
     return candidate | (of_cards ? GC__EDGES_SHADE | GC__EDGES_SHADE_CARDS : GC__EDGES_SHADE);
 }
 
-/* At creation: says why not, if it was asked for. */
+/* Warns at creation why concurrent marking is impossible, if it was asked for. */
 GC__COLD void gc__marking_explain(const gc_heap *heap) {
     const char *obstacle = heap->asked_concurrent ? gc__marking_obstacle_now(heap) : NULL;
     char message[240];
@@ -16101,36 +16415,36 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Before a collection gathers roots: nothing is left of the last cycle. */
+/* Finishes the last cycle's work on finalizers before a collection gathers roots. */
 GC__FN void gc__marking_decide(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
-    if (!heap->marking && full) gc__finalizers_decide_all(heap->finalizers);
+    if (!gc__heap_is_marking(heap) && full) gc__finalizers_decide_all(heap->finalizers);
 }
 
-#if GC_HAS_MODEL
+#if !GC__HAS_MARKER
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
 GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marking_await_before(gc_heap *heap) { (void)heap; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
-GC__FN void gc__marking_await_before(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
-/* Marks; or, where nothing is being marked, lists the holes that it has left. The marker's lock is held. False: nothing is left
-   to do. */
+/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, flips regions, and
+   lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
-    if (!heap->marking)
+    if (!gc__heap_is_marking(heap))
         return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
                gc__finalizers_compact_next(heap);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
-        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* or the next collection waits for that */
+        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
     bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) ||
                 gc__finalizers_preclean(heap) || gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
     if (more) return true;
@@ -16139,11 +16453,12 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     return false;
 }
 
-/* The number of a region whose part of the marker's bits should be provided, or SIZE_MAX: as many follow as have theirs in the
-   same huge page. If the marker met them first, it would wait for that while a collection waits for it. Marker's lock held. */
+/* Returns the number of a region whose next mark bits should be prefaulted now, together with those of the following
+   regions in the same huge page, or SIZE_MAX if there is none. If the marker met the page first, it would wait for
+   it while a collection waits for the marker. The marker's lock is held. */
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
-    if (!heap->marking || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
+    if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
     heap->marker->provided += GC__PREFAULT_AHEAD;
     return number;
 }
@@ -16152,7 +16467,8 @@ GC__COLD void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
     unsigned looks = 0;
-    gc__os_thread_is_patient(); /* or else to wake it could stop the thread that has collected, and with it the world */
+    /* Otherwise waking it could preempt the thread that has collected, and with it the world. */
+    gc__os_thread_is_patient();
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
         bool more = true, marks = false;
@@ -16160,7 +16476,7 @@ GC__COLD void gc__marker_thread(void *context) {
             gc__lock_take(&marker->lock);
             size_t number = gc__marker_unprovided(heap);
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
-            marks = more && heap->marking;
+            marks = more && gc__heap_is_marking(heap);
             gc__lock_release(&marker->lock);
             if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_NEXT_MARKS, number);
         } else {
@@ -16184,8 +16500,8 @@ GC__COLD void gc__marker_thread(void *context) {
     }
 }
 
-/* Between these two no object is marked beside the collection. The world is stopped, and the lock of the heap is held. The
-   marker looks often whether it is to rest: to wait for that in the system would take longer. */
+/* Stops the marker until gc__marker_go_on. The world is stopped, and the heap's lock is held. It spins at first:
+   waiting in the system for the marker to rest would take longer. */
 GC__FN void gc__marker_rest(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     unsigned spins = heap->threads->processors > 1 ? GC__MARKER_SPINS : 0;
@@ -16195,14 +16511,14 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
         spins--;
     }
     if (!spins) gc__lock_take(&marker->lock);
-    if (heap->marking) gc__marker_empty_buffer(heap);
+    if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = heap->marking || heap->old_unflipped || heap->old_unlisted || prefaults;
-    if (heap->marking) {
-        __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have noted more */
+    bool is_needed = gc__heap_is_marking(heap) || heap->old_unflipped || heap->old_unlisted || prefaults;
+    if (gc__heap_is_marking(heap)) {
+        __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         marker->preclean_passes = gc__max(marker->preclean_passes, 1);
     }
     gc__lock_release(&marker->lock);
@@ -16214,11 +16530,11 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__os_wake(&marker->turn);
 }
 
-/* Has a thread that marks, if a cycle may begin; before the world is stopped, since a thread that the host has suspended may
-   hold a lock of the C library. */
+/* Starts the marker's thread if a cycle may begin. Called before the world is stopped, since a thread that the host
+   has suspended may hold a lock of the C library. */
 GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) {
     gc__marker *marker = heap->marker;
-    if (marker->has_thread || marker->refused || heap->options.test_marker_steps) return;
+    if (marker->has_thread || marker->refused || heap->options.test.marker_steps) return;
     marker->rests = rests;
     marker->has_thread = gc__os_worker_start(&marker->thread, "gc marker", gc__marker_thread, heap);
     if (marker->has_thread) return;
@@ -16228,7 +16544,7 @@ GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *hea
              "for as long as they take: raise `ulimit -u`");
 }
 
-/* Ends the thread, and the cycle. The heap is being destroyed. */
+/* Ends the thread and the cycle, since the heap is being destroyed. */
 GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->is_ending, true, __ATOMIC_RELEASE);
@@ -16249,15 +16565,15 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__words_free(&marker->held);
 }
 
-/* For tests, where there is no thread: the calling mutator does some of its work. */
+/* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
 GC__FN void gc__marking_take_turn(gc_heap *heap) {
-    if (!heap->options.test_marker_steps) return;
+    if (!heap->options.test.marker_steps) return;
     gc__lock_take(&heap->marker->lock);
-    gc__marker_turn(heap, heap->options.test_marker_steps);
+    gc__marker_turn(heap, heap->options.test.marker_steps);
     gc__lock_release(&heap->marker->lock);
 }
 
-/* A cycle begins. */
+/* Records the room that the heap has when a cycle begins, and how much is likely to be marked. */
 GC__COLD void gc__marking_count_room(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t grown = gc__grown_bytes(heap), most = heap->pace->full_threshold + gc__growth_due(heap);
@@ -16266,39 +16582,41 @@ GC__COLD void gc__marking_count_room(gc_heap *heap) {
     marker->began_room = gc__marking_room(heap);
     double larger = marker->last_old_bytes ? (double)marker->began_old_bytes / (double)marker->last_old_bytes : 1;
     size_t likely = marker->last_old_bytes ? (size_t)((double)marker->last_bytes * larger) : SIZE_MAX;
-    marker->likely_bytes = gc__min(likely, marker->began_old_bytes); /* where it is not known, that all is alive */
+    /* If that is not known, all is assumed to be alive. */
+    marker->likely_bytes = gc__min(likely, marker->began_old_bytes);
     __atomic_store_n(&marker->marked_bytes, (size_t)0, __ATOMIC_RELAXED);
     marker->quantum_bytes = 0;
 }
 
-/* Before a collection condemns anything. */
+/* Begins or aborts a cycle, before a collection condemns anything. */
 GC__COLD void gc__marking_step(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     if (plan->purpose == GC__MARK_BEGIN) {
         gc__marker_begin(heap);
-        if (heap->marking) gc__marking_count_room(heap);
-        if (heap->marking) gc__handles_preclean_begin(heap);
-        if (heap->marking) gc__due_preclean_begin(heap->finalizers);
+        if (gc__heap_is_marking(heap)) gc__marking_count_room(heap);
+        if (gc__heap_is_marking(heap)) gc__handles_preclean_begin(heap);
+        if (gc__heap_is_marking(heap)) gc__due_preclean_begin(heap->finalizers);
         gc__finalizers_preclean_begin(heap->finalizers);
         size_t budget = gc__candidates_budget(heap);
-        if (heap->marking && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
+        if (gc__heap_is_marking(heap) && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
     } else if (plan->condemned == 2) {
         gc__marker_abort(heap);
         gc__finalizer_marks_end(heap);
     }
 }
 
-/* Whether what the last collection has to trace of the old generation is too little to be shared: the marker had nothing left,
-   and no object waited whose trace function may lead to what nobody has met. To share it takes 20 ns for each region. */
+/* Returns whether the final mark has too little to trace of the old generation to share it: the marker had nothing
+   left, and no waiting object has a trace function that may lead to objects that were never met. Sharing takes 20 ns
+   for each region. */
 GC__FN bool gc__marking_left_little(const gc__worker *worker) {
     const gc_heap *heap = worker->heap;
     bool little = !heap->pause.degenerated && !heap->pause.waiting_objects && !worker->overflowed;
-    return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test_collectors;
+    return little && (size_t)(worker->top - worker->stack) < GC__MARKING_LITTLE && !heap->options.test.collectors;
 }
 
-/* In the last collection, after a trace like that of a young one: the old generation is condemned with what is marked in it,
-   and traced from what is grey or was noted. All young objects have been reached; what is copied from here on, out of leaving
-   regions or for finalizers, goes to fresh regions. */
+/* Traces the old generation in the final mark, after a trace like that of a young collection: it is condemned with
+   what is marked in it, and traced from the objects that are grey or were logged. All young objects have been
+   reached; what is copied from here on, out of candidate regions or for finalizers, goes to fresh regions. */
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc_heap *heap = worker->heap;
     if (!gc__is_mark_end(heap)) return;
@@ -16323,8 +16641,9 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
         gc__trace_held(worker, condemned);
 }
 
-/* The thread waits for the marker, which it would only hinder if it marked, too. Returns when it began to. The system wakes it
-   late, by 60 us, or by 500 where other programs run: so much less is asked for. */
+/* Waits for the marker, which the calling thread would only hinder if it marked, too. Returns when the wait began.
+   The system wakes a thread late, by 60 us, or by 500 if other programs run: so the requested time is shortened by
+   that. */
 GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     gc__marker *marker = heap->marker;
     uint64_t start = gc__os_now_ns(), asked = gc__max(ns - gc__min(ns, marker->late_ns), ns / 16);
@@ -16337,7 +16656,8 @@ GC__FN uint64_t gc__marking_await(gc_heap *heap, uint64_t ns) {
     return start;
 }
 
-/* A mutator that allocates faster than the marker works waits before it collects, for as long as the goal leaves beside that. */
+/* Makes a mutator that allocates faster than the marker works wait before it collects, for as long as the goal
+   allows in addition to the pause. */
 GC__FN void gc__marking_await_before(gc_heap *heap) {
     uint64_t goal = gc__pace_goal_ns(heap), together = goal / 4 * 3, most = goal / 8 * gc__marking_lateness(heap);
     size_t condemned = gc__spent_bytes(heap) + (gc__pace_young(heap) ? heap->generation_bytes[1] : 0);
@@ -16346,7 +16666,8 @@ GC__FN void gc__marking_await_before(gc_heap *heap) {
     heap->pauses->help_ns += gc__ns_since(gc__os_now_ns(), start);
 }
 
-/* The same where a mutator can do nothing else. False: the marker has done nothing in many such waits. */
+/* Makes a mutator that can do nothing else wait for the marker. Returns false if the marker has done nothing in many
+   such waits. */
 GC__FN bool gc__marking_await_turn(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     unsigned turns = __atomic_load_n(&marker->turns, __ATOMIC_RELAXED);
@@ -16356,7 +16677,8 @@ GC__FN bool gc__marking_await_turn(gc_heap *heap) {
     return marker->starved < GC__MARKING_STARVED;
 }
 
-/* After a wait: the parts become smaller while a wait of the goal is too little for each, as small as windows are. */
+/* Adapts the quanta after a wait: they become smaller while a wait as long as the goal is too short for each, down
+   to the size of windows. */
 GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t most = heap->pace->nursery_bytes / GC__MARKING_QUANTA, late = gc__marking_lateness(heap);
@@ -16364,11 +16686,12 @@ GC__FN void gc__marking_divide_quantum(gc_heap *heap) {
     marker->quantum_bytes = gc__max(gc__min(part, most), GC__WINDOW_BYTES);
 }
 
-/* And after each of some parts of its nursery. Returns whether it may go on; otherwise a collection is due. The lock is held. */
+/* Makes a mutator that has spent a quantum of its nursery wait, if the marker is late. Returns true if the mutator
+   may go on, false if a collection is due. The heap's lock is held. */
 GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     size_t part = gc__min(marker->quantum_bytes, marker->undivided_bytes), late = gc__marking_lateness(heap);
-    if (!part || !heap->marking || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
+    if (!part || !gc__heap_is_marking(heap) || __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE)) return false;
     marker->undivided_bytes -= part;
     gc__count(&heap->budget_bytes, part);
     if (!late) return true;
@@ -16378,11 +16701,11 @@ GC__FN bool gc__marking_await_quantum(gc_heap *heap) {
     return true;
 }
 
-/* After a collection: whether the next nursery has such parts. */
+/* Divides the next nursery into quanta after a collection, if the marker is late. */
 GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->undivided_bytes = 0;
-    if (!heap->marking || !marker->has_thread || !gc__marking_lateness(heap)) return;
+    if (!gc__heap_is_marking(heap) || !marker->has_thread || !gc__marking_lateness(heap)) return;
     size_t most = gc__max(heap->budget_bytes / GC__MARKING_QUANTA, GC__WINDOW_BYTES);
     marker->quantum_bytes = marker->quantum_bytes ? gc__min(marker->quantum_bytes, most) : most;
     marker->undivided_bytes = heap->budget_bytes - gc__min(heap->budget_bytes, marker->quantum_bytes);
@@ -16393,9 +16716,10 @@ GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
 /* When slots are remembered instead of cards. */
 
 
-#define GC__REMEMBERING_SHARE 8 /* slots are remembered where scanning cards takes this part of a pause within the goal */
+/* Slots are remembered if scanning cards takes 1/n of a pause within the goal. */
+#define GC__REMEMBERING_SHARE 8
 #define GC__REMEMBERING_CARD_NS 250
-#define GC__REMEMBERING_FEW 64     /* slots in a collection which are not worth a call for each store into an old object */
+#define GC__REMEMBERING_FEW 64 /* slots in a collection that do not justify a call for each store into an old object */
 #define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
 
 GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
@@ -16410,14 +16734,15 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     gc__old_rank(heap, GC__IGNORE);
 }
 
-/* After a collection. The world is stopped. */
+/* Chooses between slots and cards after a collection. The world is stopped. */
 GC__FN void gc__remembering_choose(gc_heap *heap) {
     gc__remembered *remembered = heap->remembered;
+    if (!GC__HAS_MARKER) return;
     bool possible = gc__marking_is_on(heap) && gc__stores_are_logged(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
-    bool fixed = heap->options.nursery_bytes != 0; /* by the host, and no time is measured */
+    bool fixed = heap->options.nursery_bytes != 0; /* by the host; no time is measured */
     remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
-    if (heap->options.test_marker_steps) dear = 1;
+    if (heap->options.test.marker_steps) dear = 1;
     if (heap->remembers_slots) {
         remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;
         if (!possible || remembered->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
@@ -16426,9 +16751,10 @@ GC__FN void gc__remembering_choose(gc_heap *heap) {
     }
 }
 
-/* Gives back what barriers write to: no thread uses the heap. */
+/* Frees the memory that barriers write to. No thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
     gc__marker *marker = heap->marker;
+    if (!GC__HAS_MARKER) return;
     gc__store_logging_publish(heap, false);
     if (marker->log) gc__os_unmap(marker->log, GC__MARK_BUFFER_BYTES);
     marker->log = NULL;
@@ -16483,8 +16809,8 @@ GC__FN void gc__cycle_statistics(gc_heap *heap) {
     stats->collections_compacting += collection->compacting;
 }
 
-/* Fills the three lists with all roots that may refer to generations up to the given one. On failure nothing has changed,
-   and the collection cannot run. */
+/* Gathers all roots that may refer to generations up to the given one in three lists. On failure nothing has
+   changed, and the collection cannot run. */
 GC__FN bool gc__roots_gather(gc_heap *heap) {
     gc__root_visitor roots = {{gc__root_gather}, heap, false};
     heap->cycle->roots.count = heap->cycle->interior.count = heap->cycle->pins.count = 0;
@@ -16495,12 +16821,13 @@ GC__FN bool gc__roots_gather(gc_heap *heap) {
     return !roots.failed;
 }
 
-/* Does all that needs memory, before the collection changes anything. False: there is none. */
+/* Does all that needs memory, before the collection changes anything. Returns false if there is none. */
 GC__FN bool gc__cycle_gather(gc_heap *heap, int generation) {
     return gc__roots_gather(heap) && gc__ambiguous_reserve(heap) && gc__external_gather(heap, generation);
 }
 
-/* Done only after gathering, since threads go on in their windows after a collection that is left out. */
+/* Closes all windows. Called only after gathering, since threads go on in their windows after a collection that is
+   left out. */
 GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     unsigned allocating = 0;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
@@ -16510,11 +16837,11 @@ GC__FN void gc__cycle_close_windows(gc_heap *heap) {
     heap->pace->allocating = (unsigned)gc__max(1, gc__min(allocating, heap->threads->processors));
 }
 
-/* Everything between gathering the roots and the last freed region. */
+/* Runs the collection from the gathered roots to the last freed region. */
 GC__FN void gc__cycle_run(gc_heap *heap) {
     const gc__plan *plan = heap->cycle->plan;
     int generation = heap->collection.generation;
-    gc__worker alone, *worker = heap->collector->workers ? &heap->collector->workers->threads[0].worker : &alone;
+    gc__worker alone, *worker = gc__heap_workers(heap) ? &gc__heap_workers(heap)->threads[0].worker : &alone;
     gc__cycle_close_windows(heap);
     gc__phase_begin(heap, GC_PHASE_PLAN);
     memset(worker, 0, sizeof *worker);
@@ -16523,7 +16850,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     worker->cycle = heap->cycle;
     worker->memory = &heap->collector->mark_stack;
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
-    /* The roots are in their lists: nothing below asks the host for them again. */
+    /* Nothing below asks the host for roots again: they are in their lists. */
     gc__marking_step(heap);
     gc__region *condemned = gc__condemn(heap);
     if (plan->purpose == GC__SLIDE) condemned = gc__slide(heap, condemned);
@@ -16532,7 +16859,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     worker->remember_all = (generation > 0 && !plan->ages_all) || heap->cycle->recycles;
     gc__workers_enter(worker);
     gc__each_condemned(worker, condemned, plan->purpose == GC__YOUNG_WHOLESALE ? gc__region_promote_whole : gc__region_clear);
-    /* Every condemned region has a verdict, and its ranks are those of the time after the collection. */
+    /* Every condemned region has a verdict, and its ranks are those after the collection. */
     gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);
     gc__trace_candidates(worker);
@@ -16545,7 +16872,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
         GC__HOST_SCOPE;
         heap->options.collection_traced(heap->options.host, &heap->collection);
     }
-    /* Every condemned object that stays is marked or has a forwarding word; every slot refers to where it is now. */
+    /* Every surviving condemned object is marked or has a forwarding word; every slot refers to its new place. */
     gc__phase_begin(heap, GC_PHASE_SWEEP);
     gc__worker_end(worker);
     gc__workers_leave(worker);
@@ -16567,16 +16894,16 @@ GC_API void *gc_collection_find(gc_heap *heap, const void *object) {
     return (void *)gc__address_after_trace((uintptr_t)object);
 }
 
-/* The scope of a collection, which a callback can leave only by returning. */
+/* Detects a callback that leaves the collection other than by returning. */
 GC__FN void gc__cycle_leave(gc_heap **left) {
     if (*left) gc__collection_was_left(*left);
 }
 
-/* After a collection that ran. */
+/* Learns from a collection that ran, and prepares the time until the next one. */
 GC__FN void gc__cycle_done(gc_heap *heap) {
     int generation = heap->collection.generation;
     gc__collector *collector = heap->collector;
-    if (heap->options.verify & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
+    if (gc__verify_of(heap) & GC_VERIFY_AFTER) gc__verify_heap(heap, "after");
     gc__shadow_sync(heap);
     gc__limit_look(heap);
     if (generation == 2) gc__marking_resolve(heap, true);
@@ -16593,7 +16920,7 @@ GC__COLD void gc__fail_left_out(void) {
                               "`ulimit -v` or the memory limit of the process");
 }
 
-/* The collection is left out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
+/* Leaves the collection out: nothing has changed and nothing is counted. The next attempt comes a nursery later. */
 GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     heap->collection.left_out = true;
     __atomic_store_n(&heap->budget_bytes, gc__spent_bytes(heap) + heap->pace->nursery_bytes, __ATOMIC_RELAXED);
@@ -16601,7 +16928,7 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     gc__warn(&heap->options, gc__last_message);
 }
 
-/* What gc__collect_stopped does while the marker rests. */
+/* The body of gc__collect_stopped, while the marker rests. */
 GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
     heap->frame = gc__stack_below();
@@ -16610,19 +16937,19 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc__marking_decide(heap);
     gc__cycle_open(heap);
     int generation = heap->collection.generation;
-    /* What a profile does first is not the collector's work: the nursery must not grow for it. */
+    /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
     if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
-    if (heap->options.stress) gc__stress_index(heap);
-    if (heap->options.verify & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    if (gc__stress_of(heap)) gc__stress_index(heap);
+    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
     gc__shadow_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
     if (gathered) gc__cycle_run(heap);
-    /* Checkmark reads the places of handles that were roots: they must not be destroyed yet. */
+    /* Checkmark reads the places of handles that were roots, which must not be destroyed yet. */
     bool exact = generation == 2 && !gc__is_mark_end(heap);
-    if (gathered && heap->options.checkmark) gc__checkmark(heap, exact);
+    if (gathered && gc__is_checkmarked(heap)) gc__checkmark(heap, exact);
     if (gathered) gc__metadata_count(heap);
     gc__handles_release(heap);
     if (gathered)
@@ -16642,7 +16969,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     return gathered;
 }
 
-/* The world is stopped. False: the collection was left out, for want of memory. */
+/* Collects while the world is stopped. Returns false if the collection was left out for want of memory. */
 GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     if (gc__is_abandoned(heap)) return true;
     gc__pause_begin(heap);
@@ -16655,7 +16982,7 @@ GC__FN bool gc__collect_stopped(gc_heap *heap, const gc__request *request) {
     gc__marker_rest(heap);
     bool ran = gc__collect_at_rest(heap, request);
     uint64_t before = heap->marker->has_thread ? gc__os_now_ns() : 0;
-    gc__store_logging_publish(heap, heap->marking || heap->remembers_slots);
+    gc__store_logging_publish(heap, gc__heap_is_marking(heap) || heap->remembers_slots);
     gc__marker_go_on(heap);
     if (ran) gc__pause_end(heap, before);
     return ran;
@@ -16670,16 +16997,16 @@ GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
     return ran;
 }
 
-/* Ends a marking that is done, and waits for that. The lock is held. */
+/* Ends a cycle whose marking is done. The heap's lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
     gc__request request;
-    if (!heap->marking || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
+    if (!gc__heap_is_marking(heap) || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
     if (gc__policy_next(heap, GC__MARKER_DONE, &request)) gc__collect(heap, &request);
 }
 
-/* Ends a marking that is done where all threads are in preemptive mode, as in a server that waits for requests. Otherwise one
-   of them does when it comes to a safe point or has spent its window: hosts that suspend threads themselves know nothing of the
-   marker's. The lock is held. */
+/* Ends a cycle whose marking is done if all threads are in preemptive mode, as in a server that waits for requests.
+   Otherwise a mutator ends it at a safe point or when it has spent its window: a host that suspends threads itself
+   does not know the marker's thread. The heap's lock is held. */
 GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
     bool asks = heap->options.suspend != NULL;
     for (const gc_thread *thread = heap->threads->first; thread && !asks; thread = gc__record(thread)->next)
@@ -16693,11 +17020,12 @@ GC__FN void gc__marking_end_or_ask(gc_heap *heap) {
         __atomic_store_n(&thread->poll, 1u, __ATOMIC_RELAXED);
 }
 
-/* On the marker's thread, when it has rested for a while: has the marking ended, or gives memory back. */
+/* Ends the cycle or asks a mutator to end it, or releases memory. Called on the marker's thread when it has rested
+   for a while. */
 GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (!gc__heap_lock_unless_taken(heap)) return;
-    if (!heap->marking) {
+    if (!gc__heap_is_marking(heap)) {
         gc__heap_uncommit(heap);
         bool gives = heap->uncommit_waits || heap->uncommit_bytes >= GC_REGION_BYTES;
         __atomic_store_n(&marker->gives_back, gives, __ATOMIC_RELAXED);
@@ -16707,39 +17035,40 @@ GC__COLD void gc__marking_rests(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* Collects as requested; a cycle that begins has a thread that marks. The lock is held. */
+/* Collects as requested; starts the marker's thread if a cycle begins. The heap's lock is held. */
 GC__FN bool gc__collect_requested(gc_heap *heap, const gc__request *request) {
     if (request->purpose == GC__MARK_BEGIN && !heap->collecting) gc__marking_start_thread(heap, gc__marking_rests);
     return gc__collect(heap, request);
 }
 
-/* Collects as the event calls for. Returns whether it did. The lock is held. */
+/* Collects if the event calls for it. Returns whether it did. The heap's lock is held. */
 GC__FN bool gc__collect_for(gc_heap *heap, gc__event event) {
     gc__request request;
     return gc__policy_next(heap, event, &request) && gc__collect_requested(heap, &request);
 }
 
-/* From now on the marker's thread does not collect. */
+/* Stops the marker's thread from collecting. */
 GC__COLD void gc__marking_close(gc_heap *heap) {
     gc__heap_lock(heap);
     heap->marker->is_closing = true;
     gc__heap_unlock(heap);
 }
 
-/* Collects what is due where a nursery has been spent; before that the mutator waits for a marker that is late. The lock is
-   held. */
+/* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
+   lock is held. */
 GC__FN void gc__collect_nursery(gc_heap *heap, gc__event event) {
-    if (heap->marking && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
+    if (gc__heap_is_marking(heap) && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
     gc__collect_for(heap, event);
 }
 
-/* Whether the nursery is spent, by its bytes or by the slots that refer to it, once an object of so many bytes is allocated. */
+/* Returns whether the nursery is spent, by its bytes or by its remembered slots, once an object of `large` bytes is
+   allocated. */
 GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
     size_t spent = gc__spent_bytes(heap);
     return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__remembered_enough(heap));
 }
 
-/* Collects, unless another thread has found the same budget spent and collected meanwhile. */
+/* Collects, unless another thread has found the same budget spent and has collected while this one waited. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
@@ -16748,44 +17077,44 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-/* A mutator finds no region, and may end its nursery early. Returns whether it did. */
+/* Ends the nursery early, if that helps, for a mutator that finds no region. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
     bool ends = gc__next_ends_nursery(heap);
     if (ends) gc__collect_nursery(heap, GC__REGION_MISSED);
     return ends;
 }
 
-/* A mutator that finds no region while objects are being marked waits for the marker, for as long as the goal at a time, so that
-   other threads can collect meanwhile. The collection that ends the cycle then is a short one; if it came now it would take as
-   long as that, and stop all threads. Returns whether to look again for a region: not if nothing is being marked, or by a thread
-   that gets no processor, nor where the collection was left out for want of memory. */
+/* Makes a mutator that finds no region while objects are being marked wait for the marker, for as long as the goal
+   at a time, so that other threads can collect. Then the final mark is short; now it would take as long as the wait,
+   and stop all threads. Returns whether to look for a region again: not if nothing is being marked, if the marker
+   gets no processor, or if the collection was left out for want of memory. */
 GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__heap_lock(heap);
-    bool waits = heap->marking && marker->has_thread && !gc__marker_is_spoilt(heap);
+    bool waits = gc__heap_is_marking(heap) && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_for(heap, GC__MARKER_DONE) && !heap->marking;
+        waits = gc__collect_for(heap, GC__MARKER_DONE) && !gc__heap_is_marking(heap);
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
     return waits;
 }
 
-/* A mutator finds no region, and may begin a cycle rather than stop the program. */
+/* Begins a cycle instead of stopping the world, if policy allows it, for a mutator that finds no region. */
 GC__FN void gc__collect_before_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     gc__collect_for(heap, GC__YOUNG_FREED_NONE);
     gc__heap_unlock(heap);
 }
 
-/* Whether a generation has spent enough of its budget for an optional collection of it. */
+/* Returns whether a generation has spent enough of its budget for an optional collection of it. */
 GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     if (generation == 2) return gc__old_bytes(heap) + heap->generation_bytes[1] >= heap->pace->full_threshold / 4 * 3;
     if (generation == 1) return heap->generation_bytes[1] >= heap->pace->nursery_bytes;
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-/* Whether `function` must not be called now. */
+/* Returns whether `function` must not be called now. */
 GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     const gc_thread *self = gc__thread_self(heap);
     if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
@@ -16797,14 +17126,15 @@ GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
     return true;
 }
 
-/* Has the heap marked beside mutators, if that is possible and the caller need not wait. */
+/* Begins a concurrent cycle for the caller, if that is possible and the caller need not wait. Returns false if the
+   caller must collect. */
 GC__FN bool gc__collect_concurrently(gc_heap *heap, unsigned mode) {
     const unsigned ways = GC_COLLECT_NON_BLOCKING | GC_COLLECT_BLOCKING | GC_COLLECT_COMPACTING;
     if ((mode & ways) != GC_COLLECT_NON_BLOCKING || !gc__marking_is_on(heap)) return false;
     gc__heap_lock(heap);
-    bool wanted = !heap->marking && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
+    bool wanted = !gc__heap_is_marking(heap) && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, 2));
     const gc__request begin = gc__request_mark_begin(GC_REASON_INDUCED);
-    bool done = !wanted || (gc__collect_requested(heap, &begin) && heap->marking);
+    bool done = !wanted || (gc__collect_requested(heap, &begin) && gc__heap_is_marking(heap));
     gc__heap_unlock(heap);
     return done;
 }
@@ -16825,7 +17155,7 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
     gc__heap_lock(heap);
     gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
-    /* Of several threads that ask at once one collects: a collection that began after this thread asked is enough. */
+    /* If several threads ask at once, one collects: a collection that began after this thread asked is enough. */
     bool ran = true, joined = heap->collector->finished[generation] > before &&
                               (!compacting || heap->collector->finished_compacting > before);
     if (!joined && (!(mode & GC_COLLECT_OPTIMIZED) || gc__worth_collecting(heap, generation)))
@@ -16844,7 +17174,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
-        gc__heap_lock(heap); /* the thread that collects holds it until the end */
+        gc__heap_lock(heap); /* the thread that collects holds the lock until the end */
         gc__heap_unlock(heap);
     }
     if (__atomic_load_n(&heap->threads->asked, __ATOMIC_RELAXED)) {
@@ -16852,7 +17182,7 @@ GC__FN void gc__safepoint_run(gc_thread *thread) {
         gc__marking_end_done(heap);
         gc__heap_unlock(heap);
     }
-    if (heap->options.stress == GC_STRESS_SAFEPOINT)
+    if (gc__stress_of(heap) == GC_STRESS_SAFEPOINT)
         gc__collect_under_stress(heap);
 }
 
@@ -16863,19 +17193,19 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
 /* Asking the host for room, by its out_of_memory hook. */
 
 
-/* If nobody runs finalizers, a heap fills up: adds that to the sentence. */
+/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
 GC__COLD void gc__explain_full(gc_heap *heap) {
     size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
     if (finalizers)
         gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
-                      "call gc_finalizers_run more often, or gc_finalizer_thread_start",
+                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
                       finalizers);
 }
 
 #define GC__ASKING_MAX 64
 
-/* Whether the hook allocates, and calls itself by that, without end. One that was left by longjmp deeper and deeper in the
-   stack looks like it, but not so often. */
+/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
+   deeper in the stack looks the same, but not as often. */
 GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     if (record->asking < GC__ASKING_MAX) return false;
     gc__fail(GC_ERROR_MISUSE,
@@ -16886,8 +17216,8 @@ GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
     return true;
 }
 
-/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and what is noted of the call can be found
-   to be over: gc.h is called from above its frame then. */
+/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
+   shows later that it is over: gc.h is called from above its frame then. */
 GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
     const gc_options *options = &thread->heap->options;
     gc__thread_record *record = gc__record(thread);
@@ -16924,21 +17254,21 @@ GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
     return again;
 }
 /* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
-   rather fail says by options.collecting_percent_max what part of its time that may take. */
+   rather fail says by options.overhead_percent_max what part of its time that may take. */
 
 
-#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* it must have gone on for so long, */
-#define GC__OVERHEAD_COLLECTIONS 16            /* in so many full collections, */
-#define GC__OVERHEAD_PART 64                   /* each of which has made room for less than this part of the limit, */
-#define GC__OVERHEAD_FREE 8                    /* while all that is free is less than this part */
+#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
+#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
+#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
+#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
 
 GC__COLD bool gc__overhead_is_percent(unsigned percent) {
     if (percent <= 100) return true;
-    gc__fail(GC_ERROR_OPTION, "collecting_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
+    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
     return false;
 }
 
-/* Whether what lives leaves less than that, in whole regions, since tables may have the rest. */
+/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
 GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
     size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
@@ -16946,13 +17276,15 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
     return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
 }
 
-/* An allocation has met the limit. Whether that has been so for long, and nearly all that time was spent collecting: *spent says
-   how long, and how. Lock held. */
+/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
+   collecting_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   *spent. The heap's lock is held. */
 GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
-    unsigned most = heap->options.collecting_percent_max;
+    unsigned most = heap->options.overhead_percent_max;
     if (!most || !heap->options.heap_bytes_max) return false;
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes); /* less than before where windows were given back */
+    /* This is less than before if windows were given back. */
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
     size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
     bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
     heap->pace->overhead_allocated_bytes = allocated;
@@ -16964,14 +17296,15 @@ GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     return enough && spent->paused_ns >= spent->ns / 100 * most;
 }
 
-/* Whether such an allocation fails, with gc__fail: there has been a full collection since, and the heap is as full as before. */
+/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
+   before. */
 GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
     if (!gc__is_nearly_full(heap)) return false;
     gc__fail(GC_ERROR_HEAP_FULL,
-             "%llu full collections have taken %llu %% of the last %llu ms (collecting_percent_max is %u), since %zu KiB "
+             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
              "live of at most %zu (%s): raise that, or drop references",
              (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
-             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.collecting_percent_max, heap->full_bytes >> 10,
+             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
              heap->limit_bytes >> 10, gc__limit_name(heap));
     return true;
 }
@@ -17006,10 +17339,11 @@ GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     return (void *)region->base;
 }
 
-/* What an allocation is for. */
+/* The purpose of an allocation. */
 enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
-/* Opens the window for objects that never move: in a hole of a region of theirs, or in a fresh one. Lock held. */
+/* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
+   lock is held. */
 GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
@@ -17030,7 +17364,7 @@ GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     return true;
 }
 
-/* Lock held. */
+/* Allocates an object that never moves. The heap's lock is held. */
 GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
     gc_window *window = &heap->fixed;
     if (bytes > gc__window_room(window) && !gc__fixed_open(heap, bytes)) return NULL;
@@ -17046,7 +17380,7 @@ GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
     return object;
 }
 
-/* From now on the object, which has its header, is one of its region's. Other threads may do the same beside it. */
+/* Counts the object, which has its header, among its region's objects. Other threads may do the same concurrently. */
 GC__FN void gc__fixed_begin(void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
     gc__region *region = gc__region_of((uintptr_t)object);
@@ -17065,8 +17399,8 @@ GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes,
     return object;
 }
 
-/* The same in the thread's other window, if no region is left for the right one: a heap with a single free region would
-   otherwise collect each time that the two take turns. NULL: the other window has no room either. */
+/* Allocates in the thread's other window if no region is left for the right one: a heap with a single free region
+   would otherwise collect each time the two windows alternate. Returns NULL if the other window has no room either. */
 GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed) {
     gc_window *other = gc__thread_window(thread, !zeroed);
     if (bytes > gc__span_room(other)) return NULL;
@@ -17074,7 +17408,7 @@ GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed)
     return zeroed ? memset(object, 0, bytes) : object;
 }
 
-/* Allocates without collecting; NULL with gc__fail at a limit. */
+/* Allocates without collecting. Returns NULL, with gc__fail, at a limit. */
 GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     bool zeroed = kind != GC__FOR_RAW;
@@ -17101,28 +17435,29 @@ GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
 
 GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     gc_heap *heap = thread->heap;
-    bool now = heap->options.stress == GC_STRESS_ALLOCATION;
-    if (heap->options.stress == GC_STRESS_STACK) now = gc__stack_is_new(heap);
-    if (heap->options.stress == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
-    if (heap->options.stress == GC_STRESS_NTH) {
+    bool now = gc__stress_of(heap) == GC_STRESS_ALLOCATION;
+    if (gc__stress_of(heap) == GC_STRESS_STACK) now = gc__stack_is_new(heap);
+    if (gc__stress_of(heap) == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
+    if (gc__stress_of(heap) == GC_STRESS_NTH) {
         now = gc__record(thread)->stress_countdown <= 1;
         gc__record(thread)->stress_countdown =
-            now ? heap->options.stress_interval : gc__record(thread)->stress_countdown - 1;
+            now ? heap->options.debug.stress_interval : gc__record(thread)->stress_countdown - 1;
     }
     if (now) gc__collect_under_stress(heap);
 }
 
-#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that packs objects by so much more is worth another one */
+#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that clusters objects by this much is worth another one */
 
-/* Compacts. Returns whether that gained a whole region, or packed objects so that the next one may. */
+/* Compacts. Returns whether that gained a whole region, or clustered objects so that the next compaction may gain
+   one. */
 GC__COLD bool gc__compact_once(gc_heap *heap, const gc__request *request) {
     size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
     gc__collect(heap, request);
     return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
 }
 
-/* Compacts the heap for an object of so many bytes. Returns whether that gained enough. If copies did not find the room that
-   holes should have had for them, it tries again with few copies, to large holes. */
+/* Compacts the heap for an object of `bytes` bytes. Returns whether that gained enough. If copies did not find the
+   room that holes should have had for them, it tries again with few copies, to large holes. */
 GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
     request.room_for = bytes;
@@ -17136,13 +17471,12 @@ GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
     return gained;
 }
 
-/* A full collection at the limit. */
 GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
     const gc__request request = gc__request_of(purpose, 2, GC_REASON_LIMIT);
     gc__collect(heap, &request);
 }
 
-/* Compacts; packs, once, if that gains nothing and holes have room for `bytes`. Returns whether either was of use. */
+/* Compacts; or slides, once, if that gains nothing and holes have room for `bytes`. Returns whether either helped. */
 GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     if (gc__compact_for_room(heap, SIZE_MAX)) return true;
     gc__world_stop(heap);
@@ -17153,7 +17487,7 @@ GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
     return slides;
 }
 
-/* Gives mutators what was kept for evacuation, since that frees nothing more. Returns whether there was any of it. */
+/* Gives mutators the reserve for evacuation, since evacuation frees nothing more. Returns whether there was any. */
 GC__COLD bool gc__reserve_give(gc_heap *heap) {
     gc__heap_lock(heap);
     size_t before = gc__evacuation_reserve(heap);
@@ -17163,8 +17497,8 @@ GC__COLD bool gc__reserve_give(gc_heap *heap) {
     return given;
 }
 
-/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room, as
-   allocations do. */
+/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room,
+   as allocations do. */
 GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     bool packed = false;
     gc__collect_at_limit(heap, GC__FULL);
@@ -17175,7 +17509,8 @@ GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
     return fits;
 }
 
-/* An allocation that finds no region waits until a marking has ended. NULL: nothing is being marked, or in vain. */
+/* Makes an allocation that finds no region wait until a marking has ended. Returns NULL if nothing is being marked,
+   or waiting is in vain. */
 GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = NULL;
     gc__collect_before_marking(thread->heap);
@@ -17183,9 +17518,9 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
     return object;
 }
 
-/* Collects, and compacts as long as that makes room, if only a part of a region: each compaction moves only as much as
-   there was room for, so the region that the allocation needs may come free some compactions later. If that is not enough, the
-   heap is packed, and then there are the holes that are left, and the reserve. */
+/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
+   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
+   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
 GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
@@ -17199,12 +17534,13 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if ((heap->marking && heap->marker->has_thread) || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
+    bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
+    if (marks || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
     bool gives_up = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
     if (gives_up) return NULL;
     bool packed = false;
-    size_t room_for = bytes; /* at first in holes, where it may fit; then compaction gives no holes away */
+    size_t room_for = bytes; /* at first holes count, where it may fit; later compactions give no holes to mutators */
     for (;;) {
         void *object = gc__allocate_try(thread, bytes, kind);
         if (object) return object;
@@ -17212,7 +17548,8 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
         bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
         room_for = SIZE_MAX;
         if (gained || !strict) continue;
-        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* what compaction has left in holes */
+        /* Reuses the holes that compaction has left. */
+        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE);
         object = gc__allocate_try(thread, bytes, kind);
         if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
         if (!object && heap->collection.left_out) gc__fail_left_out();
@@ -17220,7 +17557,7 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     }
 }
 
-/* What is tried when a limit was met: harder collections, then the host's hook, and collections again. */
+/* Tries harder at a limit: stronger collections, then the host's hook, and collections again. */
 GC__COLD void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
     void *object = gc__allocate_collecting(thread, bytes, kind);
     if (object) return object;
@@ -17231,7 +17568,7 @@ GC__COLD void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigne
     return object;
 }
 
-/* gc__finalizer_promise by an allocation, which collects and asks the host before it fails. */
+/* Calls gc__finalizer_promise for an allocation, and collects and asks the host before it fails. */
 GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__finalizer_promise(thread)) return true;
@@ -17260,7 +17597,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     }
     if (GC__UNLIKELY(gc__is_abandoned(heap))) {
         gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted finalizer_patience_ms, in a heap that was destroyed "
+                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
                  "meanwhile: have the finalizer return");
         return NULL;
     }
@@ -17283,9 +17620,9 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
         return NULL;
     }
     size_t size = gc__align(bytes);
-    if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* as all objects there */
+    if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */
     gc__marking_take_turn(heap);
-    if (heap->options.stress)
+    if (gc__stress_of(heap))
         gc__stress_at_allocation(thread);
     else if (kind != GC__FOR_FIXED && size <= gc__window_room(gc__thread_window(thread, kind != GC__FOR_RAW)))
         return gc__allocate_try(thread, size, kind);
@@ -17295,13 +17632,14 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     return object ? object : gc__allocate_last_resort(thread, size, kind);
 }
 
-/* `caller`: the return address of the function that a program has called, for the profile. */
+/* Reports the allocation to a profiler. `caller` is the return address of the function that the program has called. */
 GC__FN void gc__allocation_note(gc_thread *thread, void *object, size_t bytes, const void *caller, bool typed) {
     const gc__profiler *profiler = gc__profiler_of(thread->heap);
     if (GC__UNLIKELY(profiler != NULL) && object) profiler->allocated(thread, object, gc__align(bytes), caller, typed);
 }
 
-/* What a function for programs returns. Those are never inlined, so that their return address is in the program. */
+/* Finishes a public allocation function. Such functions are never inlined, so that their return addresses are in the
+   program. */
 GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     if (!object && thread->heap->options.abort_when_exhausted)
         gc__fatal(&thread->heap->options, "an allocation failed, and options.abort_when_exhausted is set: %s",
@@ -17309,8 +17647,8 @@ GC__FN void *gc__allocated(const gc_thread *thread, void *object) {
     return object;
 }
 
-/* Opens a window in a hole of the thread's chain, and returns where the object begins. NULL: that needs more. The budget was
-   spent when the chain was filled. */
+/* Opens a window in the thread's next local span, and returns where the object begins, or NULL if that is not
+   enough. The budget was spent when the local spans were taken. */
 GC__FN char *gc__local_spans_next(gc_thread *thread, size_t bytes, bool zeroed) {
     gc__local_spans *spans = &gc__record(thread)->local_spans;
     gc_window *window = gc__thread_window(thread, zeroed);
@@ -17329,13 +17667,6 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
         return found;
     }
     void *object = gc__allocate_any(thread, bytes, zeroed ? GC__FOR_ZEROED : GC__FOR_RAW);
-    gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
-    return gc__allocated(thread, object);
-}
-
-GC_API __attribute__((noinline)) void *gc_allocate_fixed(gc_thread *thread, size_t bytes) {
-    void *object = gc__allocate_any(thread, bytes, GC__FOR_FIXED);
-    if (object) gc__fixed_begin(object);
     gc__allocation_note(thread, object, bytes, __builtin_return_address(0), false);
     return gc__allocated(thread, object);
 }
@@ -17374,7 +17705,7 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
     return object;
 }
 
-/* An object in a hole of the thread's chain; NULL: that needs more. */
+/* Allocates an object in a local span of the thread. Returns NULL if that is not enough. */
 GC__FN void *gc__new_in_span(gc_thread *thread, const gc_type *type, size_t length, bool zeroed) {
     if (!gc__record(thread)->local_spans.first || !type || type->finalizer || length > GC__LOCAL_SPAN_MOST) return NULL;
     size_t bytes = gc__align(type->bytes + length * type->element_bytes);
@@ -17394,27 +17725,32 @@ GC_API __attribute__((noinline)) void *gc__new_slow(gc_thread *thread, const gc_
     if (object) return object;
     return gc__allocated(thread, gc__new(thread, type, length, kind, __builtin_return_address(0)));
 }
-
-GC_API __attribute__((noinline)) void *gc_new_fixed(gc_thread *thread, const gc_type *type) {
-    return gc__allocated(thread, gc__new(thread, type, 0, GC__FOR_FIXED, __builtin_return_address(0)));
-}
-
-GC_API __attribute__((noinline)) void *gc_new_array_fixed(gc_thread *thread, const gc_type *type, size_t length) {
-    return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
-}
 #endif
 
+/* `type` NULL: `length` bytes, whose header the host writes. */
+GC_API __attribute__((noinline)) void *gc__new_fixed(gc_thread *thread, const gc_type *type, size_t length) {
 #if !GC_HAS_MODEL
-/* Counts what an object has grown by. Lock held. */
+    if (type) return gc__allocated(thread, gc__new(thread, type, length, GC__FOR_FIXED, __builtin_return_address(0)));
+#endif
+    (void)type;
+    GC_ASSERT(!type, "gc_new_with: with GC_MODEL_BYTES its type must be NULL");
+    void *object = gc__allocate_any(thread, length, GC__FOR_FIXED);
+    if (object) gc__fixed_begin(object);
+    gc__allocation_note(thread, object, length, __builtin_return_address(0), false);
+    return gc__allocated(thread, object);
+}
+
+#if !GC_HAS_MODEL
+/* Counts the bytes by which an object has grown. The heap's lock is held. */
 GC__FN void gc__growth_count(gc_heap *heap, gc__region *region, size_t bytes) {
     region->live_bytes += bytes;
-    if (heap->marking && region->generation == 2)
+    if (gc__heap_is_marking(heap) && region->generation == 2)
         __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__count(&heap->generation_bytes[region->generation], bytes);
     gc__count(&heap->stats.allocated_bytes, bytes);
 }
 
-/* Whether the heap has room for the spare pages that a large object takes if it grows to `to`. */
+/* Returns whether the heap has room for the spare pages that a large object takes if it grows to `to`. */
 GC__FN bool gc__large_has_room(gc_heap *heap, const gc__region *region, uintptr_t to) {
     size_t left = gc__region_end(region) - gc__page_end(to), before;
     do { /* room may have been made of the object's own slack, which is spare then */
@@ -17443,11 +17779,11 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
     return true;
 }
 
-/* Takes the beginning of the hole behind an object, in a region whose mark bits are its objects. Behind an object that never
-   moves there may be another thread's, which has no mark yet, unless the window begins there. */
+/* Takes the beginning of the hole behind an object, in a region whose mark bits show its objects. Behind an object
+   that never moves there may be another thread's object that has no mark yet, unless the window begins there. */
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
-    if (heap->pace->fills_holes && region->generation == 2) return false; /* the hole may be in a list */
+    if (gc__fills_holes(heap) && region->generation == 2) return false; /* the hole may be in a list */
     gc__region_flip(region);
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
@@ -17463,7 +17799,7 @@ GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size
     return true;
 }
 
-/* The object was the last one in a window of the thread's. */
+/* Grows the object, if it was the last one in a window of the thread. */
 GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
     for (int zeroed = 0; zeroed < 2; zeroed++) {
         gc_window *window = gc__thread_window(thread, zeroed);
@@ -17471,15 +17807,17 @@ GC__FN bool gc__window_grow(gc_thread *thread, uintptr_t end, size_t bytes) {
         gc__region *region = window->region;
         void *more = gc__window_allocate(thread->heap, window, bytes, zeroed);
         if (!zeroed) memset(more, 0, bytes);
-        /* No object starts there. The index of a formatted region, in which others may have windows, starts anew. */
+        /* No object starts there. The index of a formatted region, in which other threads may have windows, is built
+           again from its start. */
         if (!region->formatted && region->indexed_end == end) region->indexed_end += bytes;
         return true;
     }
     return false;
 }
 
-/* The length is written under the lock, too: from then on other threads that look for holes ask the array for its size. To wait
-   for the lock could be to wait for a collection, which would move the array. */
+/* Grows the array. The length is also written under the lock: from then on other threads that look for holes ask the
+   array for its size. The function does not wait for the lock, since that could be to wait for a collection, which
+   would move the array. */
 GC__FN bool gc__array_grow(gc_thread *thread, uintptr_t array, size_t from, size_t to, size_t length) {
     gc_heap *heap = thread->heap;
     gc__region *region = gc__region_of(array);
@@ -17509,19 +17847,20 @@ GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length) {
         return false;
     size_t to = gc__align(bytes), used = type->bytes + ((gc_array *)array)->length * type->element_bytes;
     if (to > from && !gc__array_grow(thread, (uintptr_t)array, from, to, length)) return false;
-    memset((char *)array + used, 0, from - used); /* what the old size was rounded up by */
+    memset((char *)array + used, 0, from - used); /* the bytes by which the old size was rounded up */
     gc__object_set_length((uintptr_t)array, length);
     return true;
 }
 #endif
 
-/* Collects if `bytes` more off-heap bytes, and so many of their table, call for that; *object follows the object. */
+/* Collects if `bytes` more off-heap bytes, and `table_bytes` for their table, call for that. *object follows the
+   object. */
 GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t bytes, size_t table_bytes) {
     bool fits = gc__external_fits(heap, bytes + table_bytes);
     size_t spent =
         gc__counted(&heap->generation_bytes[0]) + gc__external_growth(heap, gc__external_bytes(heap) + bytes);
     if (fits && spent < gc__counted(&heap->budget_bytes)) return GC_OK;
-    if (bytes > heap->limit_bytes) return gc__last_result; /* they can never fit */
+    if (bytes > heap->limit_bytes) return gc__last_result; /* the bytes can never fit */
     if (gc_roots_add(heap, object, 1, 0) != GC_OK) return gc__last_result;
     if (fits)
         gc__collect_for_budget(heap);
@@ -17532,21 +17871,21 @@ GC__COLD gc_result gc__external_make_room(gc_heap *heap, void **object, size_t b
     return fits ? GC_OK : gc__last_result;
 }
 
-/* Lock held. */
+/* Adds off-heap bytes to the object, or subtracts them. The heap's lock is held. */
 GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) {
     if (!gc__in_arena((uintptr_t)object) || !gc__region_is_of(gc__region_of((uintptr_t)object), heap))
-        return gc__fail(GC_ERROR_MISUSE, "gc_external_add: %p is not an object of this heap", object);
+        return gc__fail(GC_ERROR_MISUSE, "gc_object_add_external: %p is not an object of this heap", object);
     gc__map *table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     if (bytes <= 0)
         return bytes ? gc__external_remove(heap, table, (uintptr_t)object, (size_t)0 - (size_t)bytes) : GC_OK;
-    size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each */
+    size_t tables = GC_GENERATIONS * gc__map_growth(table); /* collections make as much room in each table */
     gc_result result = gc__external_make_room(heap, &object, (size_t)bytes, tables);
     if (result != GC_OK) return result;
     table = &heap->collector->external[gc__region_of((uintptr_t)object)->generation];
     size_t growth = gc__map_growth(table);
     if (!gc__map_reserve(table, table->count + 1))
-        return gc__fail(GC_ERROR_MEMORY, "gc_external_add: the system gives no memory for the table");
-    if (!gc__external_count(heap, (size_t)bytes, "gc_external_add")) return GC_ERROR_TOO_LARGE;
+        return gc__fail(GC_ERROR_MEMORY, "gc_object_add_external: the system gives no memory for the table");
+    if (!gc__external_count(heap, (size_t)bytes, "gc_object_add_external")) return GC_ERROR_TOO_LARGE;
     gc__count(&heap->metadata_bytes, growth);
     *gc__map_put(table, (uintptr_t)object) += (size_t)bytes;
     heap->owned_bytes += (size_t)bytes;
@@ -17554,10 +17893,10 @@ GC__FN gc_result gc__external_add(gc_heap *heap, void *object, ptrdiff_t bytes) 
     return GC_OK;
 }
 
-GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t bytes) {
-    if (gc__is_null(thread, "gc_external_add", "thread") || gc__is_null(object, "gc_external_add", "object"))
+GC_API gc_result gc_object_add_external(gc_thread *thread, void *object, ptrdiff_t bytes) {
+    if (gc__is_null(thread, "gc_object_add_external", "thread") || gc__is_null(object, "gc_object_add_external", "object"))
         return GC_ERROR_ARGUMENT;
-    if (GC_DEBUG >= 1) gc__check_outside("gc_external_add");
+    if (GC_DEBUG >= 1) gc__check_outside("gc_object_add_external");
     GC_ROOTS(thread, object); /* waiting for the lock may be waiting for a collection */
     gc__heap_lock(thread->heap);
     gc_result result = gc__external_add(thread->heap, object, bytes);
@@ -17565,12 +17904,12 @@ GC_API gc_result gc_external_add(gc_thread *thread, void *object, ptrdiff_t byte
     return result;
 }
 
-/* Takes bytes without an owner off. False with gc__fail: there are not as many. */
+/* Subtracts bytes without an owner. Returns false, with gc__fail, if there are fewer. */
 GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     size_t before = gc__counted(&heap->unowned_bytes);
     do {
         if (before >= bytes) continue;
-        gc__fail(GC_ERROR_MISUSE, "gc_heap_external_add: %zu bytes are taken off, more than were added without an owner",
+        gc__fail(GC_ERROR_MISUSE, "gc_heap_add_external: %zu bytes are taken off, more than were added without an owner",
                  bytes);
         return false;
     } while (!__atomic_compare_exchange_n(&heap->unowned_bytes, &before, before - bytes, true, __ATOMIC_RELAXED,
@@ -17579,22 +17918,25 @@ GC__FN bool gc__unowned_remove(gc_heap *heap, size_t bytes) {
     return true;
 }
 
-/* Changes the bytes without an owner. False with gc__fail: there are not as many, or cannot be. */
+/* Changes the number of bytes without an owner. Returns false, with gc__fail, if there are fewer, or cannot be as
+   many. */
 GC__FN bool gc__unowned_add(gc_heap *heap, ptrdiff_t bytes) {
     size_t unowned = gc__counted(&heap->unowned_bytes), all = gc__external_bytes(heap);
     bool fits = bytes < 0 ? unowned >= (size_t)0 - (size_t)bytes : (size_t)bytes <= GC__EXTERNAL_MOST - all;
-    if (fits && gc__os_is_single_threaded()) { /* two locked instructions would cost an interpreter's realloc a tenth */
+    /* Two locked instructions would make an interpreter's realloc a tenth slower. */
+    if (fits && gc__os_is_single_threaded()) {
         __atomic_store_n(&heap->unowned_bytes, unowned + (size_t)bytes, __ATOMIC_RELAXED);
         __atomic_store_n(&heap->external_bytes, all + (size_t)bytes, __ATOMIC_RELAXED);
         return true;
     }
     if (bytes < 0) return gc__unowned_remove(heap, (size_t)0 - (size_t)bytes);
-    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_external_add")) return false;
+    if (!gc__external_count(heap, (size_t)bytes, "gc_heap_add_external")) return false;
     gc__count(&heap->unowned_bytes, (size_t)bytes);
     return true;
 }
 
-/* Has the calling thread's next allocation look at the budget, unless the thread has no window that it may touch now. */
+/* Makes the calling thread's next allocation look at the budget, unless the thread has no window that it may touch
+   now. */
 GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__is_cooperative(self) || gc__heap_is_locked(heap)) return;
@@ -17602,13 +17944,13 @@ GC__FN void gc__allocation_interrupt(gc_heap *heap) {
     gc__thread_shrink_windows(self);
 }
 
-/* The same if a collection is due, now that off-heap bytes were added. */
+/* Does so if a collection is due, now that off-heap bytes were added. */
 GC__FN void gc__external_interrupt(gc_heap *heap) {
     if (gc__spent_bytes(heap) >= gc__counted(&heap->budget_bytes)) gc__allocation_interrupt(heap);
 }
 
-GC_API gc_result gc_heap_external_add(gc_heap *heap, ptrdiff_t bytes) {
-    if (gc__is_null(heap, "gc_heap_external_add", "heap")) return GC_ERROR_ARGUMENT;
+GC_API gc_result gc_heap_add_external(gc_heap *heap, ptrdiff_t bytes) {
+    if (gc__is_null(heap, "gc_heap_add_external", "heap")) return GC_ERROR_ARGUMENT;
     if (!gc__unowned_add(heap, bytes)) return gc__last_result;
     if (bytes > 0) gc__external_interrupt(heap);
     return GC_OK;
@@ -17639,11 +17981,11 @@ GC_API gc_result gc_value_stack_reserve(gc_heap *heap, gc_value_stack *stack, si
 }
 
 GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
-    gc_heap_external_add(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
+    gc_heap_add_external(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
 }
-/* Limits that are changed while the heap runs. */
+/* Changing limits while the heap runs. */
 
 
 GC__COLD bool gc__limit_is_least(size_t bytes) {
@@ -17656,8 +17998,8 @@ GC__COLD bool gc__limit_is_least(size_t bytes) {
     return false;
 }
 
-/* Collects, compacts for as long as that makes room, and packs, until the heap needs no more than `bytes`. The world is
-   stopped. */
+/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
+   world is stopped. */
 GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     bool packed = false;
     if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
@@ -17667,7 +18009,7 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     return gc__bytes_charged(heap) <= bytes;
 }
 
-/* Adapts to another limit, hard or soft, what was chosen by the former one. The world is stopped. */
+/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
 GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
@@ -17677,57 +18019,49 @@ GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__heap_note_held(heap);
 }
 
-GC__COLD gc_result gc__limit_change(gc_heap *heap, size_t bytes) {
-    size_t share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
-    if (!gc__limit_is_least(bytes)) return GC_ERROR_OPTION;
-    if (wanted && !gc__limit_reach(heap, wanted)) {
+/* The world is stopped. */
+GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
+    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
+    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
         gc__fail(GC_ERROR_HEAP_FULL,
-                 "gc_heap_set_bytes_max: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
                  "stays, and does not become %zu KiB: drop references first",
                  gc__bytes_charged(heap) >> 10, wanted >> 10);
         gc__heap_fail_with_others(heap);
         return GC_ERROR_HEAP_FULL;
     }
+    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
+    heap->options.overhead_percent_max = limits->overhead_percent_max;
     gc__limit_set(heap, bytes, share);
     gc__marking_resolve(heap, false);
     gc__limit_adapt(heap);
     return GC_OK;
 }
 
-GC_API gc_result gc_heap_set_bytes_max(gc_heap *heap, size_t bytes) {
-    GC__API_SCOPE("gc_heap_set_bytes_max");
-    if (gc__is_null(heap, "gc_heap_set_bytes_max", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_max")) return GC_ERROR_MISUSE;
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
+    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
+    gc__heap_lock(heap);
+    const gc_options *options = &heap->options;
+    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
+    limits->heap_bytes_soft = options->heap_bytes_soft;
+    limits->overhead_percent_max = options->overhead_percent_max;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
+    GC__API_SCOPE("gc_heap_set_limits");
+    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
+    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
+        return GC_ERROR_OPTION;
     const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
     gc__heap_lock(heap);
     gc__workers_start(heap, &request);
     gc__world_stop_locked(heap);
-    gc_result result = gc__limit_change(heap, bytes);
+    gc_result result = gc__limits_change(heap, limits);
     gc__world_resume(heap);
     return result;
-}
-
-GC_API gc_result gc_heap_set_bytes_soft(gc_heap *heap, size_t bytes) {
-    GC__API_SCOPE("gc_heap_set_bytes_soft");
-    if (gc__is_null(heap, "gc_heap_set_bytes_soft", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_bytes_soft")) return GC_ERROR_MISUSE;
-    gc__world_stop(heap);
-    heap->options.heap_bytes_soft = gc__min(bytes, GC__BUDGET_MOST);
-    gc__limit_adapt(heap);
-    gc__world_resume(heap);
-    return GC_OK;
-}
-
-/* Allocations that meet the limit read it with the lock held. */
-GC_API gc_result gc_heap_set_collecting_percent_max(gc_heap *heap, unsigned percent) {
-    GC__API_SCOPE("gc_heap_set_collecting_percent_max");
-    if (gc__is_null(heap, "gc_heap_set_collecting_percent_max", "heap")) return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_collecting_percent_max")) return GC_ERROR_MISUSE;
-    if (!gc__overhead_is_percent(percent)) return GC_ERROR_OPTION;
-    gc__heap_lock(heap);
-    heap->options.collecting_percent_max = percent;
-    gc__heap_unlock(heap);
-    return GC_OK;
 }
 /* Mutator threads. */
 
@@ -17753,18 +18087,18 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
-/* Takes the thread out of its heap's list, in which `link` points to it. The heap's lock is held. */
+/* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
     gc__local_spans_close(thread->heap, &gc__record(thread)->local_spans);
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
     gc__handles_return_cached(thread);
-    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack->thread = NULL; /* it may be a fiber's */
     *link = gc__record(thread)->next;
 }
 
-/* Ends the calling thread's attachment, in whichever mode it is. */
+/* Ends the calling thread's attachment, in either mode. */
 GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     gc__finalizing_forget(thread);
@@ -17779,7 +18113,7 @@ GC__COLD void gc__thread_leave(gc_thread *thread) {
 
 /* Forgets the thread's stacks, whose contents are gone. */
 GC__COLD void gc__thread_leave_stacks(gc_thread *thread) {
-    thread->stack->thread = NULL; /* a fiber's, maybe */
+    thread->stack->thread = NULL; /* it may be a fiber's */
     thread->stack = &gc__record(thread)->own_stack;
     gc__record(thread)->stack_base = gc__record(thread)->own_stack.base;
     thread->frames = gc__record(thread)->own_stack.frames = NULL;
@@ -17804,9 +18138,10 @@ GC__COLD void gc__thread_drop_roots(gc_thread *thread) {
     gc__warn(&thread->heap->options, message);
 }
 
-static __thread bool gc__ending; /* the native thread's end has begun */
+static __thread bool gc__ending; /* the native thread has begun to end */
 
-/* A native thread ends. Returns true to be called again, after other destructors, each of which may detach the thread. */
+/* Detaches a native thread that ends. Returns true to be called again, after other destructors, each of which may
+   detach the thread. */
 GC__COLD bool gc__thread_ended(void) {
     if (!gc__ending) {
         gc__ending = true;
@@ -17866,7 +18201,7 @@ GC__COLD gc_thread *gc__thread_new(void) {
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     GC__API_SCOPE("gc_thread_attach");
-    if (!heap) { /* gc_last_message() is why gc_heap_create failed, if it has */
+    if (!heap) { /* if gc_heap_create has failed, gc_last_message() says why */
         if (gc__last_result == GC_OK) gc__fail(GC_ERROR_ARGUMENT, "gc_thread_attach: heap is NULL");
         return NULL;
     }
@@ -17888,8 +18223,8 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     }
     gc__record(thread)->tid = gc__os_thread_number();
     thread->safepoint = gc__safepoint_slow;
-    thread->poll = heap->options.stress == GC_STRESS_SAFEPOINT;
-    gc__record(thread)->stress_countdown = heap->options.stress_interval;
+    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
+    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
     gc__heap_lock(heap);
     gc__record(thread)->next = heap->threads->first;
     heap->threads->first = thread;
@@ -17900,7 +18235,7 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
     return thread;
 }
 
-/* Whether the thread is an attachment of the caller's. Does not read *thread, which may have ended. */
+/* Returns whether the thread is an attachment of the caller. Does not read *thread, which may have ended. */
 GC__COLD bool gc__thread_is_mine(const gc_thread *thread) {
     const gc_thread *mine = gc__my_attachments;
     while (mine && mine != thread) mine = gc__record(mine)->next_attachment;
@@ -17916,7 +18251,7 @@ GC_API void gc_thread_detach(gc_thread *thread) {
                   "ended");
         return;
     }
-    if (!thread->heap) { /* it was destroyed */
+    if (!thread->heap) { /* the heap was destroyed */
         gc__thread_forget(thread);
         return;
     }
@@ -17951,15 +18286,16 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
             gc__thread_name(thread));
     gc__record(thread)->conservative = conservative;
 }
-/* Running finalizers: on the host's threads, on a thread of the heap's, and when the heap is destroyed. */
+/* Running finalizers: on the host's threads, on the heap's own thread, and when the heap is destroyed. */
 
 
-#define GC__TEARDOWN_ROUNDS 16 /* at the end of a heap, for finalizers that register others while they run */
+#define GC__TEARDOWN_ROUNDS 16 /* rounds at the end of a heap, for finalizers that register others while they run */
 
-/* Takes the next pair; a critical one only if no normal one is queued or runs. Lock held. */
+/* Takes the next pair; a critical one only if no normal one is queued or running. The lock of the finalizers is
+   held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
-    while (!gc__due_count(due) && all->deciding) gc__finalizers_decide(all, GC__FIFO, false);
+    while (!gc__due_count(due) && gc__is_deciding(all)) gc__finalizers_decide(all, GC__FIFO, false);
     if (!gc__due_count(due)) {
         due = &all->due[GC__CRITICAL];
         for (const gc__finalizing *record = all->running; record; record = record->next)
@@ -17983,7 +18319,8 @@ GC__FN void gc__finalizing_end(gc__finalizers *all, const gc__finalizing *record
     left = left && !all->running && !gc__due_count(&all->due[GC__NORMAL]);
     left |= all->ending;
     gc__lock_release(&all->lock);
-    /* To wake threads costs more than most finalizers, and threads wait only for the last one, or the last normal one. */
+    /* Waking threads costs more than most finalizers, and threads wait only for the last finalizer, or the last
+       normal one. */
     if (left) gc__finalizers_notify(all);
 }
 
@@ -18009,7 +18346,7 @@ GC__FN void gc__finalizing_leave(gc__finalizing_scope *scope) {
     if (scope->record) gc__finalizing_end(scope->all, scope->record);
 }
 
-/* Runs a finalizer, if one is due. `frame`: the frame of the public function that calls this one. */
+/* Runs a finalizer, if one is due. `frame` is the frame of the public function that calls this one. */
 GC__HOT bool gc__finalizer_run(gc_thread *thread, const void *frame) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__finalizing_scope scope __attribute__((cleanup(gc__finalizing_leave))) = {all, NULL};
@@ -18050,16 +18387,16 @@ GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread) {
     return running;
 }
 
-GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most) {
-    if (gc__is_null(thread, "gc_finalizers_run", "thread")) return 0;
-    if (gc__is_called_by_hook(thread->heap, "gc_finalizers_run")) return 0;
+GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most) {
+    if (gc__is_null(thread, "gc_finalizer_run", "thread")) return 0;
+    if (gc__is_called_by_hook(thread->heap, "gc_finalizer_run")) return 0;
     size_t count = 0;
     while (count < most && gc__finalizer_run(thread, __builtin_frame_address(0))) count++;
     return count;
 }
 
-GC_API size_t gc_finalizers_pending(gc_heap *heap) {
-    if (gc__is_null(heap, "gc_finalizers_pending", "heap")) return 0;
+GC_API size_t gc_finalizer_pending(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_finalizer_pending", "heap")) return 0;
     gc__finalizers *all = heap->finalizers;
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
@@ -18074,7 +18411,7 @@ GC_API size_t gc_finalizers_pending(gc_heap *heap) {
 /* Waits, in preemptive mode in all heaps of the thread, until `event` has changed or until `deadline_ns`. Then reports
    finalizers that run for too long. */
 GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadline_ns) {
-    uint64_t now = gc__os_now_ns(), patience = heap->options.finalizer_patience_ms * GC__NS_PER_MS;
+    uint64_t now = gc__os_now_ns(), patience = heap->options.patience_ms * GC__NS_PER_MS;
     uint64_t wait = gc__ns_since(deadline_ns, now);
     gc__save_registers(gc__my_registers);
     gc__park(NULL);
@@ -18083,7 +18420,8 @@ GC__COLD void gc__finalizers_await(gc_heap *heap, uint32_t event, uint64_t deadl
     gc__finalizers_watch(heap);
 }
 
-/* Whether the thread runs a finalizer. `frame`: the frame of the public function in which the thread asks, or NULL. */
+/* Returns whether the thread runs a finalizer. `frame` is the frame of the public function in which the thread asks,
+   or NULL. */
 GC__FN bool gc__is_finalizing(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     gc__lock_take(&all->lock);
     if (frame) gc__finalizing_drop(all, thread, frame);
@@ -18098,15 +18436,15 @@ GC__FN uint64_t gc__deadline(uint64_t timeout_ms) {
     return timeout_ms < (UINT64_MAX - now) / GC__NS_PER_MS ? now + timeout_ms * GC__NS_PER_MS : UINT64_MAX;
 }
 
-GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
-    if (gc__is_null(thread, "gc_finalizers_wait", "thread")) return false;
+GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
+    if (gc__is_null(thread, "gc_finalizer_wait", "thread")) return false;
     gc_heap *heap = thread->heap;
     gc__finalizers *all = heap->finalizers;
     uint64_t deadline = gc__deadline(timeout_ms);
     if (gc__is_finalizing(all, thread, __builtin_frame_address(0))) return false;
     for (;;) {
         uint32_t event = __atomic_load_n(&all->event, __ATOMIC_SEQ_CST);
-        if (!gc_finalizers_pending(heap)) return true;
+        if (!gc_finalizer_pending(heap)) return true;
         if (gc__os_now_ns() >= deadline) return false;
         bool others = __atomic_load_n(&all->state, __ATOMIC_SEQ_CST) != GC__FINALIZERS_NONE;
         if (others || !gc__finalizer_run(thread, __builtin_frame_address(0)))
@@ -18114,7 +18452,7 @@ GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms) {
     }
 }
 
-/* The heap's own thread. */
+/* Runs finalizers on the heap's own thread. */
 
 GC__FN void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
@@ -18153,7 +18491,7 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     if (heap->options.suspend)
         return gc__fail(GC_ERROR_OPTION,
                         "gc_finalizer_thread_start: options.suspend is set, and does not know a thread of gc.h's: have "
-                        "a thread of the host's call gc_finalizers_run");
+                        "a thread of the host's call gc_finalizer_run");
     if (!__atomic_compare_exchange_n(&all->state, &none, (uint32_t)GC__FINALIZERS_START, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return gc__fail(GC_ERROR_MISUSE, "gc_finalizer_thread_start: the heap has its finalizer thread already");
@@ -18165,9 +18503,10 @@ GC_API gc_result gc_finalizer_thread_start(gc_heap *heap) {
     return gc__fail(GC_ERROR_MEMORY, "gc_finalizer_thread_start: the system gives no thread");
 }
 
-/* The end of the heap. */
+/* The functions below end the heap. */
 
-/* False: a finalizer does not return, so the heap's memory must stay. */
+/* Stops the finalizer thread. Returns false if a finalizer does not return, so that the heap's memory must not be
+   freed. */
 GC__COLD bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     if (__atomic_load_n(&all->state, __ATOMIC_SEQ_CST) == GC__FINALIZERS_NONE) return true;
@@ -18182,7 +18521,7 @@ GC__COLD bool gc__finalizer_thread_stop(gc_heap *heap, uint64_t deadline_ns) {
     return true;
 }
 
-/* Waits for finalizers that threads of the host's run. False: one does not return. */
+/* Waits for finalizers that run on the host's threads. Returns false if one does not return. */
 GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     gc__finalizers *all = heap->finalizers;
     for (;;) {
@@ -18197,13 +18536,14 @@ GC__COLD bool gc__finalizers_stop(gc_heap *heap, uint64_t deadline_ns) {
     }
 }
 
-/* Queues all registered finalizers, except, if `skip`, the normal ones, which it forgets. Returns how many are queued. */
+/* Queues all registered finalizers, or only the critical ones if `skip`; then the normal ones are forgotten. Returns
+   how many are queued. */
 GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     gc__finalizers_compact(all);
     for (size_t i = 0; i < all->registered.count; i += 2) {
-        gc__shade_word(all->registered.words[i]); /* it was not queued when a cycle began, and may be dead */
+        gc__shade_word(all->registered.words[i]); /* the object was not queued when a cycle began, and may be dead */
         gc__pair_push(&gc__due_of(all, all->registered.words[i + 1])->pairs, all->registered.words[i],
                       all->registered.words[i + 1]);
     }
@@ -18215,27 +18555,27 @@ GC__COLD size_t gc__finalizers_queue_all(gc_heap *heap, bool skip) {
     return count;
 }
 
-/* In cooperative mode: runs finalizers in some rounds, each of those that are queued when it begins, since finalizers can
-   register and queue others. */
+/* Runs finalizers in several rounds, since finalizers can register and queue others; each round runs those that are
+   queued when it begins. The thread is in cooperative mode. */
 GC__COLD void gc__finalizers_run_all(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     for (int round = 0; round < GC__TEARDOWN_ROUNDS; round++) {
         size_t count = gc__finalizers_queue_all(heap, heap->options.skip_finalizers_at_end);
         if (!count) return;
-        gc_finalizers_run(thread, count);
+        gc_finalizer_run(thread, count);
     }
     gc__warn(&heap->options,
              "finalizers that run as the heap is destroyed keep registering others: only critical ones run now, once");
-    gc_finalizers_run(thread, gc__finalizers_queue_all(heap, true));
+    gc_finalizer_run(thread, gc__finalizers_queue_all(heap, true));
 }
 
-/* Runs the finalizers that are left. False: the heap cannot be freed. */
+/* Runs the remaining finalizers. Returns false if the heap cannot be freed. */
 GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
     gc_thread *self = gc__thread_self(heap);
     bool finalizing = self && gc__is_finalizing(heap->finalizers, self, frame);
     (void)finalizing;
     GC_ASSERT(!finalizing, "gc_heap_destroy: called by a finalizer");
-    uint64_t deadline = gc__deadline(heap->options.finalizer_patience_ms);
+    uint64_t deadline = gc__deadline(heap->options.patience_ms);
     bool stopped = gc__finalizer_thread_stop(heap, deadline) && gc__finalizers_stop(heap, deadline);
     if (!stopped)
         gc__warn(&heap->options,
@@ -18263,24 +18603,25 @@ GC__COLD void gc__finalizers_free(gc_heap *heap) {
     }
     for (int i = 0; i < GC__FINALIZER_LISTS; i++) gc__words_free(lists[i]);
 }
-/* fork(): before it all other threads of all heaps are stopped and every lock is taken, so the child has a copy of heaps
-   between two steps of their threads. In the child these do not exist, and are forgotten.
+/* fork(): before it, all other threads of all heaps are stopped and every lock is taken, so the child gets a copy of
+   heaps whose threads are between two steps. In the child these threads do not exist, and are forgotten.
 
-   If fork is called in a callback, the calling thread holds some of the locks already, and still holds them afterwards. */
+   If fork is called in a callback, the calling thread holds some of the locks already, and still holds them
+   afterwards. */
 
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 
-/* Calls f for each lock but those that stop threads, in the order in which locks are taken. */
+/* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
         f(&heap->marker->lock);
         f(&heap->handles->lock);
         f(&heap->finalizers->lock);
         f(&heap->threads->roots_lock);
-        if (!heap->collector->workers) continue;
-        f(&heap->collector->workers->space);
-        f(&heap->collector->workers->lock);
+        if (!gc__heap_workers(heap)) continue;
+        f(&gc__heap_workers(heap)->space);
+        f(&gc__heap_workers(heap)->lock);
     }
     f(&gc__barrier_lock);
     f(&gc__the_arena.lock);
@@ -18288,14 +18629,14 @@ GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     f(&gc__profile_lock);
 }
 
-/* All that is locked here stays locked until gc__fork_end. The caller's registers and stack pointer are saved, and its
-   frames lie above that, so other heaps may scan this thread meanwhile although this function returns. */
+/* Stops all heaps and takes all locks, until gc__fork_end. The caller's registers and stack pointer are saved, and
+   its frames lie above that, so other heaps may scan this thread although this function returns. */
 GC__COLD void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
     gc__heaps_lock_take();
     GC__EACH_HEAP(heap) {
         gc__world_stop(heap);
-        if (heap->collecting && heap->collector->workers) gc__workers_stop(heap->collector->workers);
+        if (heap->collecting && gc__heap_workers(heap)) gc__workers_stop(gc__heap_workers(heap));
     }
     gc__fork_each_leaf(gc__lock_fork_take);
 }
@@ -18313,8 +18654,9 @@ GC__COLD void gc__fork_forget_finalizers(gc__finalizers *all, const gc_thread *s
     if (!mine) __atomic_store_n(&all->state, (uint32_t)GC__FINALIZERS_NONE, __ATOMIC_SEQ_CST);
 }
 
-/* In the child: the threads that were not copied. Their stacks will be those of other threads. A callback of a collection
-   or walk may have been called while that goes through their list: then they stay in it, without roots. */
+/* Forgets, in the child, the threads that were not copied. Their stacks will be those of other threads. A callback
+   of a collection or walk may have forked while that goes through the list of threads: then they stay in it, without
+   roots. */
 GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     gc_thread *self = gc__thread_self(heap);
     gc_thread **link = &heap->threads->first;
@@ -18322,9 +18664,9 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     while (*link) {
         gc_thread *thread = *link;
         if (thread != self) {
-            thread->stack->stack_pointer = NULL; /* a fiber that it runs is lost */
+            thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
-            /* It has not stopped if the fork is in the callback of the warning that it does not stop. */
+            /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
         if (thread == self || heap->threads->lock_depth > 1) {
@@ -18336,10 +18678,11 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     }
     gc__fork_forget_finalizers(heap->finalizers, self);
     gc__workers_forget(heap);
-    heap->marker->has_thread = false; /* what it has found stays, and the next collection goes on with that */
+    heap->marker->has_thread = false; /* what the marker has found is kept, and the next collection goes on with that */
     heap->marker->wanted = 0;
-    heap->marker->undivided_bytes = 0; /* nobody waits for it: the end of this part of a nursery ends the marking */
-    heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has begun anew */
+    /* No mutator waits for it: the end of this quantum of a nursery ends the marking. */
+    heap->marker->undivided_bytes = 0;
+    heap->pace->stopped_cpu_ns = heap->pace->resumed_cpu_ns = gc__os_cpu_ns(); /* the clock has been reset */
     heap->pace->resumed_by = gc__os_self();
 }
 
@@ -18365,25 +18708,25 @@ GC__COLD void gc__fork_end_child(void) {
 
 static bool gc__fork_is_open;
 
-/* The system is asked before there is a second thread: one that forks while another creates the first heap would leave its
-   child with locks that nobody releases. */
+/* Installs the handlers before there is a second thread: one that forks while another creates the first heap would
+   leave its child with locks that no thread releases. */
 GC__AT_LOAD GC__FN void gc__fork_at_load(void) {
     gc__fork_is_open = gc__os_at_fork(gc__fork_begin, gc__fork_end_parent, gc__fork_end_child);
 }
 
-/* Asks once more if the system had no memory then. Arena's lock held. */
+/* Tries once more if the system had no memory then. The arena's lock is held. */
 GC__COLD gc_result gc__fork_open(void) {
     if (!gc__fork_is_open) gc__fork_at_load();
     if (gc__fork_is_open) return GC_OK;
     return gc__fail(GC_ERROR_MEMORY, "gc_heap_create: the system gives no memory to have gc.h told of fork()");
 }
-/* What a process says of its collector: when the first heap is created, settings of the environment that nothing in the process
-   heeds; at the end, where GC_VERBOSE asks for it, that the collector was there and what it found. */
+/* What a process reports about its collector: when the first heap is created, settings of the environment that have
+   no effect in this process; at its end, if GC_VERBOSE is set, that the collector was in use and what it found. */
 
 
 static uint32_t gc__announced_by; /* number of the process that created the first heap; atomic; 0: there was none */
 static bool gc__is_verbose;       /* written by the thread that creates the first heap */
-static bool gc__shows_pauses;     /* so is this: GC_VERBOSE=pauses */
+static bool gc__shows_pauses;     /* written likewise: GC_VERBOSE=pauses */
 
 GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable, const char *why) {
     char message[GC__MESSAGE_BYTES];
@@ -18396,15 +18739,36 @@ GC__COLD void gc__warn_unheeded(const gc_options *options, const char *variable,
     gc__warn(options, message);
 }
 
-/* Called when a heap was created. A process that was forked has been told by its parent. */
+/* The same of those that ask for what the collector was compiled without. */
+GC__COLD void gc__announce_left_out(const gc_options *options) {
+    static const struct {
+        const char *variable, *none, *macro;
+        bool is_there;
+    } settings[] = {
+        {"GC_STRESS", "0", "GC_DIAGNOSTICS=0", GC_DIAGNOSTICS},      {"GC_VERIFY", "0", "GC_DIAGNOSTICS=0", GC_DIAGNOSTICS},
+        {"GC_CHECKMARK", "0", "GC_DIAGNOSTICS=0", GC_DIAGNOSTICS},   {"GC_VERBOSE", "0", "GC_DIAGNOSTICS=0", GC_DIAGNOSTICS},
+        {"GC_CONCURRENT", "0", "GC_CONCURRENT=0", GC_CONCURRENT},
+        {"GC_COLLECTOR_THREADS", "1", "GC_COLLECTOR_THREADS_MAX=1", GC_COLLECTOR_THREADS_MAX > 1}};
+    if (GC_DIAGNOSTICS && GC_CONCURRENT && GC_COLLECTOR_THREADS_MAX > 1) return;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char *value = settings[i].is_there ? NULL : gc__setting(settings[i].variable);
+        char why[80];
+        if (!value || strcmp(value, settings[i].none) == 0) continue;
+        snprintf(why, sizeof why, "its collector was compiled with %s: compile it without that", settings[i].macro);
+        gc__warn_unheeded(options, settings[i].variable, why);
+    }
+}
+
+/* Reports when the first heap is created. In a forked process the parent has done so. */
 GC__COLD void gc__announce(const gc_options *options) {
     uint32_t nobody = 0;
     if (!GC_ENVIRONMENT || !__atomic_compare_exchange_n(&gc__announced_by, &nobody, gc__os_process_number(), false,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
+    gc__announce_left_out(options);
     const char *verbose = gc__setting("GC_VERBOSE");
-    gc__is_verbose = verbose && strcmp(verbose, "0") != 0;
-    gc__shows_pauses = verbose && strcmp(verbose, "pauses") == 0;
+    gc__is_verbose = GC_DIAGNOSTICS && verbose && strcmp(verbose, "0") != 0;
+    gc__shows_pauses = GC_DIAGNOSTICS && verbose && strcmp(verbose, "pauses") == 0;
     for (int i = 0; i < 2 && !gc__the_outside.can_be_chosen; i++)
         gc__warn_unheeded(options, i ? "GC_PATH" : "GC_NAME",
                           "its collector was compiled without GC_STANDALONE: define that, and include gc_standalone.h "
@@ -18417,19 +18781,19 @@ GC__COLD void gc__announce(const gc_options *options) {
                                 "that defines GC_IMPLEMENTATION");
 }
 
-/* The heap is about to be destroyed. */
+/* Prints the pauses of a heap that is about to be destroyed. */
 GC__COLD void gc__announce_pauses(gc_heap *heap) {
-    if (!gc__shows_pauses) return;
+    if (!GC_DIAGNOSTICS || !gc__shows_pauses) return;
     fprintf(stderr, "gc.h: the pauses of heap %p of `%s` (process %u)\n", (void *)heap, gc__os_program_name(),
             gc__os_process_number());
     gc_heap_print_pauses(heap, stderr);
 }
 
-/* At the end of the process, or of a library with this collector. */
+/* Reports at the end of the process, or of a library with this collector. */
 GC__COLD void gc__announce_end(void) {
     uint64_t count = __atomic_load_n(&gc__verifications, __ATOMIC_RELAXED);
     const char *name = gc__the_outside.name ? gc__the_outside.name : "gc.h " GC_VERSION_TEXT;
-    if (!gc__is_verbose || gc__announced_by != gc__os_process_number()) return;
+    if (!GC_DIAGNOSTICS || !gc__is_verbose || gc__announced_by != gc__os_process_number()) return;
     fprintf(stderr, "gc.h: `%s` (process %u) ran on the collector `%s`, which ", gc__os_program_name(),
             gc__os_process_number(), name);
     if (count)
@@ -18441,7 +18805,8 @@ GC__COLD void gc__announce_end(void) {
 /* Creating and destroying heaps. */
 
 
-/* Leaves *number as it is if the environment has no such variable. False with gc__fail: it is no number. */
+/* Reads a number from the environment; leaves *number unchanged if the variable is not set. Returns false, with
+   gc__fail, if the value is no number. */
 GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     const char *text = gc__setting(name);
     if (!text || !*text) return true;
@@ -18457,30 +18822,31 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
 GC__FN gc_result gc__options_from_environment(gc_options *options) {
     if (!GC_ENVIRONMENT) return GC_OK;
     const char *verify = gc__setting("GC_VERIFY");
-    if (verify && strcmp(verify, "0") != 0) options->verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (GC_DIAGNOSTICS && verify && strcmp(verify, "0") != 0) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
     const char *checkmark = gc__setting("GC_CHECKMARK");
-    if (checkmark && strcmp(checkmark, "0") != 0) options->checkmark = true;
-    if (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
-        !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test_collectors))
+    if (GC_DIAGNOSTICS && checkmark && strcmp(checkmark, "0") != 0) options->debug.checkmark = true;
+    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
         return GC_ERROR_OPTION;
     const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (concurrent && *concurrent)
+    if (GC_CONCURRENT && concurrent && *concurrent)
         options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
+    if (!GC_DIAGNOSTICS) return GC_OK;
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
     char *end;
     unsigned long every = strtoul(stress, &end, 10);
     if (strcmp(stress, "allocation") == 0)
-        options->stress = GC_STRESS_ALLOCATION;
+        options->debug.stress = GC_STRESS_ALLOCATION;
     else if (strcmp(stress, "safepoint") == 0)
-        options->stress = GC_STRESS_SAFEPOINT;
+        options->debug.stress = GC_STRESS_SAFEPOINT;
     else if (strcmp(stress, "stack") == 0)
-        options->stress = GC_STRESS_STACK;
+        options->debug.stress = GC_STRESS_STACK;
     else if (strcmp(stress, "location") == 0)
-        options->stress = GC_STRESS_LOCATION;
+        options->debug.stress = GC_STRESS_LOCATION;
     else if (*end == 0 && every <= 0xFFFFFFFF) {
-        options->stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
-        options->stress_interval = (unsigned)every;
+        options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+        options->debug.stress_interval = (unsigned)every;
     } else {
         return gc__fail(
             GC_ERROR_OPTION,
@@ -18491,49 +18857,71 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
     return GC_OK;
 }
 
+/* Returns whether gc.h was compiled with all that the options ask for. */
+GC__COLD bool gc__options_are_present(const gc_options *options) {
+    const gc_debug_options *debug = &options->debug;
+    const char *checks = debug->verify ? "debug.verify" : debug->checkmark ? "debug.checkmark" : NULL;
+    const char *diagnosis = debug->stress ? "debug.stress" : checks;
+    const char *concurrent = options->concurrent == GC_CONCURRENT_ON ? "concurrent" : NULL;
+    const char *option = !GC_DIAGNOSTICS && diagnosis ? diagnosis : !GC_CONCURRENT ? concurrent : NULL;
+    const char *macro = !GC_DIAGNOSTICS && diagnosis ? "GC_DIAGNOSTICS" : "GC_CONCURRENT";
+    if (!option) return true;
+    gc__fail(GC_ERROR_OPTION,
+             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file that "
+             "defines GC_IMPLEMENTATION with %s=1, or leave the option off",
+             option, macro, macro);
+    return false;
+}
+
 GC__FN gc_result gc__options_check(gc_options *options) {
     if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
-    if ((unsigned)options->stress > GC_STRESS_LOCATION)
-        return gc__fail(GC_ERROR_OPTION, "options.stress is %d, which is none of GC_STRESS_*", (int)options->stress);
-    if (options->stress == GC_STRESS_LOCATION && !options->location)
-        return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.location, by which the host says where it is");
-    if (options->verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
+    if (!gc__options_are_present(options)) return GC_ERROR_OPTION;
+    if ((unsigned)options->debug.stress > GC_STRESS_LOCATION)
+        return gc__fail(GC_ERROR_OPTION, "options.debug.stress is %d, which is none of GC_STRESS_*", (int)options->debug.stress);
+    if (options->debug.stress == GC_STRESS_LOCATION && !options->debug.location)
+        return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.debug.location, by which the host says where it is");
+    if (options->debug.verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
         return gc__fail(GC_ERROR_OPTION,
-                        "options.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
-                        options->verify);
+                        "options.debug.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
+                        options->debug.verify);
     if (options->collector_threads > GC__WORKERS_MAX)
-        return gc__fail(GC_ERROR_OPTION, "options.collector_threads is %u: at most %u threads trace together",
+        return gc__fail(GC_ERROR_OPTION,
+                        "options.collector_threads is %u: at most %u threads trace together (GC_COLLECTOR_THREADS_MAX, which "
+                        "is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
                         (int)options->concurrent);
-    if (!gc__overhead_is_percent(options->collecting_percent_max)) return GC_ERROR_OPTION;
+    if (!gc__overhead_is_percent(options->overhead_percent_max)) return GC_ERROR_OPTION;
+    if ((unsigned)options->trace_functions > GC_TRACE_FUNCTIONS_CONCURRENT)
+        return gc__fail(GC_ERROR_OPTION, "options.trace_functions is %d, which is none of GC_TRACE_FUNCTIONS_*",
+                        (int)options->trace_functions);
+    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
-    if (options->stress_interval == 0) options->stress_interval = 100;
-    if (options->finalizer_patience_ms == 0) options->finalizer_patience_ms = 10000;
-    if (options->stop_patience_ms == 0) options->stop_patience_ms = 10000;
+    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
+    if (options->patience_ms == 0) options->patience_ms = 10000;
     return GC_OK;
 }
 
-/* Gives back what all heaps share. Lock held; there is no heap. */
+/* Frees what all heaps share. The arena's lock is held; there is no heap. */
 GC__COLD void gc__arena_end(void) {
     gc__log_close();
     gc__shadow_close();
     gc__arena_close();
 }
 
-/* One heap less, or one that was not created after all. */
+/* Counts one heap less, or a heap that was not created after all. */
 GC__COLD void gc__arena_left(void) {
     gc__lock_take(&gc__the_arena.lock);
     if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* A heap, with the structures that the rooms of src/ keep of it. */
+/* A heap, with the structures in which each part of the collector keeps its state. */
 typedef struct gc__instance {
     gc_heap heap;
     gc__threads threads;
@@ -18570,7 +18958,7 @@ GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     pace->old_survival = 100;
 }
 
-/* The record of a heap that holds nothing yet; NULL with gc__fail. */
+/* Creates the record of an empty heap. Returns NULL, with gc__fail, if there is no memory. */
 GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__instance *all = (gc__instance *)calloc(1, sizeof *all);
     if (!all) {
@@ -18632,7 +19020,8 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     if (opened == GC_OK) gc__marking_tables();
     gc__the_arena.heaps += opened == GC_OK;
     gc__lock_release(&gc__the_arena.lock);
-    if (opened == GC_OK && (options.stress || options.verify || options.checkmark)) gc__faults_watch();
+    bool debugs = options.debug.stress || options.debug.verify || options.debug.checkmark;
+    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
     gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
     if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
         gc__heap_end_locks(heap);
@@ -18662,8 +19051,8 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
     while (heap->free) gc__heap_release_free(heap);
 }
 
-/* Asserts that no other thread is in cooperative mode, and that no compiled code is left, which would go on. A thread that
-   has ended is not in the list; one in preemptive mode learns that the heap is gone when it leaves that mode. */
+/* Asserts that no other thread is in cooperative mode, and that no compiled code will go on. A thread that has ended
+   is not in the list; a thread in preemptive mode learns that the heap is gone when it leaves that mode. */
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
@@ -18677,7 +19066,7 @@ GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     }
 }
 
-/* Separates the thread, which is in the heap's list no more, from the heap. */
+/* Separates the thread, which is not in the heap's list any more, from the heap. */
 GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__attach_note(thread, false);
     gc__thread_close_frames(thread);
@@ -18687,7 +19076,7 @@ GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
         thread->heap = NULL; /* its native thread frees it when it ends */
 }
 
-/* Dismisses all threads but those that run a finalizer, or have run one and are about to detach. */
+/* Dismisses all threads except those that run a finalizer, or have run one and are about to detach. */
 GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     for (gc_thread **link = &heap->threads->first; *link;) {
@@ -18702,25 +19091,26 @@ GC__COLD void gc__heap_dismiss_idle(gc_heap *heap) {
     }
 }
 
-/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock; code that
-   makes a callback without it asks gc__is_abandoned first. */
+/* Ends a heap whose memory a finalizer still uses. Callbacks that run under the lock are removed under the lock;
+   code that makes a callback without it checks gc__is_abandoned first. */
 GC__COLD void gc__heap_abandon(gc_heap *heap) {
     gc_options *options = &heap->options;
-    uint64_t deadline = gc__deadline(options->finalizer_patience_ms);
+    uint64_t deadline = gc__deadline(options->patience_ms);
     gc__heap_lock(heap); /* after a collection that the finalizer has begun */
     __atomic_store_n(&heap->threads->abandoned, 1u, __ATOMIC_SEQ_CST);
     options->scan_roots = NULL;
     options->suspend = options->restart = NULL;
     options->collection_start = options->collection_end = options->collection_traced = NULL;
     options->handle_is_held = NULL;
-    options->location = NULL;
-    if (options->stress == GC_STRESS_LOCATION) options->stress = GC_STRESS_OFF;
+    options->debug.location = NULL;
+    if (options->debug.stress == GC_STRESS_LOCATION) options->debug.stress = GC_STRESS_OFF;
     options->finalizers_ready = NULL;
     options->warning = options->fatal = NULL;
     gc__heap_dismiss_idle(heap);
     gc__workers_end(heap);
     gc__marking_end_thread(heap);
-    gc__store_logging_publish(heap, false); /* what barriers write to stays, since the finalizer may be storing */
+    /* The memory that barriers write to is not freed, since the finalizer may be storing. */
+    gc__store_logging_publish(heap, false);
     gc__heap_unlock(heap);
     gc__barrier_detach(&heap->observer);
     while (__atomic_load_n(&heap->threads->asking, __ATOMIC_SEQ_CST) && gc__os_now_ns() < deadline) {
@@ -18777,9 +19167,9 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__arena_left();
 }
 
-/* Without this function a library that is unloaded would leave its arena behind, and a call into itself at the end of each
-   thread that ever attached. If there still is a heap, as when the program ends without destroying it, all of that may be
-   in use. */
+/* Cleans up for a library that is unloaded: otherwise it would leave its arena behind, and a call into itself at the
+   end of each thread that ever attached. If there still is a heap, for example when the program ends without
+   destroying it, all of that may be in use. */
 GC__AT_UNLOAD GC__FN void gc__unload(void) {
     gc__announce_end();
     gc__lock_take(&gc__the_arena.lock);

@@ -1,9 +1,9 @@
 /* Generated from src/gc_barrier_x86_64.h by tools/amalgamate.awk: edit src/, then run `make headers`. */
 /* gc_barrier_x86_64.h - the write barriers of gc.h, usable on their own.
 
-   A generational collector must know every reference from an old object to a younger one. A write barrier is the code
-   beside each store of a reference that notes it, in a table of cards: bytes (or bits) that each stand for a small piece
-   of the heap. This header has sixteen barriers; GC_BARRIERS lists them and says what each does.
+   A generational collector must know every reference from an old object to a younger one. A write barrier is code at
+   each store of a reference that records the store in a table of cards: bytes (or bits) that each stand for a small
+   part of the heap. This header has sixteen barriers; GC_BARRIERS lists them and defines what each does.
 
    The default, rank sum, has two byte tables indexed by address >> GC_REGION_SHIFT over the whole user address space:
 
@@ -25,9 +25,9 @@
        gc_barrier_functions_of(GC_BARRIER_NAME)      pointers, to call out of line
        gc_barrier_emit(.., GC_BARRIER_NAME, ..)      machine code in a buffer, for JIT compilers; gc_barrier_patch
 
-   Without the collector: fill a gc_barrier_tables, with what that barrier reads, and call any of these. With it, gc_store
-   uses GC_BARRIER, and the collector keeps the tables. The project's docs/barriers.md compares
-   them. */
+   Without the collector: fill the fields of a gc_barrier_tables that the barrier reads, and call any of these. With it,
+   gc_store uses GC_BARRIER, and the collector maintains the tables. The project's docs/barriers.md compares the
+   barriers. */
 #pragma once
 
 /* Compile-time facts of the barrier. Every translation unit of a program must see the same values. */
@@ -44,7 +44,8 @@
 #include <string.h>
 
 #ifndef GC_REGION_SHIFT
-#define GC_REGION_SHIFT 18 /* log2 of a region's bytes: 16 to 30. Smaller wastes less, larger costs less bookkeeping. */
+/* log2 of a region's bytes: 16 to 30. Smaller regions waste less, larger ones cost less bookkeeping. */
+#define GC_REGION_SHIFT 18
 #endif
 #ifndef GC_CARD_BITS
 #define GC_CARD_BITS 0 /* 1: a card is one bit (an eighth of the table, a locked OR per dirtied card); 0: a byte */
@@ -53,7 +54,7 @@
 #define GC_CARD_SHIFT 9 /* log2 of the bytes that one card covers: 7 to 12 */
 #endif
 #ifndef GC_BUNDLE_SHIFT
-#define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is looked at */
+#define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is checked */
 #endif
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
@@ -69,7 +70,8 @@
 #define GC_CARD_BYTES ((size_t)1 << GC_CARD_SHIFT)
 #define GC_RANK_ENTRIES ((size_t)1 << (GC_ADDRESS_BITS - GC_REGION_SHIFT))
 #define GC_CARD_DIRTY 0xFF /* the value of a dirty byte card, of a dirty bundle and of a written page */
-#define GC_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS) /* log2 of what a byte of the card table covers */
+/* log2 of the bytes that a byte of the card table covers */
+#define GC_CARD_BYTE_SHIFT (GC_CARD_SHIFT + 3 * GC_CARD_BITS)
 
 #if GC_REGION_SHIFT < 16 || GC_REGION_SHIFT > 30
 #error "GC_REGION_SHIFT must be 16 to 30: smaller regions make the rank tables exceed a 32-bit displacement"
@@ -93,7 +95,7 @@
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
 #define GC__PASTE_(a, b) a##b
 
-/* What GC_BARRIER may be. */
+/* The values that GC_BARRIER may have. */
 #define GC__IS_BARRIER_none 1
 #define GC__IS_BARRIER_rank_sum 1
 #define GC__IS_BARRIER_rank_sum_branch_free 1
@@ -122,16 +124,16 @@
 /* A word of the heap. It may alias any type, since slots have the host's types. */
 typedef uintptr_t __attribute__((may_alias)) gc_word;
 
-/* Where object_logging notes what was stored to: words from the start of a buffer up to `limit`. */
+/* The buffer in which object_logging logs the slots or objects stored to: words from its start up to `limit`. */
 typedef struct gc_barrier_log {
-    uintptr_t next;  /* address of the next word; it goes on growing when the buffer is full */
+    uintptr_t next;  /* address of the next word; it keeps growing when the buffer is full */
     uintptr_t limit; /* address of the buffer's end */
 } gc_barrier_log;
 
-/* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads needs
-   to be filled: age (with youth below it) for filters RANK, SUM, REGION and OLD; cards and bundles for every mark, even for
-   LOG, which uses them when its log is full.
-   A card table byte is cards[address >> GC_CARD_BYTE_SHIFT]; with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
+/* The tables. All bases are biased: base + (address >> shift) is the entry of an address. Only what a barrier reads
+   needs to be filled: age (with youth below it) for filters RANK, SUM, REGION and OLD; cards and bundles for every
+   mark, even for LOG, which uses them when its log is full. A card table byte is cards[address >> GC_CARD_BYTE_SHIFT];
+   with bits, a card is bit (address >> GC_CARD_SHIFT) & 7. */
 typedef struct gc_barrier_tables {
     uint8_t *age; /* GC_RANK_ENTRIES entries; youth is another GC_RANK_ENTRIES just below them */
     uint8_t *cards;
@@ -141,31 +143,32 @@ typedef struct gc_barrier_tables {
     gc_barrier_log *log;       /* object_logging */
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
-    /* What RANK calls for a slot whose age has GC_AGE_LOGGED, instead of what follows; never called for other ages. The
-       assembly pushes ref and slot, calls the second one, which keeps every register, and takes them off again. */
+    /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
+       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;
 
-/* In the age of a heap's regions of generation 2 while stores there are noted one by one: since objects are being marked beside
-   mutators, or slots remembered instead of cards. The bits above GC_AGE_GENERATION say which, to the collector. */
+/* Set in the age of a heap's regions of generation 2 while stores there are logged one by one, because objects are
+   being marked concurrently, or slots are remembered instead of cards. The bits above GC_AGE_GENERATION tell the
+   collector which. */
 #define GC_AGE_LOGGED 0x80
 #define GC_AGE_GENERATION 0x03
 
 /* The barriers: name, enumerator, write watch, filter, mark. After *slot = ref,
      write watch  1: the byte of the slot's page becomes 0xFF if it is 0
-     filter       ANY     go on
+     filter       ANY     always
                   LOW     if ref >= low
                   RANGE   if low <= ref < high
                   REGION  if age[slot] != 0, low <= ref < high, and age[ref] < age[slot]
-                  RANK    if age[slot] + youth[ref] > 2; but for ages with GC_AGE_LOGGED log_store is called before the store
-                          where there is one. SUM is the same without a branch, and without that
+                  RANK    if age[slot] + youth[ref] > 2; for ages with GC_AGE_LOGGED log_store is called instead, before the
+                          store if the form has one. SUM is the same without a branch, and without log_store
                   OLD     if age[slot] != 0
      mark         CARD    unless the card is dirty: make it so, and the bundle unless it is
-                  BYTE    the same with the card table's whole byte, even where cards are bits
-                  BIT     the same with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
-                  ALWAYS  write card and bundle without looking
-                  SELECT  like CARD, but where the filter said no, look at a byte that is dirty instead: no branch on ages
+                  BYTE    as CARD, with the card table's whole byte, even where cards are bits
+                  BIT     as CARD, with one bit of the byte, even where cards are bytes: a card is dirty if it is not 0
+                  ALWAYS  write card and bundle without reading them
+                  SELECT  as CARD, but if the filter fails, on a byte that is always dirty: no branch on ages
                   LOG     unless the object's log bit is set: set it, and append the object to the log, or if that is full
                           make the slot's card and bundle dirty
    The names are the CLR's where it has the barrier: JIT_WriteBarrier_PreGrow64, _PostGrow64, _SVR64, _Byte_Region64,
@@ -228,20 +231,22 @@ static inline gc__barrier_parts gc__barrier_parts_of(gc_barrier barrier) {
     return parts[barrier];
 }
 
-/* The barrier's name, as in GC_BARRIERS; "unknown" for other numbers. [any thread; never collects; cannot fail] */
+/* Returns the barrier's name, as in GC_BARRIERS; "unknown" for other numbers. [any thread; never collects; cannot
+   fail] */
 static inline const char *gc_barrier_name(gc_barrier barrier) {
     return (unsigned)barrier < GC_BARRIER_COUNT ? gc__barrier_parts_of(barrier).name : "unknown";
 }
 
-/* The barrier of that name; GC_BARRIER_COUNT if there is none. [any thread; never collects; GC_BARRIER_COUNT: there is
-   none] */
+/* Returns the barrier of that name; GC_BARRIER_COUNT if there is none. [any thread; never collects; GC_BARRIER_COUNT:
+   there is none] */
 static inline gc_barrier gc_barrier_named(const char *name) {
     int barrier = 0;
     while (barrier < GC_BARRIER_COUNT && strcmp(gc_barrier_name((gc_barrier)barrier), name) != 0) barrier++;
     return (gc_barrier)barrier;
 }
 
-/* Whether barriers with this watch and filter ask for the slot's age first, so that any slot is right without a check. */
+/* True if barriers with this watch and filter read the slot's age first, so that any slot is correct without a
+   check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
 
 static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
@@ -256,13 +261,14 @@ static inline uint8_t *gc__barrier_card_byte(const gc_barrier_tables *tables, ui
     return tables->cards + (slot >> GC_CARD_BYTE_SHIFT);
 }
 
-/* The bit of the card table's byte that stands for the slot. Where cards are bytes a bit stands for an eighth of a card. */
+/* Returns the bit for the slot in its byte of the card table. Where cards are bytes, a bit stands for an eighth of a
+   card. */
 static inline uint8_t gc__barrier_card_bit(uintptr_t slot) {
     return (uint8_t)(1u << ((slot >> (GC_CARD_BYTE_SHIFT - 3)) & 7));
 }
 
-/* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle.
-   Invariant: the bundle of a dirty card is dirty; so nothing needs to be done for a dirty card. */
+/* Makes the bits in `mask` of the slot's card byte dirty if they are not, and then its bundle. Invariant: the bundle of
+   a dirty card is dirty; so nothing needs to be done for a dirty card. */
 static inline void gc__barrier_dirty_at(const gc_barrier_tables *tables, uint8_t *card, uintptr_t slot, uint8_t mask) {
     if ((gc__barrier_load(card) & mask) == mask) return;
     if (mask == GC_CARD_DIRTY)
@@ -275,7 +281,7 @@ static inline void gc__barrier_dirty(const gc_barrier_tables *tables, uintptr_t 
     gc__barrier_dirty_at(tables, gc__barrier_card_byte(tables, slot), slot, mask);
 }
 
-/* SELECT looks at this byte where no card is needed. */
+/* SELECT reads this byte where no card is needed. */
 static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
@@ -289,8 +295,8 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
     return gc__barrier_load(&tables->age[address >> GC_REGION_SHIFT]);
 }
 
-/* age[slot] + youth[ref]: a card is needed if this is more than 2, of an age without other bits than GC_AGE_GENERATION. Both
-   must be user addresses, or small. [any thread; never collects; cannot fail] */
+/* Returns age[slot] + youth[ref]: a card is needed if this is more than 2, for an age with no other bits than
+   GC_AGE_GENERATION. Both must be user addresses, or small. [any thread; never collects; cannot fail] */
 static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
@@ -299,7 +305,7 @@ static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const v
 /* Bounds may widen while mutators run. */
 static inline uintptr_t gc__barrier_bound(const uintptr_t *bound) { return __atomic_load_n(bound, __ATOMIC_RELAXED); }
 
-/* Whether the slot may have a card at all. */
+/* Returns whether the slot may have a card at all. */
 static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const void *slot) {
     uintptr_t lowest = gc__barrier_bound(&tables->lowest);
     return (uintptr_t)slot - lowest < gc__barrier_bound(&tables->highest) - lowest;
@@ -344,7 +350,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
         gc_barrier_dirty_card(tables, (void *)slot);
 }
 
-/* Dirties the card if that is needed. The choice is arithmetic, since compilers would make a branch of a conditional. */
+/* Dirties the card if `needed`. The choice is arithmetic, since compilers would make a branch of a conditional. */
 GC__BARRIER_INLINE void gc__barrier_select(const gc_barrier_tables *tables, uintptr_t slot, int needed) {
     uintptr_t mask = 0 - (uintptr_t)needed, card = (uintptr_t)gc__barrier_card_byte(tables, slot);
     uint8_t *chosen = (uint8_t *)((card & mask) | ((uintptr_t)&gc__barrier_dirty_byte & ~mask));
@@ -360,15 +366,16 @@ GC__BARRIER_INLINE void gc__barrier_always(const gc_barrier_tables *tables, uint
     if (GC_BUNDLE_SHIFT) gc__barrier_write(tables->bundles + (slot >> GC_BUNDLE_SHIFT));
 }
 
-/* What RANK does before *slot = ref where stores are noted. Whether that was all. */
+/* The step of RANK before *slot = ref where stores are logged. Returns whether nothing is left to do after the
+   store. */
 GC__BARRIER_INLINE int gc__barrier_before_c(const gc_barrier_tables *tables, uintptr_t slot, uintptr_t ref) {
     if (!(gc__barrier_age(tables, slot) & GC_AGE_LOGGED)) return 0;
     tables->log_store((const void *)slot, (const void *)ref);
     return 1;
 }
 
-/* What the barrier does after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps. `object`
-   is what object_logging logs: the object's address or, where that is not known, the slot's. */
+/* The barrier's steps after *slot = ref. With a constant `barrier` the compiler keeps only that barrier's steps.
+   object_logging logs `object`: the object's address or, where that is not known, the slot's. */
 GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier_tables *tables, uintptr_t object,
                                             uintptr_t slot, uintptr_t ref) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
@@ -410,8 +417,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 }
 /* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME.
 
-   Each is put together from the texts of its write watch, filter and mark, in which a and b are scratch registers and
-   label 1 is the end. */
+   Each is composed of the texts of its write watch, filter and mark, in which a and b are scratch registers and label 1
+   is the end. */
 
 
 #define GC__TEXT(x) GC__TEXT_(x)
@@ -423,7 +430,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_BOTH(att, intel) "{" att "|" intel "}\n\t"
 #define GC__ASM_OP(operation, from, to) GC__ASM_BOTH(operation " " from ", " to, operation " " to ", " from)
 #define GC__ASM_NUMBER(operation, number, to) GC__ASM_BOTH(operation " $" number ", " to, operation " " to ", " number)
-#define GC__ASM_AT(operation, from, at) /* the byte at the address in a register, and a register */ \
+#define GC__ASM_AT(operation, from, at) /* operation between the byte at the address in a register, and a register */ \
     GC__ASM_BOTH(operation " " from ", (%[" at "])", operation " byte ptr [%[" at "]], " from)
 #define GC__ASM_NUMBER_AT(operation, number, at) \
     GC__ASM_BOTH(operation "b $" number ", (%[" at "])", operation " byte ptr [%[" at "]], " number)
@@ -534,8 +541,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_OUT_LOG GC__ASM_OUT_CARD
 #define GC__ASM_OUT_SELECT GC__ASM_OUT_CARD, [c] "=&r"(c)
 
-/* The steps in their order. RANK may have to look at what is overwritten; but a store that faults must come before cards are
-   written. */
+/* The order of the steps. RANK may have to read the value that is overwritten; but a store that faults must come before
+   cards are written. */
 #define GC__ASM_STORE_FIRST(store, filter, mark) store filter mark
 #define GC__ASM_STEPS_ANY GC__ASM_STORE_FIRST
 #define GC__ASM_STEPS_LOW GC__ASM_STORE_FIRST
@@ -546,8 +553,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_STEPS_RANK(store, filter, mark) filter store "\n\t" mark GC__ASM("jmp 1f") "4:\n\t" store "\n\t"
 /* clang-format on */
 
-/* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory clobber
-   says that the tables are written. */
+/* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory
+   clobber declares that the tables are written. */
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                  \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                               \
         GC__ASM_STEPS_##filter(store, GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter, GC__ASM_MARK_##mark) "1:" \
@@ -581,13 +588,13 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     }
 #endif
 GC_BARRIERS(GC__BARRIER_BASE)
-/* The forms in which every barrier comes: store, after, checked, assign, copy.
+/* The forms of every barrier: store, after, checked, assign, copy.
 
-   In all of them slot is 8-byte aligned, in the heap; ref is null, an object, or any user address, which must be less than
-   2^GC_ADDRESS_BITS for rank_sum and its branch-free form. None of them collects. */
+   In all of them slot is 8-byte aligned, in the heap; ref is null, an object, or any user address, which must be less
+   than 2^GC_ADDRESS_BITS for rank_sum and its branch-free form. None of them collects. */
 
 
-/* Copies word by word, upwards or downwards as the overlap requires: each store with its barrier, in one pass. */
+/* Copies word by word, upwards or downwards as the overlap requires, with the barrier after each store, in one pass. */
 #define GC__BARRIER_COPY(store)                                                          \
     gc_word *to = (gc_word *)destination;                                                \
     const gc_word *from = (const gc_word *)source;                                       \
@@ -596,7 +603,7 @@ GC_BARRIERS(GC__BARRIER_BASE)
     else                                                                                 \
         for (size_t i = count; i-- > 0;) store(tables, &to[i], (const void *)from[i])
 
-/* Moves both pointers to the next word, past one stored by `store`. */
+/* Stores a word by `store`, and moves both pointers to the next word. */
 #define GC__BARRIER_ASSIGN(store)                                         \
     store(tables, *destination, (const void *)*(const gc_word *)*source); \
     *destination = (char *)*destination + 8;                              \
@@ -641,8 +648,8 @@ GC_BARRIERS(GC__BARRIER_BASE)
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
 
-/* *slot = ref, where slot is a field of `object`. Logs the object, once for all its fields. Only for tables of your own:
-   the collector takes a logged address for a slot's. [any thread; never collects; cannot fail] */
+/* *slot = ref, where slot is a field of `object`. Logs the object, once for all its fields. Only for tables of your
+   own: the collector would take the logged address for that of a slot. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
     __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
@@ -710,7 +717,7 @@ typedef struct gc_barrier_functions {
     gc_barrier_copy_function *copy, *copy_checked;
 } gc_barrier_functions;
 
-/* The functions of a barrier, this translation unit's own. [any thread; never collects; cannot fail] */
+/* Returns the functions of a barrier, this translation unit's own. [any thread; never collects; cannot fail] */
 static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier barrier) {
     static const gc_barrier_functions functions[] = {
 #define GC__BARRIER_FUNCTIONS(name, NAME, watch, filter, mark)                                         \
@@ -724,23 +731,24 @@ static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier bar
 }
 /* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it.
 
-   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both come
-   back 8 higher. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi, r8, r9
-   and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers says which it
-   does change. It calls nothing, keeps all vector registers, needs no frame and no alignment of the stack, and uses up to
-   24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is written.
+   Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both are
+   8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
+   r8, r9 and the flags, as the CLR's helper may, and for assign and copy also r10 and r11; gc_barrier_code.clobbers
+   says which of these it changes. It calls nothing, preserves all vector registers, needs no frame and no alignment of
+   the stack, and uses up to 24 bytes of the red zone. A fault in a store to a bad slot comes before anything else is
+   written.
 
-   The code is position-independent: the buffer may be a writable alias of executable memory. Making memory executable is
-   the host's part. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
+   The code is position-independent: the buffer may be a writable alias of executable memory. The host makes memory
+   executable. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
    by one store, even while threads run the code. For a change to another barrier threads must be stopped. */
 
 
-/* Forms: a store, unless it is one of the others; each may be checked. */
+/* Forms: a store, unless it is an assign or a copy; each may be checked. */
 enum { GC_EMIT_STORE = 0, GC_EMIT_CHECKED = 1, GC_EMIT_ASSIGN = 2, GC_EMIT_COPY = 4 };
 
 #define GC_EMIT_BYTES_MAX 384 /* no barrier in any form is longer */
 
-/* What was emitted, and where its immediates are. Owned by the host; needed to patch. */
+/* The emitted code, and where its immediates are. Owned by the host; needed to patch. */
 typedef struct gc_barrier_code {
     uint32_t bytes;
     uint32_t
@@ -748,7 +756,7 @@ typedef struct gc_barrier_code {
     uint32_t patches;
     struct {
         uint16_t at;    /* offset of the immediate in the code */
-        uint16_t field; /* offset in gc_barrier_tables of what it holds */
+        uint16_t field; /* offset in gc_barrier_tables of the field that the immediate holds */
     } patch[12];
 } gc_barrier_code;
 
@@ -757,7 +765,7 @@ typedef struct gc__emitter {
     const gc_barrier_tables *tables;
     uint8_t bytes[GC_EMIT_BYTES_MAX + 64];
     uint32_t at;
-    int leaves_by_jump; /* exits jump to the end of the form, which goes on there, instead of returning */
+    int leaves_by_jump; /* exits jump to the end of the form, where execution continues, instead of returning */
     uint32_t exits[12], exit_count;
 } gc__emitter;
 
@@ -774,7 +782,7 @@ enum {
 };
 enum { GC__JB = 0x72, GC__JAE = 0x73, GC__JE = 0x74, GC__JNE = 0x75, GC__JA = 0x77 };
 
-/* Appends instructions, which change the registers in `clobbers`. */
+/* Appends instructions, and adds the registers that they change to e's clobbers. */
 static inline void gc__emit(gc__emitter *e, unsigned clobbers, const char *bytes, size_t count) {
     memcpy(e->bytes + e->at, bytes, count);
     e->at += (uint32_t)count;
@@ -789,10 +797,10 @@ static inline void gc__emit_32(gc__emitter *e, uint32_t value) {
     e->at += 4;
 }
 
-/* The number of bytes until the immediate of a movabs would be aligned. */
+/* Returns the number of bytes until the immediate of a movabs would be aligned. */
 static inline unsigned gc__emit_gap(uint32_t at) { return (6 - at) & 7; }
 
-/* No-operations up to an aligned immediate. */
+/* Appends no-operations up to an aligned immediate. */
 static inline void gc__emit_align(gc__emitter *e) {
     static const char nops[8][8] = {"",
                                     "\x90",
@@ -806,7 +814,7 @@ static inline void gc__emit_align(gc__emitter *e) {
     gc__emit(e, 0, nops[gap], gap);
 }
 
-/* movabs to rax or, with `r9`, to r9: what the field of the tables holds. */
+/* Emits movabs to rax or, if `r9`, to r9, of the value of the tables' field. */
 static inline void gc__emit_load(gc__emitter *e, int r9, size_t field) {
     gc__emit_align(e);
     if (r9)
@@ -821,7 +829,7 @@ static inline void gc__emit_load(gc__emitter *e, int r9, size_t field) {
 #define GC__EMIT_LOAD_RAX(e, member) gc__emit_load(e, 0, offsetof(gc_barrier_tables, member))
 #define GC__EMIT_LOAD_R9(e, member) gc__emit_load(e, 1, offsetof(gc_barrier_tables, member))
 
-/* Ends the barrier: `ret`, or a jump that gc__emit_land completes. */
+/* Ends the barrier by `ret`, or by a jump that gc__emit_land completes. */
 static inline void gc__emit_exit(gc__emitter *e) {
     if (e->leaves_by_jump) {
         gc__emit_byte(e, 0xE9);
@@ -840,9 +848,9 @@ static inline void gc__emit_land(gc__emitter *e) {
     e->exit_count = 0;
 }
 
-/* Ends the barrier unless the condition holds. `aligned`: a load comes next, for which room is made behind the return,
-   where it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that spoils the alignment, so
-   that bit_region is the CLR's code byte for byte. */
+/* Ends the barrier unless the condition holds. `aligned`: a load comes next, and the padding that it needs is put
+   behind the return, where it costs nothing. A return that a branch jumps over is the two-byte `rep ret` unless that
+   spoils the alignment, so that bit_region is the CLR's code byte for byte. */
 static inline void gc__emit_unless(gc__emitter *e, int condition, int aligned) {
     uint32_t jump = e->at;
     gc__emit_byte(e, condition);
@@ -853,7 +861,7 @@ static inline void gc__emit_unless(gc__emitter *e, int condition, int aligned) {
     e->bytes[jump + 1] = (uint8_t)(e->at - jump - 2);
 }
 
-/* Slots outside the heap need no more than the store. */
+/* Slots outside the heap need only the store. */
 static inline void gc__emit_check(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, lowest);
     GC__EMIT(e, 0, "\x48\x39\xC7"); /* cmp rdi, rax */
@@ -883,7 +891,7 @@ static inline void gc__emit_range(gc__emitter *e) {
     GC__EMIT(e, 0, "\x4C\x39\xCE");
 }
 
-/* rdi = the slot's region, rax = the age table. */
+/* Sets rdi to the slot's region, and rax to the age table. */
 static inline void gc__emit_slot_region(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, age);
     GC__EMIT(e, GC__RDI, "\x48\xC1\xEF"); /* shr rdi, .. */
@@ -910,7 +918,7 @@ static inline void gc__emit_region(gc__emitter *e) {
     gc__emit_unless(e, GC__JB, 1);
 }
 
-/* dl = age[slot] + youth[ref]. */
+/* Sets dl to age[slot] + youth[ref]. */
 static inline void gc__emit_sum(gc__emitter *e) {
     gc__emit_slot_region(e);
     gc__emit_ref_region(e);
@@ -951,7 +959,7 @@ static inline void gc__emit_shift_slot(gc__emitter *e, int shift) {
     gc__emit_byte(e, shift);
 }
 
-/* dl = the bit of r8 >> shift within its byte. */
+/* Sets dl to the bit of r8 >> shift within its byte. */
 static inline void gc__emit_bit_index(gc__emitter *e, int shift) {
     GC__EMIT(e, GC__RCX, "\xC1\xE9"); /* shr ecx, .. */
     gc__emit_byte(e, shift);
@@ -988,7 +996,7 @@ static inline void gc__emit_mark_byte(gc__emitter *e) {
     gc__emit_bundle(e);
 }
 
-/* dl = the card's bit, [r8+rax] its byte. */
+/* Sets dl to the card's bit; [r8+rax] is its byte. */
 static inline void gc__emit_card_bit(gc__emitter *e) {
     GC__EMIT_LOAD_RAX(e, cards);
     GC__EMIT(e, GC__RCX, "\x44\x89\xC1"); /* mov ecx, r8d */
@@ -1035,7 +1043,7 @@ static inline void gc__emit_mark_select(gc__emitter *e) {
         GC__EMIT(e, GC__RSI, "\xBE\x01\x00\x00\x00\xD3\xE6"); /* mov esi, 1; shl esi, cl */
     }
     gc__emit_shift_slot(e, GC_CARD_BYTE_SHIFT);
-    /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or that byte if the ranks need none */
+    /* lea rdi, [r8+rax]; cmp dl, 3; cmovb rdi, r9: the card, or the byte 0xFF if the ranks need no card */
     GC__EMIT(e, GC__RDI, "\x49\x8D\x3C\x00\x80\xFA\x03\x49\x0F\x42\xF9");
     if (GC_CARD_BITS) {
         GC__EMIT(e, 0, "\x40\x84\x37"); /* test [rdi], sil */
@@ -1068,7 +1076,7 @@ static inline void gc__emit_mark_log(gc__emitter *e) {
     gc__emit_mark_card(e);
 }
 
-/* The store and everything after it, up to the exit. */
+/* Emits the store and everything after it, up to the exit. */
 static inline void gc__emit_body(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, 0, "\x48\x89\x37"); /* mov [rdi], rsi */
     if (parts.mark == GC__MARK_NOTHING) return;
@@ -1106,7 +1114,7 @@ static inline void gc__emit_assign(gc__emitter *e, gc__barrier_parts parts, unsi
     GC__EMIT(e, GC__RDI | GC__RSI, "\x4C\x89\xD7\x4C\x89\xDE\xC3"); /* mov rdi, r10; mov rsi, r11; ret */
 }
 
-/* A loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = where to end, [rsp-16] = 8 or -8. */
+/* Emits a loop upwards or downwards: r10 = slot, r11 = source - destination, [rsp-8] = the end, [rsp-16] = 8 or -8. */
 static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsigned form) {
     GC__EMIT(e, GC__R10 | GC__R11 | GC__RCX | GC__RDX | GC__RAX | GC__RDI | GC__RSI,
              "\x48\x85\xD2\x75\x01\xC3"                 /* test rdx, rdx; jne; ret */
@@ -1127,8 +1135,9 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
 }
 
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
-   Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes then says how long
-   it must be; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never collects; 0] */
+   Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes is then the
+   length that it must have; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never
+   collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
@@ -1152,10 +1161,10 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     return e.at;
 }
 
-/* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs
-   the code meanwhile sees old bounds with old or new tables, both of which are right. `buffer`: where the code is, or a
-   writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned store. [any
-   thread; never collects; cannot fail] */
+/* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs the
+   code at the same time sees old bounds with old or new tables, both of which are right. `buffer`: where the code is,
+   or a writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned
+   store. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, const gc_barrier_tables *tables) {
     for (int bounds = 0; bounds < 2; bounds++)
         for (uint32_t i = 0; i < code->patches; i++) {

@@ -132,7 +132,7 @@
     X(heap, non_generational, gc_heap, options.non_generational)     \
     X(heap, conservative_stack, gc_heap, options.conservative_stack) \
     X(heap, scan_roots, gc_heap, options.scan_roots)                 \
-    X(heap, stress, gc_heap, options.stress)                         \
+    X(heap, stress, gc_heap, options.debug.stress)                         \
     X(heap, regions, gc_heap, regions)                               \
     X(heap, free, gc_heap, free)                                     \
     X(heap, held_regions, gc_heap, held_regions)                     \
@@ -653,17 +653,17 @@ typedef struct gc_dac_host {
 GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 
 #ifdef GC_DAC_IMPLEMENTATION
-/* What a reader of other processes asks of the system: Linux. */
+/* The system calls by which a process reads other processes: Linux. */
 
-/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing is believed of what they say: a damaged
-   file has fewer of these. */
+/* Files of programs in memory, on Linux: their sections, symbols and build ids. Nothing that they say is trusted: from
+   a damaged file fewer of these are read. */
 
-/* Two shipped headers have this part, and a program may include both. */
+/* Two shipped headers include this file, and a program may include both. */
 #ifndef GC__IMAGE_FN
 #define GC__IMAGE_FN static __attribute__((unused, cold))
 
 #if (defined(GC_DAC_IMPLEMENTATION) || defined(GC_IMPLEMENTATION)) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* O_CLOEXEC, also under -std=c11 */
+#define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
 #include <elf.h>
@@ -692,10 +692,11 @@ typedef struct gc__image {
     size_t size;
 } gc__image;
 
-#define GC__IMAGE_NO_FILE (-1) /* it is no regular file */
+#define GC__IMAGE_NO_FILE (-1) /* the path is not that of a regular file */
 #define GC__IMAGE_EMPTY (-2)
 
-/* Maps a regular file. 0, or the number of the system's error, or one of these. Safe in a fault handler. */
+/* Maps a regular file. Returns 0, the number of the system's error, or one of these constants. Safe in a fault
+   handler. */
 GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fault = fd < 0 ? errno : 0;
@@ -713,7 +714,7 @@ GC__IMAGE_FN int gc__image_open(const char *path, gc__image *image) {
     return fault;
 }
 
-/* Maps a regular file. NULL, or why that is impossible. */
+/* Maps a regular file. Returns NULL, or why that is impossible. */
 GC__IMAGE_FN const char *gc__image_map(const char *path, gc__image *image) {
     int fault = gc__image_open(path, image);
     if (fault == GC__IMAGE_NO_FILE) return "it is no regular file";
@@ -731,7 +732,7 @@ GC__IMAGE_FN bool gc__image_has(const gc__image *image, uint64_t offset, uint64_
     return offset <= image->size && bytes <= image->size - offset;
 }
 
-/* The build id among notes; NULL: there is none. */
+/* Returns the build id among notes; NULL if there is none. */
 GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes, uint64_t alignment, size_t *length) {
     const uint64_t unit = alignment == 8 ? 8 : 4;
     uint64_t from = 0;
@@ -749,7 +750,7 @@ GC__IMAGE_FN const uint8_t *gc__image_id_in(const uint8_t *notes, uint64_t bytes
     return NULL;
 }
 
-/* Part `i` of the program headers; false: there are not so many. */
+/* Reads part `i` of the program headers; returns false if there are fewer. */
 GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr *part) {
     Elf64_Ehdr header;
     if (!gc__image_has(image, 0, sizeof header)) return false;
@@ -761,7 +762,7 @@ GC__IMAGE_FN bool gc__image_part(const gc__image *image, unsigned i, Elf64_Phdr 
     return true;
 }
 
-/* The build id of the file; NULL: it has none. The image may be only the beginning of the file. */
+/* Returns the build id of the file; NULL if it has none. The image may be only the beginning of the file. */
 GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *length) {
     Elf64_Phdr part;
     for (unsigned i = 0; gc__image_part(image, i, &part); i++) {
@@ -772,8 +773,8 @@ GC__IMAGE_FN const uint8_t *gc__image_build_id(const gc__image *image, size_t *l
     return NULL;
 }
 
-/* Section `i`, whose contents are in the file; false: there are not so many, or the file is no ELF file for 64 bits. One
-   whose contents are not whole has none. */
+/* Reads section `i`, whose contents are in the file. Returns false if there are fewer, or the file is not a 64-bit ELF
+   file. A section with incomplete contents counts as empty. */
 GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Shdr *section) {
     Elf64_Ehdr header;
     if (!gc__image_has(image, 0, sizeof header)) return false;
@@ -784,7 +785,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
     memcpy(section, image->bytes + header.e_shoff, sizeof *section);
-    if (!count) count = section->sh_size; /* more than a half word can say */
+    if (!count) count = section->sh_size; /* more than a half word can hold */
     if (i >= count || i > image->size / sizeof *section) return false;
     if (!gc__image_has(image, header.e_shoff, (i + 1) * sizeof *section)) return false;
     memcpy(section, image->bytes + header.e_shoff + i * sizeof *section, sizeof *section);
@@ -793,14 +794,14 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     return true;
 }
 
-/* The first section of that type; false: there is none. */
+/* Finds the first section of that type; returns false if there is none. */
 GC__IMAGE_FN bool gc__image_section_of_type(const gc__image *image, uint32_t type, Elf64_Shdr *section) {
     for (uint64_t i = 0; gc__image_section(image, i, section); i++)
         if (section->sh_type == type && section->sh_size) return true;
     return false;
 }
 
-/* A text in a section of texts; NULL: there is none. */
+/* Returns a text in a section of texts; NULL if there is none. */
 GC__IMAGE_FN const char *gc__image_text(const gc__image *image, const Elf64_Shdr *texts, uint64_t offset) {
     if (offset >= texts->sh_size) return NULL;
     const char *text = (const char *)image->bytes + texts->sh_offset + offset;
@@ -828,7 +829,7 @@ typedef struct gc__image_symbols {
     uint64_t count;
 } gc__image_symbols;
 
-/* Opens the file's .symtab, or if it has none its .dynsym; false: it has neither. */
+/* Opens the file's .symtab, or if it has none its .dynsym; returns false if it has neither. */
 GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__image *image) {
     symbols->image = image;
     symbols->count = 0;
@@ -840,11 +841,11 @@ GC__IMAGE_FN bool gc__image_symbols_open(gc__image_symbols *symbols, const gc__i
     return true;
 }
 
-/* Sets of types of symbols, which have a bit each. */
+/* Sets of symbol types, with a bit for each. */
 #define GC__IMAGE_CODE (1u << STT_FUNC | 1u << STT_GNU_IFUNC | 1u << STT_NOTYPE)
 #define GC__IMAGE_DATA (1u << STT_OBJECT)
 
-/* Symbol `i`, and its name; NULL: it has none, or is of no such type. */
+/* Reads symbol `i`, and returns its name; NULL if it has none, or is of none of these types. */
 GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint64_t i, unsigned types,
                                           Elf64_Sym *symbol) {
     memcpy(symbol, symbols->image->bytes + symbols->table.sh_offset + i * sizeof *symbol, sizeof *symbol);
@@ -874,7 +875,7 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
 
 #define GC__DAC_FN static __attribute__((unused))
 
-/* Lets go of a mapped file's pages, which count as this process's memory: they come back when they are read. */
+/* Releases a mapped file's pages, which count as this process's memory; they are loaded again when they are read. */
 GC__DAC_FN void gc__dac_os_let_go(const gc__image *file) {
     madvise((void *)(uintptr_t)file->bytes, file->size, MADV_DONTNEED);
 }
@@ -886,7 +887,8 @@ GC__DAC_FN size_t gc__dac_os_read(int pid, uint64_t address, void *to, size_t by
     return done < 0 ? 0 : (size_t)done;
 }
 
-/* Why the process cannot be read, with the remedy; NULL: it can. `address` is readable in any process that is. */
+/* Returns why the process cannot be read, with the remedy; NULL: it can. `address` is readable in any readable
+   process. */
 GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
     char byte;
     struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)address, 1};
@@ -899,14 +901,16 @@ GC__DAC_FN const char *gc__dac_os_refusal(int pid, uint64_t address) {
            "program call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); in a container, allow SYS_PTRACE";
 }
 
-/* Whether the thread has none of its process's memory any more. The first one remains visible until all have ended. */
+/* Returns whether the thread has released its process's memory. The first thread remains visible until all have
+   ended. */
 GC__DAC_FN bool gc__dac_os_has_ended(int tid) {
     char byte;
     struct iovec local = {&byte, 1}, remote = {NULL, 1};
     return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == ESRCH;
 }
 
-/* The thread by whose number the process's memory is read: its first one, unless that has ended before others. */
+/* Returns the thread by whose number the process's memory is read: its first one, unless that has ended before
+   others. */
 GC__DAC_FN int gc__dac_os_living(int pid) {
     char path[64];
     int found = pid;
@@ -928,7 +932,7 @@ GC__DAC_FN uint64_t gc__dac_os_now_ms(void) {
 /* A native thread that ptrace has stopped. */
 typedef struct gc__dac_stopped {
     int tid;
-    int signal; /* that the thread was about to receive: it gets it when it goes on */
+    int signal; /* a signal that the thread was about to receive; it is delivered when the thread continues */
 } gc__dac_stopped;
 
 typedef struct gc__dac_stops {
@@ -938,8 +942,8 @@ typedef struct gc__dac_stops {
 
 #define GC__DAC_STOP_MS 5000 /* a thread that does not stop in this time waits for a device */
 
-/* Waits until the thread is not within a call of the kernel that nothing but a fatal signal ends: there ptrace could neither
-   stop it nor let go of it again. False: it remains there. */
+/* Waits until the thread is outside any system call that only a fatal signal ends: in such a call ptrace could neither
+   stop it nor detach from it. Returns false if it remains there. */
 GC__DAC_FN bool gc__dac_os_leaves_kernel(int tid) {
     uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
     const struct timespec pause = {0, 1000000};
@@ -957,7 +961,7 @@ GC__DAC_FN bool gc__dac_os_leaves_kernel(int tid) {
     return false;
 }
 
-/* Waits until the seized thread stands still. False: it has ended, or does not stop. */
+/* Waits until the seized thread stands still. Returns false if it has ended, or does not stop. */
 GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
     uint64_t deadline = gc__dac_os_now_ms() + GC__DAC_STOP_MS;
     const struct timespec pause = {0, 20000};
@@ -975,7 +979,8 @@ GC__DAC_FN bool gc__dac_os_await(gc__dac_stopped *thread) {
     }
 }
 
-/* Stops one thread, unless it is stopped already. False: no memory. *fault: why it cannot be stopped. */
+/* Stops one thread, unless it is stopped already. Returns false if there is no memory. Sets *fault to why the thread
+   cannot be stopped. */
 GC__DAC_FN bool gc__dac_os_stop_thread(gc__dac_stops *stops, int tid, bool *fresh, const char **fault) {
     for (size_t i = 0; i < stops->count; i++)
         if (stops->threads[i].tid == tid) return true;
@@ -1016,7 +1021,8 @@ GC__DAC_FN void gc__dac_os_resume(gc__dac_stops *stops) {
     memset(stops, 0, sizeof *stops);
 }
 
-/* Stops all threads of the process; those that are created meanwhile, too. NULL, or why that is impossible. */
+/* Stops all threads of the process, including those created during this call. Returns NULL, or why that is
+   impossible. */
 GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
     char path[64];
     bool fresh = true, memory = true;
@@ -1037,7 +1043,7 @@ GC__DAC_FN const char *gc__dac_os_stop(int pid, gc__dac_stops *stops) {
     return fault ? fault : "it has ended, or none of its threads stops";
 }
 
-/* The registers of a stopped thread in the order of the kernel. Returns their number, 0: they are not known. */
+/* Reads the registers of a stopped thread in the order of the kernel. Returns their number; 0: they are not known. */
 GC__DAC_FN unsigned gc__dac_os_registers(int tid, uint64_t *words, unsigned most) {
     struct iovec to = {words, most * sizeof *words};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &to) != 0) return 0;
@@ -2284,7 +2290,7 @@ GC__DAC_FN bool gc__dac_cursor_linear(gc_dac *dac, gc__dac_cursor *cursor) {
     return false;
 }
 
-/* As of an object of gc_allocate_fixed, which is marked before its host writes the header. */
+/* As of an object without a type that was made with GC_NEW_FIXED, which is marked before its host writes the header. */
 GC__DAC_FN bool gc__dac_has_no_header(const gc__dac_cursor *cursor, uint64_t at) {
     uint64_t header = 1;
     if (cursor->readable - at >= 8) memcpy(&header, cursor->memory + (at - cursor->place->base), 8);

@@ -12,15 +12,15 @@
 /* Finalizers: functions that run when an object has been found dead.
 
    A collection that finds an object with a finalizer dead keeps the object once more and queues it. The heap's finalizer
-   thread (gc_finalizer_thread_start) or the host (gc_finalizers_run) then runs the finalizer. Finalizers of objects that
+   thread (gc_finalizer_thread_start) or the host (gc_finalizer_run) then runs the finalizer. Finalizers of objects that
    died together run in no particular order, except that critical ones come last. A finalizer runs once; it may allocate,
    collect, store the object somewhere (resurrection) and register it again. Its argument is no root: before a call that may
    collect it must put the object into GC_ROOTS, like any other variable. The object may be visited even after its finalizer
    has run, so anything that its trace function reads through the object must stay, or be removed from the object. Source:
    Object.Finalize, CriticalFinalizerObject.
 
-   A finalizer that is left by an exception counts as run, and the exception goes on to the caller of gc_finalizers_run,
-   gc_finalizers_wait or gc_heap_destroy, which has to be called again. On the heap's finalizer thread nobody catches the
+   A finalizer that is left by an exception counts as run, and the exception goes on to the caller of gc_finalizer_run,
+   gc_finalizer_wait or gc_heap_destroy, which has to be called again. On the heap's finalizer thread nobody catches the
    exception, and the program ends. The same holds for longjmp. But a finalizer that was left by longjmp, or by an exception
    where the unit that has GC_IMPLEMENTATION is C without -fexceptions, counts as running for a while: until the thread
    detaches, or runs or counts finalizers again in the function that caught the exception or in one of its callers. */
@@ -38,17 +38,17 @@ GC_API bool gc_finalizer_suppress(gc_thread *thread, void *object);
 
 /* Runs up to `most` of the queued finalizers on the calling thread; returns how many. While another thread, or the caller's
    own finalizer, runs a normal one, critical ones stay queued. [cooperative; may collect; cannot fail] */
-GC_API size_t gc_finalizers_run(gc_thread *thread, size_t most);
+GC_API size_t gc_finalizer_run(gc_thread *thread, size_t most);
 /* The record by which the finalizer that the thread runs now was registered. It may be the first member of a larger one, which
    has what a closure has captured, and which the finalizer may free: gc.h reads it no more. [its own thread; never collects;
    NULL: none runs] */
 GC_API const gc_finalizer *gc_finalizer_running(gc_thread *thread);
 /* How many finalizers are queued or running. [any thread; never collects; cannot fail] */
-GC_API size_t gc_finalizers_pending(gc_heap *heap);
+GC_API size_t gc_finalizer_pending(gc_heap *heap);
 /* Returns true once no finalizer is queued or running, false after timeout_ms. In a heap without a finalizer thread it runs
    them itself, and looks at the clock between two of them. Returns false at once if a finalizer calls it. The calling
    thread waits in preemptive mode. Source: GC.WaitForPendingFinalizers. [cooperative; may collect; false] */
-GC_API bool gc_finalizers_wait(gc_thread *thread, uint64_t timeout_ms);
+GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms);
 
 /* Starts a thread that runs the heap's finalizers until gc_heap_destroy. Fails with GC_ERROR_MEMORY if the system gives no
    thread, with GC_ERROR_MISUSE if there is one, and with GC_ERROR_OPTION if the host stops threads itself (suspend). After
@@ -302,15 +302,15 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #endif
 
 #ifdef GC_IMPLEMENTATION
-/* The room that handles and lists of finalizers have under the heap's limit. What makes them never collects, and never waits for
-   the heap's lock, since its callers hold references in no root. So they may pass the limit a little, as far as a collection may
-   free that much: the next allocation that needs memory collects. */
+/* The room that handles and lists of finalizers have under the heap's limit. Functions that make handles or pairs never
+   collect, and never wait for the heap's lock, since their callers hold references in no root. So they may exceed the
+   limit a little, as far as a collection may free that much: the next allocation that needs memory collects. */
 
 
-#define GC__METADATA_PART 64                 /* of the limit, */
-#define GC__METADATA_MORE ((size_t)1 << 17)  /* and two segments of handles: so much they may pass it by */
+#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
+#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
 
-/* Bytes of objects that the last full collection did not leave, and the next one may free. */
+/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
 GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
     size_t bytes = 0;
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
@@ -323,8 +323,8 @@ GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
     gc__heap_fail_with_others(heap);
 }
 
-/* Whether so many bytes more leave one region to objects: a heap all of whose memory handles have taken could allocate nothing
-   after they have ended, since their places are for other handles. */
+/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
+   allocate nothing even after they were destroyed, since their places are reused for handles only. */
 GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
     return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
 }
@@ -333,9 +333,9 @@ static const char gc__room_for_handles[] =
     "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
     "handles does not collect";
 
-/* Counts bytes that are about to be taken beside the regions, and gives back free regions for them. False with gc__fail: there is
-   no room; `remedy` says for what, and what helps. Never waits: if another thread has the lock, only the next ones are looked
-   at. */
+/* Counts bytes that are about to be taken outside regions, and releases free regions for them. Returns false with
+   gc__fail if there is no room; `remedy` names what the room is for, and what helps. Never waits: if another thread has
+   the lock, only the next bytes are checked. */
 GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
     bool locked = gc__heap_lock_unless_taken(heap), fits = true;
     if (locked && heap->options.heap_bytes_max) {
@@ -351,21 +351,23 @@ GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy
 }
 /* The handle table: segments of blocks of 64 handles of one kind.
 
-   A place holds its object, or, while it is free, the address of the next free place + 1. Free places are chained, per
-   kind, in caches of attached threads and in the heap's. No place ever moves or goes back to the system before the heap is
-   destroyed, so the tag of a place shows that a handle was destroyed.
+   A place holds its object or, while it is free, the address of the next free place + 1. Each attached thread has a
+   cache of free places per kind, and so has the heap; a cache is a list linked by these addresses. No place ever moves
+   or is returned to the system before the heap is destroyed, so the tag of a place shows that a handle was destroyed.
 
    youth[clump] is 2 - the generation of the youngest object that the clump's 16 handles refer to, as in the rank table.
-   Invariant: it is never too low, so a collection of generation n need only look at clumps of at least 2 - n. Stores raise
-   it to 2, always the same value, so that two threads cannot undo each other's store; collections lower it. A segment is young
-   if any of its clumps has a youth. Each store also ends that the clump's handles are settled, after the place was written.
+   Invariant: it is never too low, so a collection of generation n only processes clumps with a youth of at least 2 - n.
+   Stores raise it to 2, always the same value, so that two threads cannot undo each other's store; collections lower
+   it. A segment is young if any of its clumps has a youth. Each store also clears the precleaned bits of the clump's
+   handles, after the place was written.
 
-   Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted one.
+   Two kinds have an extra word for each place: the second object of a dependent handle, the host word of a ref-counted
+   one.
 
-   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Stores to
-   places release and loads acquire, so a handle also publishes what was stored into a new object. Any other thread takes
-   heap->handles->lock, under which nothing waits, and which the collector holds from gathering roots until it is done with
-   handles. */
+   A thread in cooperative mode uses its caches, and the places of handles, without a lock: no collection runs. Stores
+   to places release and loads acquire, so a handle also publishes what was stored into a new object. Any other thread
+   takes heap->handles->lock. No thread waits while it holds that lock, and the collector holds it from gathering roots
+   until it is done with handles. */
 
 
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
@@ -375,47 +377,47 @@ GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy
 #define GC__HANDLE_CLUMP 16
 #define GC__BLOCK_CLUMPS (GC__HANDLE_BLOCK / GC__HANDLE_CLUMP)
 #define GC__HANDLE_CLUMPS (GC__HANDLE_BLOCKS * GC__BLOCK_CLUMPS)
-#define GC__HANDLE_CHUNK 64 /* clumps, the unit in which collections choose what they look at */
+#define GC__HANDLE_CHUNK 64 /* clumps in a chunk, the unit in which collections choose the handles to process */
 #define GC__HANDLE_CHUNKS (GC__HANDLE_CLUMPS / GC__HANDLE_CHUNK)
 #define GC__CHUNK_BLOCKS (GC__HANDLE_CHUNK / GC__BLOCK_CLUMPS)
-#define GC__CHOSEN_SHIFT 4 /* a chosen piece is the segment, the kinds in it, as bits, and its number */
+#define GC__CHOSEN_SHIFT 4 /* a chosen chunk is the segment, the kinds in it, as bits, and its number */
 #define GC__HANDLE_PLACES (GC__HANDLE_BLOCKS * GC__HANDLE_BLOCK)
-#define GC__HANDLE_CACHE_MAX 512 /* free places that a thread keeps of a kind */
+#define GC__HANDLE_CACHE_MAX 512 /* free places of one kind in a thread's cache */
 #define GC__HANDLE_TAG_SHIFT 48
 #define GC__HANDLE_FREE ((uintptr_t)1)
-#define GC__ALL_PRECLEANED 0xFFFFu /* the bits of a clump */
+#define GC__ALL_PRECLEANED 0xFFFFu /* all bits of a clump */
 
 typedef struct gc__handle_segment {
     struct gc__handle_segment *next;
     gc_heap *heap;
-    uint8_t young;                       /* atomic; 0: all of `youth` is */
+    uint8_t young;                       /* atomic; 0: all of `youth` is 0 */
     uint8_t kinds[GC__HANDLE_BLOCKS];    /* GC_HANDLE_KINDS: the block is free */
     uint8_t youth[GC__HANDLE_CLUMPS];    /* atomic */
-    uint16_t precleaned[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle: see gc__clump_preclean */
+    uint16_t precleaned[GC__HANDLE_CLUMPS]; /* atomic; a bit for each handle, see gc__clump_preclean */
     gc_word *extras[GC__HANDLE_BLOCKS]; /* 64 words each, or NULL */
     uint16_t tags[GC__HANDLE_PLACES];
     gc_word places[GC__HANDLE_PLACES];
 } gc__handle_segment;
 
-/* Free places of a kind. */
+/* A list of free places of one kind. */
 typedef struct gc__handle_cache {
     uintptr_t first;
     size_t count;
 } gc__handle_cache;
 
 typedef struct gc__handles {
-    gc__lock lock; /* guards all of this */
-    bool is_kept;  /* the lock: by a collection or a walk, whose callbacks may call */
+    gc__lock lock; /* guards all fields */
+    bool is_kept;  /* a collection or a walk holds the lock, and its callbacks may call functions on handles */
     gc__handle_segment *segments;
     gc__handle_cache free[GC_HANDLE_KINDS]; /* places, by kind */
     gc__handle_cache free_blocks;           /* the first places of free blocks */
-    uintptr_t *chosen;                      /* has room for all pieces: see gc__clumps_choose */
+    uintptr_t *chosen;                      /* has room for all chunks, see gc__clumps_choose */
     size_t chosen_count, segment_count;
     size_t extra_count; /* blocks with extra words */
-    unsigned least; /* the least youth of clumps that are looked at */
-    bool skips;     /* settled handles are not */
-    gc__words waiting, ready;               /* during a collection: what waits for keys, and what need not any more */
-    size_t indexed;                         /* the waits before this word are in the next */
+    unsigned least; /* the least youth of clumps that are processed */
+    bool skips;     /* precleaned handles are skipped */
+    gc__words waiting, ready;               /* during a collection: waits for keys; waits whose keys were reached */
+    size_t indexed;                         /* the waits before this word are in `keys` */
     gc__map keys;
 } gc__handles;
 
@@ -427,7 +429,7 @@ GC__FN bool gc__handle_has_extra(gc_handle_kind kind) {
     return kind == GC_HANDLE_DEPENDENT || kind == GC_HANDLE_REF_COUNTED;
 }
 
-/* Whether the place holds no object: its handle has none, or it is free. */
+/* True if the place holds no object: its handle has none, or it is free. */
 GC__FN bool gc__place_is_empty(gc_word place) { return !place || (place & GC__HANDLE_FREE); }
 
 GC__FN gc__handle_segment *gc__handle_segment_of(uintptr_t place) {
@@ -451,15 +453,15 @@ GC__FN gc_handle gc__handle_value(const gc__handle_segment *segment, size_t inde
     return (gc_handle)((uintptr_t)&segment->places[index] | tag << GC__HANDLE_TAG_SHIFT);
 }
 
-/* Whether an object of the heap begins at the address, as far as that is cheap to know: in a linear region another word may
-   look like a type. */
+/* Returns whether an object of the heap seems to begin at the address, as far as that is cheap to determine: in a
+   linear region another word may look like a type. */
 GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc__region *region = gc__in_arena(address) ? gc__region_of(address) : NULL;
     if (!region || !gc__region_is_of(region, heap)) return true;
     if (region->kind == GC__LARGE) return address == region->base;
     if (region->kind != GC__SMALL || address % sizeof(gc_word)) return false;
     gc_word word = GC__WORD(address);
-    bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be making it so */
+    bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
     if (linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
     gc__region_flip(region);
     return gc__mark_get(address);
@@ -475,10 +477,8 @@ GC__FN void gc__handle_remember(gc__handle_segment *segment, size_t index, uintp
         __atomic_store_n(youth, 2, __ATOMIC_RELAXED);
         __atomic_store_n(&segment->young, (uint8_t)1, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
+    if (GC__HAS_MARKER) __atomic_store_n(&segment->precleaned[index / GC__HANDLE_CLUMP], (uint16_t)0, __ATOMIC_RELEASE);
 }
-
-/* Free places. */
 
 GC__FN void gc__handle_cache_push(gc__handle_cache *cache, gc_word *place) {
     __atomic_store_n(place, cache->first | GC__HANDLE_FREE, __ATOMIC_RELAXED);
@@ -497,27 +497,27 @@ GC__FN void gc__handle_cache_move(gc__handle_cache *from, gc__handle_cache *to, 
     for (; count && from->count; count--) gc__handle_cache_push(to, gc__handle_cache_pop(from));
 }
 
-/* Chains the block's places, the first one on top. */
+/* Adds the block's places to the cache, the first one on top. */
 GC__FN void gc__handle_block_chain(gc__handle_segment *segment, size_t block, gc__handle_cache *cache) {
     for (size_t i = GC__HANDLE_BLOCK; i-- > 0;)
         gc__handle_cache_push(cache, &segment->places[block * GC__HANDLE_BLOCK + i]);
 }
 
-/* Memory for handles, that counts, was refused. */
+/* Reports that memory for handles was refused, which counts towards the limit. */
 GC__COLD bool gc__handle_no_memory(gc_heap *heap, size_t bytes) {
     gc__count(&heap->metadata_bytes, 0 - bytes);
     gc__fail(GC_ERROR_MEMORY, "gc_handle_create: the system gives no memory for more handles");
     return false;
 }
 
-/* Free blocks are chained by their first places. Handles lock held. */
+/* Adds a segment; its free blocks are linked by their first places. Requires the handles' lock. */
 GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     size_t pieces = (handles->segment_count + 1) * GC__HANDLE_CHUNKS;
     if (!gc__metadata_reserve(heap, GC__HANDLE_SEGMENT_BYTES, gc__room_for_handles)) return false;
     void *memory = realloc(handles->chosen, pieces * sizeof *handles->chosen);
     if (!memory) return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     handles->chosen = (uintptr_t *)memory;
-    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's own word, the next segment could not follow directly. */
+    /* Less than GC__HANDLE_SEGMENT_BYTES: otherwise, with malloc's word, the next segment could not follow directly. */
     if (posix_memalign(&memory, GC__HANDLE_SEGMENT_BYTES, sizeof(gc__handle_segment)) != 0)
         return gc__handle_no_memory(heap, GC__HANDLE_SEGMENT_BYTES);
     gc__handle_segment *segment = (gc__handle_segment *)memory;
@@ -532,7 +532,7 @@ GC__FN bool gc__handle_segment_add(gc__handles *handles, gc_heap *heap) {
     return true;
 }
 
-/* The extra words of a block. Handles lock held. */
+/* Allocates the extra words of a block. Requires the handles' lock. */
 GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
     if (!gc__metadata_reserve(heap, GC__HANDLE_EXTRA_BYTES, gc__room_for_handles)) return NULL;
     gc_word *extra = (gc_word *)calloc(1, GC__HANDLE_EXTRA_BYTES);
@@ -543,7 +543,7 @@ GC__FN gc_word *gc__handle_extra_new(gc_heap *heap) {
     return extra;
 }
 
-/* With gc__fail, if there is no memory, or no room. */
+/* Takes a block. Returns false with gc__fail if there is no memory, or no room. */
 GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handles *handles = heap->handles;
     gc_word *extra = NULL;
@@ -558,20 +558,20 @@ GC__FN bool gc__handle_block_take(gc_heap *heap, gc_handle_kind kind, gc__handle
     return true;
 }
 
-/* Gives a cache some free places, or fails with gc__fail. Handles lock held. */
+/* Gives a cache some free places, or fails with gc__fail. Requires the handles' lock. */
 GC__FN bool gc__handle_cache_fill(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *cache) {
     gc__handle_cache *shared = &heap->handles->free[kind];
     if (cache != shared) gc__handle_cache_move(shared, cache, GC__HANDLE_BLOCK);
     return cache->count || gc__handle_block_take(heap, kind, cache);
 }
 
-/* Whether this thread has kept the lock of the handles, so that a callback calls. */
+/* Returns whether this thread holds the handles' lock for a collection or a walk, so that a callback is the caller. */
 GC__FN bool gc__handles_are_mine(const gc_heap *heap) { return gc__heap_is_locked(heap) && heap->handles->is_kept; }
 
-/* Whether a collection keeps it that waits for the trace function which this thread runs. */
+/* Returns whether a collection holds the handles' lock that waits for the trace function which this thread runs. */
 GC__FN bool gc__handles_are_elsewhere(const gc_heap *heap) { return gc__is_tracing_elsewhere(heap) && heap->handles->is_kept; }
 
-/* Takes the lock of the handles, unless it is kept for this thread: a callback that only reads may call. */
+/* Takes the handles' lock, unless it is already held for this thread: a callback that only reads may be the caller. */
 GC__FN bool gc__handles_lock(gc_heap *heap) {
     if (gc__handles_are_mine(heap) || gc__handles_are_elsewhere(heap)) return false;
     gc__lock_take(&heap->handles->lock);
@@ -581,7 +581,7 @@ GC__FN void gc__handles_unlock(gc_heap *heap, bool taken) {
     if (taken) gc__lock_release(&heap->handles->lock);
 }
 
-/* Callbacks run under the lock until it is released. World stopped. */
+/* Marks the handles' lock as held while callbacks run, until it is released. Requires that the world is stopped. */
 GC__FN void gc__handles_keep(gc_heap *heap) {
     gc__lock_take(&heap->handles->lock);
     heap->handles->is_kept = true;
@@ -594,19 +594,19 @@ GC__FN void gc__handles_release(gc_heap *heap) {
 /* Not inlined, so that functions that make handles need no frame pointer. */
 GC__COLD bool gc__handles_refuse(const gc_heap *heap, const char *function) { return gc__is_called_by_hook(heap, function); }
 
-/* Whether `function`, which makes or ends a handle, is called by a callback of a collection or of gc_handle_walk. */
+/* Refuses `function`, which makes or destroys a handle, if a callback of a collection or gc_handle_walk calls it. */
 GC__FN bool gc__handles_are_kept(const gc_heap *heap, const char *function) {
     return gc__heap_is_locked(heap) && (heap->collecting || heap->handles->is_kept) && gc__handles_refuse(heap, function);
 }
 
-/* The calling thread's caches, if it may use them. */
+/* Returns the calling thread's caches; NULL if it may not use them. */
 GC__FN gc__handle_cache *gc__handle_caches(const gc_heap *heap) {
     gc_thread *thread = gc__thread_self(heap);
     return thread && gc__is_cooperative(thread) ? gc__record(thread)->handle_caches : NULL;
 }
 
-/* Takes a free place; NULL with gc__fail. `mine`: the calling thread's caches, if it may use them; otherwise the place is
-   cleared here, under the lock. */
+/* Takes a free place; returns NULL with gc__fail. `mine` is the calling thread's caches, if it may use them; otherwise
+   the place is cleared here, under the lock. */
 GC__FN gc_word *gc__handle_take(gc_heap *heap, gc_handle_kind kind, gc__handle_cache *mine) {
     gc__handle_cache *cache = mine ? &mine[kind] : &heap->handles->free[kind];
     if (mine && cache->count) return gc__handle_cache_pop(cache);
@@ -623,7 +623,7 @@ GC__FN void gc__handle_note(gc_heap *heap, gc_handle handle, gc_handle_kind kind
     if (GC__UNLIKELY(profiler != NULL)) profiler->handle(heap, handle, (unsigned)kind, created);
 }
 
-/* object and extra are 0 unless the calling thread is cooperative. */
+/* object and extra must be 0 unless the calling thread is cooperative. */
 GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t object, uintptr_t extra) {
     if (gc__handles_are_kept(heap, "gc_handle_create")) return NULL;
     gc__handle_cache *mine = gc__handle_caches(heap);
@@ -658,7 +658,7 @@ GC_API gc_handle gc_handle_create_dependent(gc_heap *heap, void *object, void *d
     return gc__handle_make(heap, GC_HANDLE_DEPENDENT, (uintptr_t)object, (uintptr_t)dependent);
 }
 
-/* Finds the place of a handle. False if the handle is NULL or was destroyed. */
+/* Finds the place of a handle. Returns false if the handle is NULL or was destroyed. */
 GC__INLINED bool gc__handle_at(gc_handle handle, gc__handle_segment **segment, size_t *index) {
     uintptr_t place = (uintptr_t)handle & (((uintptr_t)1 << GC__HANDLE_TAG_SHIFT) - 1);
     if (GC__UNLIKELY(!place)) return false;
@@ -674,14 +674,14 @@ GC__OUT_OF_LINE void gc__handle_lost(gc_handle handle, const char *caller) {
     GC_ASSERT(false, "%s", gc__last_message);
 }
 
-/* The same, with gc__fail if there is none. */
+/* Finds the place of a handle, or fails with gc__fail. */
 GC__FN bool gc__handle_find(gc_handle handle, const char *caller, gc__handle_segment **segment, size_t *index) {
     if (GC__LIKELY(gc__handle_at(handle, segment, index))) return true;
     gc__handle_lost(handle, caller);
     return false;
 }
 
-/* The same for a handle that must be of the heap. */
+/* Finds the place of a handle that must belong to the heap, or fails with gc__fail. */
 GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *caller, gc__handle_segment **segment,
                                size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return false;
@@ -691,7 +691,7 @@ GC__FN bool gc__handle_find_in(gc_heap *heap, gc_handle handle, const char *call
     return false;
 }
 
-/* The same for a handle that must be of the kind. */
+/* Finds the extra word of a handle that must be of the kind, or fails with gc__fail. */
 GC__OUT_OF_LINE gc_word *gc__handle_find_extra(gc_handle handle, const char *caller, gc_handle_kind kind,
                                       gc__handle_segment **segment, size_t *index) {
     if (!gc__handle_find(handle, caller, segment, index)) return NULL;
@@ -743,7 +743,7 @@ GC_API gc_result gc_handle_destroy(gc_heap *heap, gc_handle handle) {
     return GC_OK;
 }
 
-/* A thread detaches: its free places go to the heap's cache. */
+/* Moves the free places of a thread that detaches to the heap's cache. */
 GC__FN void gc__handles_return_cached(gc_thread *thread) {
     gc__handles *handles = thread->heap->handles;
     gc__lock_take(&handles->lock);
@@ -759,7 +759,7 @@ GC_API void *gc_handle_get(gc_handle handle) {
     return (void *)__atomic_load_n(&segment->places[index], __ATOMIC_ACQUIRE);
 }
 
-/* Whether the place is one of the segment's, in use, and has the handle's tag. Never asserts: the caller asks. */
+/* Returns whether the place is one of the segment's, in use, and has the handle's tag. Asserts nothing. */
 GC__FN bool gc__handle_is_current(gc__handle_segment *segment, uintptr_t place, uintptr_t tag) {
     uintptr_t first = (uintptr_t)segment->places;
     if (place < first || place >= first + sizeof segment->places || (place - first) % sizeof(gc_word)) return false;
@@ -874,7 +874,7 @@ GC_API void gc_handle_walk(gc_heap *heap, gc__handle_visit visit, void *context)
     gc__world_resume(heap);
 }
 
-/* Cooperative threads may use their places meanwhile. */
+/* Cooperative threads may use their places during the count. */
 GC_API size_t gc_handle_count(gc_heap *heap, gc_handle_kind kind) {
     if (gc__is_null(heap, "gc_handle_count", "heap")) return 0;
     size_t count = 0;
@@ -899,47 +899,49 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
     gc__words_free(&heap->handles->ready);
     gc__map_free(&heap->handles->keys);
 }
-/* Which objects have finalizers, and which of these are due.
+/* The objects that have finalizers, and the queues of those that are due.
 
-   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No object
-   is younger than its part says, so a collection of generation n needs to look at the list from start[n] on only. Pairs of
-   an object follow one another as they were registered. In the part of generation 2 a pair that has ended is empty, its
-   words are 0, until the list is packed. due: two queues of pairs, normal and critical; their objects are roots. Where nobody
-   runs finalizers these may be many, so collections visit only `young` ones, which may move, unless the whole heap is marked
-   with the program stopped. A marking beside it takes a queue for an array that it scans: who takes a pair out before the
-   marker has come there shades its object.
+   registered: pairs of object and finalizer, generation 2 first; start[g] is where those of generation g begin. No
+   object is younger than its section of the list says, so a collection of generation n only needs the list from
+   start[n] on. Pairs of one object are in the order of their registration. In the section of generation 2 a removed
+   pair is empty (its words are 0) until the list is compacted. due: two queues of pairs, normal and critical; their
+   objects are roots. If no thread runs finalizers these may be many, so collections visit only the `young` ones, which
+   may move, unless the whole heap is marked with the program stopped. Concurrent marking treats a queue like an array
+   that it scans: a thread that takes a pair out before the marker has come to it shades its object.
 
-   During a marking beside mutators the marker looks at the old pairs, once it has marked what it can. A pair whose object is
-   marked and will not move is what it is after the last collection, too, since marks are not taken back; so that one looks
-   only at the others, which are `unmarked`, and at pairs that have become old since. Last of all the marker reprieves the objects
-   of these, but for some, which are `kept` for that collection. Then nothing is left to trace from them, and whether they are due
-   need not be known before somebody asks: that collection looks at a few, and the marker's thread at the rest, or whoever wants
-   to know before it has. Until then (`deciding`) the others keep their places in the list.
+   During concurrent marking the marker precleans the old pairs, once it has marked what it can. A pair whose object is
+   marked and will not move needs nothing in the final mark either, since marks are not taken back; so the final mark
+   only processes the others, which are `unmarked`, and pairs that have become old since. Last of all the marker sets
+   finalizer marks for the objects of these, except for some, which are `kept` for the final mark. After that nothing is
+   left to trace from them, and whether they are due need not be known before somebody asks: the final mark decides
+   about a few, and the marker's thread about the rest, or an earlier asker does. Until then (`deciding`) the others
+   keep their places in the list.
 
-   Invariant: each list has room for all pairs in existence, and for those promised to objects that are being allocated. So
-   no collection needs memory for them, and none is ever dropped.
+   Invariant: each list has room for all existing pairs, and for those promised to objects that are being allocated. So
+   no collection needs memory for pairs, and none is ever dropped.
 
-   All under finalizers.lock, a leaf. */
+   The finalizers' lock guards all of this; no other lock is taken under it. */
 
 
 #ifndef GC__DECIDE_AT_ONCE
-#define GC__DECIDE_AT_ONCE 512 /* reprieved pairs that a collection looks at */
+#define GC__DECIDE_AT_ONCE 512 /* pairs with finalizer marks about which the final mark decides */
 #endif
 
 enum { GC__NORMAL, GC__CRITICAL };
 
 typedef struct gc__due {
     gc__words pairs;
-    size_t head;            /* words that were taken */
-    size_t looked;          /* what is before this word, and not in `young`, is of generation 2 and stays where it is */
-    size_t shaded, shading; /* [shaded, shading) was there when the cycle began: the marker has not come to it yet */
+    size_t head;            /* words that were taken out */
+    size_t looked;          /* objects before this word, and not in `young`, are of generation 2 and stay in place */
+    /* [shaded, shading) was queued when the cycle began, and the marker has not come to it yet */
+    size_t shaded, shading;
 } gc__due;
 
-/* A finalizer that runs. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
+/* A running finalizer. The record is not on the thread's stack, so it outlives one that does not return to gc.h. */
 typedef struct gc__finalizing {
     struct gc__finalizing *next;
     const gc_thread *thread;
-    const gc_stack *stack; /* on which the thread ran */
+    const gc_stack *stack; /* the stack on which the thread ran */
     const char *frame;     /* frame of the function of gc.h that runs finalizers */
     const char *type;
     const gc_finalizer *finalizer;
@@ -951,26 +953,27 @@ typedef struct gc__finalizers {
     gc__lock lock;        /* guards the lists */
     gc__words registered; /* pairs, as above */
     size_t start[GC_GENERATIONS];
-    size_t empty;           /* words of the old part */
-    size_t packed, packing; /* [packed, packing) of the old part is empty: what is moved there comes from there */
-    size_t looked;          /* words of the old part that the marker has looked at in this cycle */
-    gc__words unmarked;     /* the numbers of pairs among these whose objects were white */
-    gc__words kept;         /* of those of them that the last collection looks at in any case */
-    gc__words finalizer_grey;    /* of those whose objects were reprieved */
-    bool deciding;          /* that collection is over, and these were not all looked at; atomic */
+    size_t empty;           /* words of removed pairs in the old section */
+    /* [packed, packing) of the old section is empty: pairs from `packing` on are moved to `packed` */
+    size_t packed, packing;
+    size_t looked;          /* words of the old section that the marker has precleaned in this cycle */
+    gc__words unmarked;     /* the numbers of precleaned pairs whose objects were white */
+    gc__words kept;         /* the numbers of those pairs that are left to the final mark */
+    gc__words finalizer_grey;    /* the numbers of those pairs whose objects got finalizer marks */
+    bool deciding;          /* the final mark is over, and `finalizer_grey` is not fully decided; atomic */
     size_t promised;
     gc__due due[2];
-    gc__words young; /* queued pairs that collections visit: their first words, | GC__CRITICAL */
-    bool young_unknown; /* there was no memory to note one of these, or old ones may have become young */
-    gc__words moving;        /* during a collection */
-    bool announce;           /* a collection has queued finalizers: written with the world stopped */
-    gc__finalizing *running; /* lock */
-    gc__finalizing *spare;   /* lock */
+    gc__words young; /* queued pairs that collections visit: the index of each pair's first word, | GC__CRITICAL */
+    bool young_unknown; /* there was no memory to record one of these, or old objects may have become young */
+    gc__words moving;        /* used during a collection */
+    bool announce;           /* a collection has queued finalizers; written with the world stopped */
+    gc__finalizing *running; /* under the lock */
+    gc__finalizing *spare;   /* under the lock */
     gc__finalizing first;    /* a record, so that one finalizer can run even without memory */
-    bool has_first;          /* lock; `first` is in one of these two lists */
-    bool ending;             /* lock; the heap is being destroyed, which waits for the end of each finalizer */
+    bool has_first;          /* under the lock; `first` is in one of these two lists */
+    bool ending;             /* under the lock; the heap is being destroyed, and waits for each finalizer's end */
     uint32_t event;          /* atomic; changes when finalizers were queued or have run, or the state has changed */
-    uint32_t state;          /* the finalizer thread's; atomic */
+    uint32_t state;          /* of the finalizer thread; atomic */
     gc__os_thread thread;    /* written by the threads that start and end it */
 } gc__finalizers;
 enum { GC__FINALIZERS_NONE, GC__FINALIZERS_START, GC__FINALIZERS_RUN, GC__FINALIZERS_STOP, GC__FINALIZERS_ENDED };
@@ -985,13 +988,13 @@ GC__FN gc__due *gc__due_of(gc__finalizers *all, uintptr_t finalizer) {
     return &all->due[((const gc_finalizer *)finalizer)->critical ? GC__CRITICAL : GC__NORMAL];
 }
 
-/* Whether the object itself says that its finalizer is not needed. */
+/* Returns whether the object itself says that its finalizer is not needed. */
 GC__FN bool gc__is_suppressed(uintptr_t object, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
     return ask && ask((const void *)object);
 }
 
-/* So many words are about to be taken out of the queue, from that one on. */
+/* Adjusts all indices into a queue before `words` words are removed from it, from `from` on. */
 GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, size_t words) {
     gc__due *due = &all->due[queue];
     size_t *places[] = {&due->looked, &due->shaded, &due->shading}, kept = 0;
@@ -1004,7 +1007,7 @@ GC__HOT void gc__due_shift(gc__finalizers *all, uintptr_t queue, size_t from, si
     all->young.count = kept;
 }
 
-/* Moves the queued pairs to the start of their list, if they are few beside those that were taken. */
+/* Moves the queued pairs to the start of their list, if they are few compared to those that were taken out. */
 GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     gc__due *due = &all->due[queue];
     if (!due->head || due->pairs.count - due->head > due->head / 4) return;
@@ -1014,18 +1017,18 @@ GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     due->head = 0;
 }
 
-/* The pair at that word leaves its queue. */
+/* Shades the object of a pair that leaves its queue, if the marker has not come to it. */
 GC__FN void gc__due_shade(const gc__due *due, size_t at) {
     if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
 }
 
-/* Appends a pair. There is room. */
+/* Appends a pair. There must be room. */
 GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer) {
     list->words[list->count++] = object;
     list->words[list->count++] = finalizer;
 }
 
-/* All that take memory: first those that have room for all pairs. */
+/* All lists that take memory; the first four have room for all pairs. */
 enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
 GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
     gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
@@ -1034,13 +1037,13 @@ GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINAL
     memcpy(lists, each, sizeof each);
 }
 
-/* What the lists' memory is to be for all pairs that are promised, and one more: sums[0] what it is now, sums[1] what it is to
-   be, as they count. If `does`, makes it so. */
+/* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
+   (sums[1]). If `does`, makes the room. */
 GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
     gc__words *lists[GC__FINALIZER_LISTS];
     gc__finalizers_lists(all, lists);
-    /* Those of due ones include pairs that were taken from the front: to compact at each registration would be slow. */
+    /* The lists of due pairs include pairs taken from the front: compacting at each registration would be slow. */
     size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
     bool ok = true;
     sums[0] = sums[1] = 0;
@@ -1057,7 +1060,7 @@ static const char gc__room_for_finalizers[] =
     "more finalizers, 64 bytes each: raise the limit, or drop references to objects that have them, call gc_collect unless an "
     "allocation has failed, and have finalizers run";
 
-/* Has the lists grow for one more pair, by as much as they like or, near the limit, by little. With gc__fail. */
+/* Makes the lists grow for one more pair, by doubling or, near the limit, by little. Returns false with gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t sums[2];
@@ -1072,7 +1075,7 @@ GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     return false;
 }
 
-/* After a collection near the limit: gives back what the lists need no more. World stopped. */
+/* Shrinks the lists to what they need, after a collection near the limit. Requires that the world is stopped. */
 GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__due_compact(all, GC__NORMAL);
@@ -1122,7 +1125,8 @@ GC__FN bool gc__finalizer_promise(gc_thread *thread) {
     return ok;
 }
 
-/* Registers the finalizer, for which room was promised; if object is NULL, only withdraws the promise, if there still is one. */
+/* Registers the finalizer, for which room was promised. If object is NULL, only withdraws the promise, if there is
+   one. */
 GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalizer *finalizer) {
     gc__finalizers *all = thread->heap->finalizers;
     if (!gc__record(thread)->promised) return;
@@ -1135,7 +1139,7 @@ GC__FN void gc__finalizer_add(gc_thread *thread, void *object, const gc_finalize
 
 GC__FN void gc__finalizer_withdraw(gc_thread *thread) { gc__finalizer_add(thread, NULL, NULL); }
 
-/* The index of the object's last pair in words[from, count), or SIZE_MAX. */
+/* Returns the index of the object's last pair in words[from, count), or SIZE_MAX. */
 GC__FN size_t gc__pair_find(const gc__words *list, size_t from, uintptr_t object) {
     size_t i = list->count;
     while (i > from && list->words[i - 2] != object) i -= 2;
@@ -1147,19 +1151,21 @@ GC__FN void gc__pair_remove(gc__words *list, size_t at) {
     memmove(&list->words[at], &list->words[at + 2], (list->count - at) * sizeof(uintptr_t));
 }
 
-/* A pair of the old part ends. */
+GC__FN bool gc__is_deciding(const gc__finalizers *all) { return GC__HAS_MARKER && all->deciding; }
+
+/* Removes a pair of the old section. */
 GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
     pair[0] = pair[1] = 0;
     all->empty += 2;
 }
 
-/* The old part is about to change in another way than to grow, or pairs to end: what was noted of it means nothing. */
+/* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
     all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
-/* Moves some of the old pairs to where there are empty ones. Returns whether there are more. */
+/* Moves some of the old pairs into the gaps of removed ones. Returns whether more are left. */
 GC__FN bool gc__finalizers_compact_some(gc__finalizers *all, size_t pairs) {
     uintptr_t *words = all->registered.words;
     size_t end = all->start[1];
@@ -1186,9 +1192,9 @@ GC__FN void gc__finalizers_compact(gc__finalizers *all) {
     if (all->empty) gc__finalizers_compact_some(all, SIZE_MAX);
 }
 
-/* Does so if half of the old part is empty, unless numbers of pairs are needed. */
+/* Compacts the old section if half of it is empty, unless numbers of pairs are still needed. */
 GC__FN void gc__finalizers_compact_half(gc__finalizers *all) {
-    if (all->empty > all->start[1] / 2 && !all->deciding) gc__finalizers_compact(all);
+    if (all->empty > all->start[1] / 2 && !gc__is_deciding(all)) gc__finalizers_compact(all);
 }
 
 GC__FN void gc__finalizers_notify(gc__finalizers *all) {
@@ -1196,7 +1202,7 @@ GC__FN void gc__finalizers_notify(gc__finalizers *all) {
     gc__os_wake(&all->event);
 }
 
-/* A record for one more running finalizer; NULL: no memory. Lock held. */
+/* Returns a record for one more running finalizer; NULL if there is no memory. Requires the lock. */
 GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     gc__finalizing *record = all->spare;
     if (record)
@@ -1207,7 +1213,7 @@ GC__FN gc__finalizing *gc__finalizing_new(gc__finalizers *all) {
     return record;
 }
 
-/* Lock held. */
+/* Requires the lock. */
 GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
     gc__finalizing *record = *link;
     *link = record->next;
@@ -1215,9 +1221,9 @@ GC__FN void gc__finalizing_remove(gc__finalizers *all, gc__finalizing **link) {
     all->spare = record;
 }
 
-/* Called by the thread, in a function of gc.h with this frame. Finalizers that it runs from there, or from a frame farther
-   in, have been left by longjmp, or by an exception through C code: forgets them. NULL: all that the thread runs. Lock
-   held. */
+/* Called by the thread, in a function of gc.h with this frame. Finalizers that the thread ran from there, or from a
+   frame farther in, have been left by longjmp, or by an exception through C code: forgets them. If `frame` is NULL,
+   forgets all that the thread runs. Requires the lock. */
 GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, const void *frame) {
     for (gc__finalizing **link = &all->running; *link;) {
         const gc__finalizing *record = *link;
@@ -1229,7 +1235,7 @@ GC__FN void gc__finalizing_drop(gc__finalizers *all, const gc_thread *thread, co
     }
 }
 
-/* The thread ends its attachment: forgets the finalizers that it runs. */
+/* Forgets the finalizers that a thread runs, since its attachment ends. */
 GC__FN void gc__finalizing_forget(const gc_thread *thread) {
     gc__finalizers *all = thread->heap->finalizers;
     gc__lock_take(&all->lock);
@@ -1257,7 +1263,7 @@ GC__FN bool gc__finalizer_remove(gc__finalizers *all, uintptr_t object) {
         gc__due_shade(&all->due[i], at);
         gc__due_shift(all, (uintptr_t)i, at, 2);
         gc__pair_remove(&all->due[i].pairs, at);
-        gc__finalizers_notify(all); /* a thread may be waiting for this last one */
+        gc__finalizers_notify(all); /* a thread may be waiting for this last finalizer */
         return true;
     }
     return false;
@@ -1290,7 +1296,7 @@ GC_API gc_result gc_finalizer_register(gc_thread *thread, void *object, const gc
     return GC_OK;
 }
 
-/* Collecting. */
+/* Finalizers in a collection. */
 
 GC__HOT void gc__due_visit(const gc__due *due, size_t from, size_t end, gc_visitor *visitor) {
     for (size_t at = gc__max(from, due->head); at < end; at += 2) gc_visit(visitor, &due->pairs.words[at], 1, 0);
@@ -1300,16 +1306,14 @@ GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
-    for (size_t i = 0; all->deciding && i < all->finalizer_grey.count; i++)
+    for (size_t i = 0; gc__is_deciding(all) && i < all->finalizer_grey.count; i++)
         gc_visit(visitor, &all->registered.words[all->finalizer_grey.words[i]], 1, 0);
     gc__lock_release(&all->lock);
 }
 
-/* Whether the object of a queued pair may be moved, or freed if it is not visited, by a collection beside whose mutators
-   generation 2 is marked. */
+/* Returns whether a collection during concurrent marking may move a queued object, or free it unless it is visited. */
 GC__FN bool gc__due_is_young(uintptr_t object) { return gc__youth(object) || gc__is_candidate(object); }
 
-/* Notes the young ones of the queued pairs. */
 GC__HOT void gc__due_note_young(gc__finalizers *all) {
     size_t kept = 0;
     if (all->young_unknown) all->young.count = all->due[GC__NORMAL].looked = all->due[GC__CRITICAL].looked = 0;
@@ -1328,7 +1332,8 @@ GC__HOT void gc__due_note_young(gc__finalizers *all) {
     }
 }
 
-/* Roots of the collection that begins: what it may move, and in the last one of a cycle what the marker has not come to. */
+/* Visits the roots of the collection that begins: queued objects that it may move, and in a final mark those that the
+   marker has not come to. */
 GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
@@ -1339,7 +1344,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
         const gc__due *due = &all->due[i];
         if (whole || ends) gc__due_visit(due, whole ? 0 : due->shaded, whole ? due->pairs.count : due->shading, visitor);
     }
-    all->young_unknown |= full; /* holes of old regions may be given to mutators, where nothing is moved */
+    all->young_unknown |= full; /* in a non-moving heap, holes of old regions may be given to mutators */
     for (size_t i = 0; !whole && i < all->young.count; i++) {
         uintptr_t entry = all->young.words[i];
         gc_visit(visitor, &all->due[entry & 1].pairs.words[entry & ~(uintptr_t)1], 1, 0);
@@ -1347,7 +1352,7 @@ GC__HOT void gc__finalizers_visit_due(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_release(&all->lock);
 }
 
-/* A cycle begins: the marker is to shade what is queued. */
+/* Lets the marker shade what is queued when a cycle begins. */
 GC__HOT void gc__due_preclean_begin(gc__finalizers *all) {
     for (int i = 0; i < 2; i++) {
         all->due[i].shaded = all->due[i].head;
@@ -1369,7 +1374,7 @@ GC__FN void gc__finalizers_take(gc__finalizers *all, int generation) {
     all->registered.count = from;
 }
 
-/* Puts back the pairs whose objects live on in `generation`. */
+/* Puts back the pairs whose objects survive in `generation`. */
 GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) {
         uintptr_t object = all->moving.words[i];
@@ -1378,7 +1383,8 @@ GC__FN void gc__finalizers_put(gc__finalizers *all, int generation) {
     }
 }
 
-/* After the trace: has the pair refer to where its object is now; queues it if that was not reached. Returns whether it is. */
+/* After the trace, updates the pair to its object's address; queues it if that was not reached. Returns whether it
+   was. */
 GC__FN bool gc__finalizer_follow(gc__finalizers *all, uintptr_t *pair) {
     uintptr_t object = pair[0], finalizer = pair[1];
     pair[0] = gc__address_after_trace(object);
@@ -1387,7 +1393,7 @@ GC__FN bool gc__finalizer_follow(gc__finalizers *all, uintptr_t *pair) {
     return pair[0] != 0;
 }
 
-/* The old pair's object is about to be looked at. */
+/* Prefetches the object of the old pair, which is about to be read, and its mark. */
 GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     uintptr_t object = at < all->start[1] ? all->registered.words[at] : 0;
     if (!object) return;
@@ -1403,7 +1409,7 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
     }
 }
 
-/* In the last collection of a cycle: the old pairs that the marker has not seen to live on, nor reprieved. */
+/* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
 GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
     uintptr_t *words = all->registered.words;
     if (dropped) gc__finalizers_preclean_begin(all);
@@ -1415,11 +1421,11 @@ GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
     }
     all->looked = all->unmarked.count = all->kept.count = 0;
     all->deciding = all->finalizer_grey.count != 0;
-    if (!all->deciding) gc__finalizers_preclean_begin(all);
+    if (!gc__is_deciding(all)) gc__finalizers_preclean_begin(all);
     gc__finalizers_compact_half(all);
 }
 
-/* Queues an old object that stays, at which collections need not look unless they have to look at one before it. */
+/* Queues an old object that stays in place. Collections need not visit it unless they have to visit one before it. */
 GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
     gc__due *due = gc__due_of(all, finalizer);
     bool looked = due->looked == due->pairs.count;
@@ -1427,10 +1433,10 @@ GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t fi
     if (looked) due->looked = due->pairs.count;
 }
 
-/* Queues reprieved objects that have turned out to be dead: the last collection of the cycle has not marked them. Looks at so
-   many pairs, and at more until one is due. `stopped`: it still runs. Lock held. */
+/* Queues objects with finalizer marks that have turned out to be dead: the final mark has not marked them. Decides
+   about `pairs` pairs, and about more until one is due. `stopped`: the final mark still runs. Requires the lock. */
 GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
-    if (!all->deciding) return;
+    if (!gc__is_deciding(all)) return;
     gc__words *numbers = &all->finalizer_grey;
     for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
         if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
@@ -1444,14 +1450,16 @@ GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopp
     if (!numbers->count) gc__finalizers_preclean_begin(all);
 }
 
-/* All that are left, before a collection that relies on what is due gathers roots. The world is stopped. */
+/* Decides about all pairs that are left, before a collection that relies on the queues gathers roots. Requires that the
+   world is stopped. */
 GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__finalizers_decide(all, SIZE_MAX, false);
     gc__lock_release(&all->lock);
 }
 
-/* The same for what is reprieved, which needs no trace but for what the marker has left of it. */
+/* In a final mark, decides about some objects with finalizer marks, from which nothing is left to trace except what the
+   marker has not finished. */
 GC__FN void gc__finalizers_marked(gc__worker *worker) {
     gc__finalizers *all = worker->heap->finalizers;
     gc_pause *pause = &worker->heap->pause;
@@ -1465,8 +1473,8 @@ GC__FN void gc__finalizers_marked(gc__worker *worker) {
     pause->finalizers_left = all->finalizer_grey.count;
 }
 
-/* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as reached
-   because another one refers to it. */
+/* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as
+   reached because another one refers to it. */
 GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__finalizers *all = worker->heap->finalizers;
     size_t from[2];
@@ -1483,7 +1491,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     for (size_t i = 0; i < all->moving.count; i += 2) gc__finalizer_follow(all, &all->moving.words[i]);
     for (int g = GC_GENERATIONS; g-- > 0;) {
         if (g <= generation) all->start[g] = all->registered.count;
-        gc__finalizers_put(all, g); /* into this part, or into a younger one whose start is known already */
+        gc__finalizers_put(all, g); /* into this section, or into a younger one whose start is known already */
     }
     for (int i = 0; i < 2; i++)
         for (size_t at = from[i]; at < all->due[i].pairs.count; at += 2) {
@@ -1495,7 +1503,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
     gc__lock_release(&all->lock);
 }
 
-/* Reports, once each, the finalizers that have run for longer than the host's patience. */
+/* Warns once about each finalizer that has run for longer than the host's patience. */
 GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     uint64_t now = gc__os_now_ns();
@@ -1504,7 +1512,7 @@ GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     gc__lock_take(&all->lock);
     for (gc__finalizing *record = all->running; record && !late; record = record->next) {
         uint64_t ms = gc__ns_since(now, record->started_ns) / GC__NS_PER_MS;
-        if (record->reported || ms < heap->options.finalizer_patience_ms) continue;
+        if (record->reported || ms < heap->options.patience_ms) continue;
         late = record->reported = true;
         snprintf(message, sizeof message,
                  "the finalizer of a `%s` has been running for %llu ms, on the thread `%s`, and all others wait for it",
@@ -1514,30 +1522,32 @@ GC__HOT void gc__finalizers_watch(gc_heap *heap) {
     if (late) gc__warn(&heap->options, message);
 }
 
-/* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is stopped. */
+/* If finalizers were queued, wakes the finalizer thread and waiting threads, and calls the host. The world is
+   stopped. */
 GC__FN void gc__finalizers_announce(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (all->running) gc__finalizers_watch(heap);
     if (!all->announce) return;
     all->announce = false;
     gc__lock_take(&all->lock);
-    if (all->deciding) gc__due_note_young(all); /* what comes behind them is old */
+    if (gc__is_deciding(all)) gc__due_note_young(all); /* pairs queued later have old objects */
     gc__lock_release(&all->lock);
     gc__finalizers_notify(all);
     if (heap->options.finalizers_ready) heap->options.finalizers_ready(heap->options.host);
 }
 /* Waits, and the entries of weak tables.
 
-   A wait is a slot that is to be traced when an object, its key, has been reached: the dependent of a dependent handle, or an
-   ephemeron's value. A wait whose key was not reached yet is in heap->handles->waiting, as a triple: the key, the slot (| 1 if
-   it holds a tagged value), and the number (from 1) of the next wait for the same key. heap->handles->keys maps each key to
-   the number of the first; when the trace reaches the key (gc__awaited_reached), it puts that number on
-   heap->handles->ready. So the time is linear in the number of waits. Without memory for that, each round looks again at
-   all of them. So do the first rounds: mostly nothing is left to trace soon, and no other key can be reached then. */
+   A wait is a slot that is to be traced when an object, its key, has been reached: the dependent of a dependent handle,
+   or an ephemeron's value. A wait whose key was not reached yet is in heap->handles->waiting, as a triple: the key, the
+   slot (| 1 if it holds a tagged value), and the number (from 1) of the next wait for the same key. heap->handles->keys
+   maps each key to the number of its first wait; when the trace reaches the key (gc__awaited_reached), it puts that
+   number on heap->handles->ready. So the time is linear in the number of waits. Without memory for this index, each
+   round checks all waits again. So do the first rounds, since mostly nothing is left to trace soon, and then no other
+   key can be reached. */
 
 
-#define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits are for more */
-#define GC__NOTE_AHEAD 32  /* entries of a note at most for whose objects' marks memory is asked beforehand */
+#define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits need more */
+#define GC__NOTE_AHEAD 32  /* discovered entries with more pairs than this are not prefetched */
 
 GC__FN void gc__waits_begin(gc_heap *heap) {
     gc__handles *handles = heap->handles;
@@ -1549,7 +1559,7 @@ GC__FN void gc__wait_end(gc__worker *worker, uintptr_t slot) {
     gc__enqueue(worker, (gc_word *)(slot & ~(uintptr_t)1), slot & 1);
 }
 
-/* Has the slot wait for the key, if there is need and memory for that; otherwise it is traced. */
+/* Makes the slot wait for the key, if that is necessary and there is memory for it; otherwise traces the slot. */
 GC__FN void gc__wait(gc__worker *worker, uintptr_t key, uintptr_t slot) {
     gc__words *waiting = &worker->heap->handles->waiting;
     if (!key || gc__address_after_trace(key) || !gc__words_reserve(waiting, waiting->count + 3)) {
@@ -1561,7 +1571,7 @@ GC__FN void gc__wait(gc__worker *worker, uintptr_t key, uintptr_t slot) {
     gc__words_push(waiting, 0);
 }
 
-/* Looks at all waits without an index, and traces from those whose key was reached. Returns whether there were any. */
+/* Checks all waits without an index, and traces from those whose key was reached. Returns whether there were any. */
 GC__FN bool gc__waits_round(gc__worker *worker) {
     gc__words *waiting = &worker->heap->handles->waiting;
     size_t kept = worker->heap->handles->indexed, count = waiting->count;
@@ -1579,16 +1589,16 @@ GC__FN bool gc__waits_round(gc__worker *worker) {
     return kept < count;
 }
 
-/* From now on the trace notices when it reaches a key. False: no memory. */
+/* Makes the trace detect when it reaches a key. Returns false if there is no memory. */
 GC__FN bool gc__waits_index(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     gc__words *waiting = &handles->waiting;
     if (handles->indexed == waiting->count) return true;
-    if (worker->heap->options.test_scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 3) ||
+    if (worker->heap->options.test.scarce_memory || !gc__map_reserve(&handles->keys, waiting->count / 3) ||
         !gc__words_reserve(&handles->ready, waiting->count / 3))
         return false;
     worker->found = &handles->ready;
-    worker->awaited = &handles->keys; /* before the first entry is put: tracing may reach it at once */
+    worker->awaited = &handles->keys; /* before the first key is entered: tracing may reach it at once */
     for (size_t i = handles->indexed; i < waiting->count; i += 3) {
         if (gc__address_after_trace(waiting->words[i])) {
             gc__wait_end(worker, waiting->words[i + 1]);
@@ -1615,7 +1625,7 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     return true;
 }
 
-/* The weak parts of a note, as far as they are few, are about to be looked at. */
+/* Prefetches the marks of the weak references of discovered entries that come next, if these are few. */
 GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
     gc_weak_entries entries;
     if (at >= notes->words.count) return;
@@ -1625,7 +1635,8 @@ GC__FN void gc__discovered_await(const gc__discovered *notes, size_t at) {
         gc__reached_await(gc__slot_decode(*(keys ? gc__entry_key(&entries, i) : gc__entry_value(&entries, i)), value));
 }
 
-/* The ephemerons that the trace has seen since the last call become waits, or are traced. Returns whether there were any. */
+/* Turns ephemerons that the trace has discovered since the last call into waits, or traces them. Returns whether there
+   were any. */
 GC__FN bool gc__discovered_wait(gc__worker *worker) {
     gc__discovered *notes = &worker->cycle->entries;
     bool any = false;
@@ -1645,7 +1656,7 @@ GC__FN bool gc__discovered_wait(gc__worker *worker) {
     return any;
 }
 
-/* Keys have been reached that the trace has not come to: all waits are looked at again. */
+/* Drops the index, since keys have been reached in another way than by the trace: all waits are checked again. */
 GC__FN void gc__waits_unindex(gc__worker *worker) {
     gc__handles *handles = worker->heap->handles;
     if (handles->indexed) gc__map_reset(&handles->keys);
@@ -1653,8 +1664,8 @@ GC__FN void gc__waits_unindex(gc__worker *worker) {
     worker->awaited = NULL;
 }
 
-/* Traces until no wait has a key that was reached. Where nothing was left to trace since the waits were noted, none has.
-   `reached`: others may have been reached than by the trace. */
+/* Traces until no wait has a key that was reached. If nothing was left to trace after the waits were recorded, none
+   has. `reached`: objects may have been reached in another way than by the trace. */
 GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     unsigned rounds = 0;
     if (reached) gc__waits_unindex(worker);
@@ -1670,14 +1681,14 @@ GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
     }
 }
 
-/* Has a weak slot refer to where its object is now. False: that is dead. */
+/* Updates a weak slot to its object's new address. Returns false if the object is dead. */
 GC__FN bool gc__weak_follow(gc_word *slot, bool value) {
     uintptr_t word = *slot, ref = gc__slot_decode(word, value), now = gc__address_after_trace(ref);
     if (now != ref && now) *slot = gc__slot_encode(now, word, value);
     return now || !ref;
 }
 
-/* The strong part of an entry that is cleared has been traced. */
+/* For checkmark: records the strong part of an entry that is cleared, which the trace has reached. */
 GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entries, size_t i) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
     if (entries->kind == GC_WEAK_KEYS)
@@ -1686,8 +1697,8 @@ GC__FN void gc__entry_ended(gc__discovered *notes, const gc_weak_entries *entrie
         gc__words_push(&notes->ended, gc__slot_decode(*gc__entry_key(entries, i), value));
 }
 
-/* The index of the first weak reference, from the i-th on, that has to change; `value` is constant where this is inlined.
-   Most entries of a table stay as they are, or are empty, and cost a few instructions each. */
+/* Returns the index of the first weak reference, from the i-th on, that has to change; `value` is constant where this
+   is inlined. Most entries of a table do not change, or are empty, and cost a few instructions each. */
 GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size_t bytes, bool value) {
     const uintptr_t base = gc__the_arena.base, size = gc__the_arena.bytes;
     for (const char *at = (const char *)keys + i * bytes; i < count; i++, at += bytes) {
@@ -1699,8 +1710,8 @@ GC__INLINED size_t gc__entries_next(uintptr_t keys, size_t i, size_t count, size
     return i;
 }
 
-/* Has the weak slots of the entries refer to where their objects are now; clears the entries that have ended, and counts
-   these. */
+/* Updates the weak slots of the entries to their objects' new addresses; clears and counts entries whose objects
+   died. */
 GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     size_t cleared = 0;
@@ -1714,7 +1725,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
         bool lives = entries->kind == GC_WEAK_VALUES || gc__weak_follow(key, value);
         if (entries->kind == GC_WEAK_VALUES || entries->kind == GC_WEAK_PAIRS) lives &= gc__weak_follow(partner, value);
         if (lives) continue;
-        if (heap->options.checkmark) gc__entry_ended(&heap->cycle->entries, entries, i);
+        if (gc__is_checkmarked(heap)) gc__entry_ended(&heap->cycle->entries, entries, i);
         *key = entries->cleared_key;
         if (pairs) *partner = entries->cleared_value;
         cleared++;
@@ -1722,7 +1733,7 @@ GC__FN void gc__entries_clear(gc_heap *heap, const gc_weak_entries *entries) {
     if (entries->cleared_count) *entries->cleared_count += cleared;
 }
 
-/* Clears the short entries that the trace has seen, or all that are left: those are long, or were seen since. */
+/* Clears the short entries that the trace has discovered; if `all`, the long ones, and those discovered since. */
 GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     gc__discovered *notes = &heap->cycle->entries;
     for (size_t at = 0; at < notes->words.count; at += GC__DISCOVERED_WORDS) {
@@ -1735,7 +1746,7 @@ GC__HOT void gc__discovered_clear(gc_heap *heap, bool all) {
     notes->cleared = notes->words.count;
 }
 
-/* For checkmark: visits the values of ephemerons whose keys have been reached. Returns whether any was not reached yet. */
+/* For checkmark: visits the values of ephemerons with reached keys. Returns whether any value was not reached yet. */
 GC__FN bool gc__discovered_checkmark(gc_heap *heap, gc_visitor *visitor,
                                 bool (*reached)(gc_visitor *visitor, uintptr_t object)) {
     const gc__discovered *notes = &heap->cycle->entries;
@@ -1755,8 +1766,9 @@ GC__FN bool gc__discovered_checkmark(gc_heap *heap, gc_visitor *visitor,
     }
     return any;
 }
-/* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange of
-   the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not closed. */
+/* SafeHandle's state word: bit 0 closed, bit 1 disposed, above them the count. Every change is one compare-and-exchange
+   of the whole word, so `release` runs exactly once: by the change that takes the count from 1 to 0 while not
+   closed. */
 
 
 #if !GC_HAS_MODEL
@@ -1856,8 +1868,8 @@ GC__FN void gc__safe_finalize(gc_thread *thread, void *object) {
     gc__safe_release(thread, (gc_safe_handle *)object, true, "the finalizer");
 }
 
-/* Whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was disposed, and
-   its last user will close it. */
+/* Returns whether the finalizer would do nothing: the handle was closed by its last user, or set invalid; or it was
+   disposed, and its last user will close it. */
 GC__FN bool gc__safe_is_suppressed(const void *object) {
     const gc_safe_handle *handle = (const gc_safe_handle *)object;
     return __atomic_load_n(&handle->state, __ATOMIC_SEQ_CST) & (GC__SAFE_CLOSED | GC__SAFE_DISPOSED);
@@ -1892,17 +1904,18 @@ GC_API void gc__native_leave(gc__native_scope *scope) {
     errno = error;
 }
 #endif
-/* What the last collection of a cycle need not look at among handles and finalizers: the marker finds that out beside mutators.
+/* Precleaning of handles and finalizers: the marker determines concurrently with mutators which of them the final mark
+   need not process.
 
-   A handle is settled if it is free, or empty, or refers to an object of generation 2 that is marked and will not move, and so
-   does its dependent. An empty one must have no dependent, since that is dropped, and may be dead. Between the marker's look and
-   the end of the cycle a place can come to refer to another object by a store only, and each store ends that the handles of its
-   clump are settled, after the place was written. */
+   A handle is clean if it is free, or empty, or refers to an object of generation 2 that is marked and will not move,
+   and its dependent is, too. An empty handle must have no dependent, since the dependent is dropped, and may be dead.
+   Between the marker's check and the end of the cycle a place can come to refer to another object by a store only, and
+   each store clears the precleaned bits of its clump, after the place was written. */
 
 
-#define GC__PRECLEAN_PAIRS 512 /* looked at, or moved, while the lock of the finalizers is held */
-#define GC__PRECLEAN_CLUMPS 32 /* looked at while the lock of the handles is held */
-#define GC__PRECLEAN_FEW 256   /* clumps that were stored to during a pass: no more than the last collection looks at soon */
+#define GC__PRECLEAN_PAIRS 512 /* pairs processed, or moved, under one hold of the finalizers' lock */
+#define GC__PRECLEAN_CLUMPS 32 /* clumps processed under one hold of the handles' lock */
+#define GC__PRECLEAN_FEW 256   /* clumps stored to during a pass: so few that the final mark processes them quickly */
 #define GC__PRECLEAN_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
 
 GC__FN bool gc__is_precleaned(uintptr_t object) {
@@ -1911,7 +1924,8 @@ GC__FN bool gc__is_precleaned(uintptr_t object) {
     return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__next_marks, object);
 }
 
-/* Whether the handle is settled. If `shaded` is not NULL, a marked object's dependent is shaded; it tells whether any was. */
+/* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets
+   *shaded. */
 GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, bool dependent, bool *shaded) {
     uintptr_t object = __atomic_load_n(&segment->places[index], __ATOMIC_RELAXED);
     uintptr_t other = dependent ? __atomic_load_n(gc__handle_extra(segment, index), __ATOMIC_RELAXED) : 0;
@@ -1924,23 +1938,23 @@ GC__FN bool gc__handle_is_clean(gc__handle_segment *segment, size_t index, bool 
     return gc__is_precleaned(other);
 }
 
-/* Finds out which of the clump's other handles are settled, too, from now on. `shaded` as above. */
+/* Determines which of the clump's other handles are clean, too, and sets their precleaned bits. `shaded` as above. */
 GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *shaded) {
     size_t first = clump * GC__HANDLE_CLUMP;
     gc_handle_kind kind = gc__handle_kind(segment, first);
     uint16_t all = GC__ALL_PRECLEANED;
-    /* Before its places are read. */
+    /* read before the clump's places */
     uint16_t precleaned = __atomic_exchange_n(&segment->precleaned[clump], all, __ATOMIC_ACQ_REL);
     for (unsigned i = 0; i < GC__HANDLE_CLUMP; i++) {
         if (precleaned >> i & 1) continue;
         bool clean = kind == GC_HANDLE_KINDS || gc__handle_is_clean(segment, first + i, kind == GC_HANDLE_DEPENDENT, shaded);
         precleaned |= (uint16_t)((unsigned)clean << i);
     }
-    /* Unless a store has come since, and none of them is. */
+    /* If a store has come in between, the exchange fails, and no handle of the clump is precleaned. */
     __atomic_compare_exchange_n(&segment->precleaned[clump], &all, precleaned, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* A cycle begins. */
+/* Begins a cycle: no handle is precleaned. */
 GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
@@ -1950,10 +1964,10 @@ GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
     marker->stored = SIZE_MAX;
 }
 
-/* Looks at some clumps. The marker's lock is held. False: all have been looked at. */
+/* Precleans some clumps. Requires the marker's lock. Returns false if all clumps are done. */
 GC__HOT bool gc__handles_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (!gc__lock_try(&heap->handles->lock)) return true; /* who has it may be forking, and take the marker's */
+    if (!gc__lock_try(&heap->handles->lock)) return true; /* the owner may be forking, and taking the marker's lock */
     if (!marker->precleaning && marker->preclean_passes) {
         marker->precleaning = heap->handles->segments;
         marker->preclean_from = 0;
@@ -1975,7 +1989,7 @@ GC__HOT bool gc__handles_preclean(gc_heap *heap) {
         marker->precleaning = segment = segment->next;
         marker->preclean_from = 0;
     }
-    /* Another pass is worth while as long as each leaves less to do for the next; or after the next collection. */
+    /* Another pass pays off as long as each leaves less work for the next, or after the next collection. */
     bool fewer = marker->stored > GC__PRECLEAN_FEW && marker->stored < marker->stored_before / 2;
     if (!segment && !marker->preclean_again) marker->preclean_passes = fewer;
     bool more = segment || marker->preclean_passes;
@@ -1990,8 +2004,8 @@ GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
     }
 }
 
-/* The last collection has begun: looks again at clumps that were stored to; of most of their handles nothing has changed. The
-   world is stopped. */
+/* At the start of the final mark, precleans clumps that were stored to; most of their handles have not changed.
+   Requires that the world is stopped. */
 GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         for (size_t clump = 0; clump < GC__HANDLE_CLUMPS; clump++) {
@@ -2004,8 +2018,8 @@ GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
         }
 }
 
-/* Shades some objects whose finalizers are due. The marker's lock is held. False: that was done for all that were queued when the
-   cycle began. */
+/* Shades some objects whose finalizers are due. Requires the marker's lock. Returns false when all that were queued
+   when the cycle began are shaded. */
 GC__HOT bool gc__due_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t left = GC__PRECLEAN_PAIRS;
@@ -2027,8 +2041,8 @@ GC__HOT bool gc__due_preclean(gc_heap *heap) {
     return more || heap->marker->grey.count;
 }
 
-/* Looks at some of the old pairs that have finalizers. The marker's lock is held. False: all have been looked at, as far as there
-   is memory to note some. */
+/* Precleans some of the old pairs that have finalizers. Requires the marker's lock. Returns false if all are done, or
+   there is no memory to record more. */
 GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     bool room = true;
@@ -2045,14 +2059,14 @@ GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
     return more;
 }
 
-#if !GC_HAS_MODEL
-/* Whether others than the last collection may ask about the object of the pair: the host says so, or the function is gc.h's. */
+#if GC__HAS_MARKER
+/* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
-    return !ask || ask == gc__safe_is_suppressed || heap->options.concurrent_trace_functions;
+    return !ask || ask == gc__safe_is_suppressed || heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 }
 
-/* Reprieves the object of the pair of that number, or leaves it to the last collection; unless it was marked since. */
+/* Sets the finalizer mark of the pair's object, or leaves the pair to the final mark, unless it was marked since. */
 GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     gc__finalizers *all = heap->finalizers;
     uintptr_t object = all->registered.words[number];
@@ -2063,8 +2077,8 @@ GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     if (!gc__shade_push(heap, keeps ? &all->kept : &all->finalizer_grey, number)) heap->marker->no_finalizer_marks = true;
 }
 
-/* The marker has reached all that it can: marks on from some of the objects that have finalizers and are white. The marker's
-   lock is held. False: all has been done. */
+/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. Requires
+   the marker's lock. Returns false if all is done. */
 GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__marker *marker = heap->marker;
@@ -2087,8 +2101,8 @@ GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
 }
 #endif
 
-/* Nothing is being marked: finds out of some reprieved pairs whether they are due. The marker's lock is held. False: that is
-   known of all. */
+/* While no marking runs, decides which of some pairs with finalizer marks are due. Requires the marker's lock. Returns
+   false if all are decided. */
 GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (!__atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE)) return false;
@@ -2099,7 +2113,8 @@ GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
     return more;
 }
 
-/* Nothing is being marked: packs some of the list, if much of it is empty. The marker's lock is held. False: there is no need. */
+/* While no marking runs, compacts part of the list, if much of it is empty. Requires the marker's lock. Returns false
+   if there is no need. */
 GC__FN bool gc__finalizers_compact_next(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     if (!gc__lock_try(&all->lock)) return true;
@@ -2107,25 +2122,26 @@ GC__FN bool gc__finalizers_compact_next(gc_heap *heap) {
     gc__lock_release(&all->lock);
     return more;
 }
-/* What the last collection of a cycle need not look at in weak tables: the marker finds that out beside mutators.
+/* Precleaning of weak tables: the marker determines concurrently with mutators what the final mark need not process.
 
-   A piece of a table is settled if all that its entries refer to, weakly or not, is of generation 2, marked, and will not move:
-   none of them is cleared then, and none changes. The strong parts of entries are shaded on the way, as far as the keys of
-   ephemerons are marked. Only tables whose entries lie in an object are looked at so, since then a store to an entry comes to a
-   barrier: what it stores is marked by the end of the cycle, or has its card or slot looked at by collections. */
+   A slice of a table is clean if everything that its entries refer to, weakly or not, is of generation 2, marked, and
+   will not move: then no entry is cleared, and none changes. The marker shades the strong parts of entries on the way,
+   for ephemerons only if their keys are marked. Only tables whose entries lie in an object are precleaned, since then
+   every store to an entry passes a barrier: the stored object is marked by the end of the cycle, or collections process
+   its card or slot. */
 
 
-#if !GC_HAS_MODEL
-#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* for which the trace function is called once */
-#define GC__TABLE_AGAIN 32                       /* pieces that are looked at again while the marker's lock is held */
+#if GC__HAS_MARKER
+#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
+#define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
 
 typedef struct gc__precleaner {
-    gc__part_visitor part; /* its worker is NULL */
+    gc__part_visitor part; /* the part's worker is NULL */
     gc_heap *heap;
-    uint32_t left; /* bit n: the n-th piece of the part is not settled */
+    uint32_t left; /* bit n: the n-th slice of the stretch is not clean */
 } gc__precleaner;
 
-/* Whether what the slot holds is settled. `strong`: it is shaded. */
+/* Returns whether the slot's referent is clean. If `strong`, shades it. */
 GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
     uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     if (gc__is_precleaned(object)) return true;
@@ -2138,10 +2154,10 @@ GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, b
 GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__precleaner *precleaner = (gc__precleaner *)visitor;
     const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-    if (!(flags & GC__SLOT_ENTRIES)) return; /* it was read when its object was scanned */
+    if (!(flags & GC__SLOT_ENTRIES)) return; /* the slot was read when its object was scanned */
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
     size_t first;
-    if (entries->count && !gc__entries_are_own(entries)) { /* any more */
+    if (entries->count && !gc__entries_are_own(entries)) { /* the entries have moved out of the object */
         gc__shade_wait(precleaner->heap, gc__traced);
         return;
     }
@@ -2158,14 +2174,14 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
     }
 }
 
-/* Which pieces of that part of the table are not settled. */
+/* Returns which slices of that stretch of the table are not clean, as bits. */
 GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
     gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes}, heap, 0};
     gc__object_trace(table, &precleaner.part.visitor);
     return precleaner.left;
 }
 
-/* Looks at the next part of the tables that the marker has found. */
+/* Precleans the next stretch of the tables that the marker has found. */
 GC__FN void gc__tables_preclean_found(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     uintptr_t table = marker->tables.words[marker->table_next], from = table + marker->table_from;
@@ -2178,7 +2194,7 @@ GC__FN void gc__tables_preclean_found(gc_heap *heap) {
     marker->table_from = 0;
 }
 
-/* Looks again at some of the pieces that were not settled. Collections may have met pieces of dead tables. */
+/* Precleans some of the slices again that were not clean. Collections may have recorded slices of dead tables. */
 GC__FN void gc__tables_preclean_again(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__words *pieces = &marker->pieces;
@@ -2193,7 +2209,7 @@ GC__FN void gc__tables_preclean_again(gc_heap *heap) {
     marker->slice_next = marker->slice_kept = 0;
 }
 
-/* Looks at a part of the weak tables. The marker's lock is held. False: all were looked at. */
+/* Precleans a part of the weak tables. Requires the marker's lock. Returns false if all are done. */
 GC__FN bool gc__tables_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (marker->slice_next) {
@@ -2210,7 +2226,8 @@ GC__FN bool gc__tables_preclean(gc_heap *heap) {
     return true;
 }
 
-/* Whether the last collection looks at the whole table anyway; of many such objects only the first ones are known. */
+/* Returns whether the final mark processes the whole table anyway. Of many such tables only the first few are
+   checked. */
 GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
     size_t count = gc__min(marker->waiting.count, GC__FIFO);
     for (size_t i = 0; i < count; i++)
@@ -2218,7 +2235,7 @@ GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
     return false;
 }
 
-/* The last collection looks at the tables and pieces that are left. */
+/* In a final mark, processes the tables and slices that are left. */
 GC__FN void gc__tables_hand_over(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     for (size_t i = marker->table_next; i < marker->tables.count; i++)
@@ -2230,15 +2247,15 @@ GC__FN void gc__tables_hand_over(gc__worker *worker) {
     }
 }
 #endif
-/* What a collection does with handles, and with entries of weak tables, each kind of which goes with a kind of handles.
-   Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this order: dependents of reached
-   objects are traced, to a fixpoint; short weak handles are cleared; objects with finalizers that were not reached are queued,
-   and traced; dependents again; long weak handles and dead dependent ones are cleared. Source: the order of the CLR's mark
-   phase. */
+/* The processing of handles in a collection, and of the entries of weak tables, each kind of which is processed with a
+   kind of handles. Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this
+   order: dependents of reached objects are traced, to a fixpoint; short weak handles are cleared; objects with
+   finalizers that were not reached are queued, and traced; dependents are traced again; long weak handles and dead
+   dependent ones are cleared. Source: the order of the CLR's mark phase. */
 
 
-/* Of clumps of the kinds (a mask) f is called for handles whose objects may be of the condemned generations: some that follow one
-   another, or, if `whole`, all of the clump. */
+/* Called for handles of the given kinds (a mask) whose objects may be of the condemned generations: for `count`
+   contiguous handles of a clump or, if `whole`, for all handles of the clump. */
 typedef void (*gc__clump_function)(void *context, gc__handle_segment *segment, size_t first, size_t count);
 
 typedef struct gc__clumps {
@@ -2249,7 +2266,10 @@ typedef struct gc__clumps {
     void *context;
 } gc__clumps;
 
-/* Whether there is nothing to look at in the piece. */
+/* Whether settled handles are passed over. */
+GC__FN bool gc__handles_skip(const gc__handles *handles) { return GC__HAS_MARKER && handles->skips; }
+
+/* Returns whether no handle of the chunk needs processing. */
 GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handle_segment *segment, size_t piece) {
     uint64_t words[GC__HANDLE_CHUNK / 4], some = 0, all = ~(uint64_t)0;
     size_t from = piece * GC__HANDLE_CHUNK;
@@ -2260,12 +2280,12 @@ GC__FN bool gc__handle_chunk_is_idle(const gc__handles *handles, const gc__handl
     }
     memcpy(words, &segment->precleaned[from], sizeof words);
     for (size_t i = 0; i < GC__HANDLE_CHUNK / 4; i++) all &= words[i];
-    return handles->skips && all == ~(uint64_t)0;
+    return gc__handles_skip(handles) && all == ~(uint64_t)0;
 }
 
-/* Chooses the pieces of segments that are looked at from now on: those with objects that may be of generations up to the given
-   one, if `skips` without those whose handles are all settled. So the others are passed over once, not for each kind again. The
-   world is stopped, and the lock of the handles is held. */
+/* Chooses the chunks of segments that are processed from now on: those with objects that may be of generations up to
+   the given one, if `skips` without those whose handles are all precleaned. So the others are skipped once, not for
+   each kind again. Requires that the world is stopped, and the handles' lock. */
 GC__HOT void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
     gc__handles *handles = heap->handles;
     handles->least = generation < 2 ? 2u - (unsigned)generation : 0;
@@ -2283,7 +2303,8 @@ GC__HOT void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
 }
 
 GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, size_t clump) {
-    unsigned precleaned = all->handles->skips ? segment->precleaned[clump] : 0, left = GC__ALL_PRECLEANED & ~precleaned;
+    unsigned precleaned = gc__handles_skip(all->handles) ? segment->precleaned[clump] : 0;
+    unsigned left = GC__ALL_PRECLEANED & ~precleaned;
     size_t first = clump * GC__HANDLE_CLUMP;
     if (segment->youth[clump] < all->handles->least) return;
     if (all->whole && left) left = GC__ALL_PRECLEANED;
@@ -2294,8 +2315,8 @@ GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, 
     }
 }
 
-/* Those of a block, which has four. Objects only get older in a collection that passes over settled handles, so of clumps without
-   young ones the age stays. */
+/* Visits the four clumps of a block. In a collection that skips precleaned handles objects only get older, so the youth
+   of clumps without young objects does not change. */
 GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segment, size_t block) {
     size_t first = block * GC__BLOCK_CLUMPS;
     uint64_t precleaned;
@@ -2303,7 +2324,7 @@ GC__FN void gc__clumps_of_block(const gc__clumps *all, gc__handle_segment *segme
     if (!(all->kinds >> segment->kinds[block] & 1)) return;
     memcpy(&precleaned, &segment->precleaned[first], sizeof precleaned);
     memcpy(&youth, &segment->youth[first], sizeof youth);
-    if (all->handles->skips && (precleaned == ~(uint64_t)0 || (all->whole && !youth))) return;
+    if (gc__handles_skip(all->handles) && (precleaned == ~(uint64_t)0 || (all->whole && !youth))) return;
     if (all->handles->least && !youth) return;
     for (size_t clump = first; clump < first + GC__BLOCK_CLUMPS; clump++) gc__clump_visit(all, segment, clump);
 }
@@ -2317,19 +2338,19 @@ GC__HOT void gc__clumps_unit(void *context, size_t unit) {
     for (size_t block = from; block < from + GC__CHUNK_BLOCKS; block++) gc__clumps_of_block(all, segment, block);
 }
 
-/* In the chosen pieces. */
+/* Calls f for handles in the chosen chunks. */
 GC__HOT void gc__clumps_each(gc_heap *heap, unsigned kinds, gc__clump_function f, void *context) {
     gc__clumps all = {heap->handles, kinds, false, f, context};
     for (size_t i = 0; i < heap->handles->chosen_count; i++) gc__clumps_unit(&all, i);
 }
 
-/* The same, where f changes nothing but the clump: by any thread. */
+/* Calls f for handles in the chosen chunks on any worker, where f changes nothing except the clump. */
 GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool whole, gc__clump_function f) {
     gc__clumps all = {worker->heap->handles, kinds, whole, f, NULL};
     gc__workers_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
 
-/* Whether the collection that runs has nothing to do for settled handles. */
+/* Returns whether the running collection has nothing to do for precleaned handles. */
 GC__FN bool gc__precleaned_are_skipped(const gc_heap *heap) { return gc__is_mark_end(heap); }
 
 /* Roots. Free places look like slots that refer to no heap. */
@@ -2367,14 +2388,12 @@ GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation
     gc__handle_visitor all = {heap, visitor};
     bool skips = gc__precleaned_are_skipped(heap);
     if (skips) gc__handles_preclean_last(heap);
-    gc__clumps_choose(heap, generation, skips && !heap->options.checkmark); /* which begins with all roots */
+    gc__clumps_choose(heap, generation, skips && !gc__is_checkmarked(heap)); /* checkmark begins with all roots */
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_STRONG, gc__handles_visit_strong, &all);
     gc__clumps_each(heap, 1u << GC_HANDLE_REF_COUNTED, gc__handles_visit_held, &all);
     gc__finalizers_visit_due(heap, visitor);
 }
-
-/* Clearing. */
 
 GC__FN void gc__handles_clear_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     (void)context;
@@ -2390,7 +2409,7 @@ GC__FN void gc__dependents_clear_clump(void *context, gc__handle_segment *segmen
         if (!segment->places[first + i]) extra[i] = 0;
 }
 
-/* Dependent handles: the dependent waits for the object. */
+/* Makes the dependents of dependent handles wait for their objects. */
 GC__FN void gc__dependents_gather(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     for (size_t i = first; count > 1 && i < first + count; i++) gc__reached_await(segment->places[i]);
     for (size_t i = first; i < first + count; i++) {
@@ -2431,7 +2450,7 @@ GC__FN void gc__handles_chain_block(gc__handles *handles, gc__handle_segment *se
         if (places[i] & GC__HANDLE_FREE) gc__handle_cache_push(&handles->free[kind], &places[i]);
 }
 
-/* Chains all free places anew, in the order of their addresses, and blocks without handles become any kind's. */
+/* Rebuilds the lists of free places, in the order of addresses, and frees blocks without handles for any kind. */
 GC__HOT void gc__handles_chain(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
@@ -2442,7 +2461,7 @@ GC__HOT void gc__handles_chain(gc_heap *heap) {
         for (size_t block = GC__HANDLE_BLOCKS; block-- > 0;) gc__handles_chain_block(handles, segment, block);
 }
 
-/* The clumps that were looked at have their youth. */
+/* Updates the youth of segments after that of their clumps was computed. */
 GC__HOT void gc__handles_age_segments(gc__handles *handles) {
     static const uint8_t none[GC__HANDLE_CLUMPS] = {0};
     for (size_t i = 0; i < handles->chosen_count; i++) {

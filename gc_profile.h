@@ -150,7 +150,7 @@ GC_API void gc_profile_code_remove(const void *start);
 #ifndef GC__FN
 #error "gc.h was included before GC_IMPLEMENTATION was defined: define it before the first include of both headers"
 #endif
-/* Files, for what gc.h writes of its own accord. Errors are left in errno. */
+/* Files that gc.h writes of its own accord. Errors are left in errno. */
 
 
 #include <fcntl.h>
@@ -158,12 +158,13 @@ GC_API void gc_profile_code_remove(const void *start);
 
 #define GC__NAME_BYTES_MAX ((size_t)PATH_MAX)
 
-/* Opens a file for writing, which is made or emptied; -1: the system refuses. Children of fork and exec do not have it. */
+/* Opens a file for writing, creating or emptying it; returns -1 if the system refuses. Processes started by exec do not
+   inherit it. */
 GC__FN int gc__os_file_create(const char *name) {
     return open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 }
 
-/* The same for a file in a folder that everybody may write to: refuses a link, and a file of another user. */
+/* Opens a file in a folder to which everybody may write: refuses a link, and a file of another user. */
 GC__FN int gc__os_file_create_own(const char *name) {
     struct stat status;
     int file = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
@@ -175,8 +176,8 @@ GC__FN int gc__os_file_create_own(const char *name) {
     return -1;
 }
 
-/* Which file a descriptor stands for. Programs close descriptors that are not theirs, as daemons do when they start, and then
-   have the same numbers for files of their own, to which gc.h must not write. */
+/* The identity of the file behind a descriptor. Programs close descriptors that are not theirs, as daemons do when they
+   start, and then get the same numbers for files of their own, to which gc.h must not write. */
 typedef struct gc__os_file_identity {
     uint64_t device, number;
 } gc__os_file_identity;
@@ -196,16 +197,16 @@ GC__FN bool gc__os_file_is(int file, const gc__os_file_identity *identity) {
     return same;
 }
 
-/* Maps the beginning of a file as code, without any use of that in this process; NULL: the system refuses. */
+/* Maps the beginning of a file as code that this process never runs; returns NULL if the system refuses. */
 GC__FN void *gc__os_file_map_code(int file, size_t bytes) {
     void *mapped = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Where perf looks for names of compiled code, by the number of the process. */
+/* The file in which perf looks for names of compiled code, by the number of the process. */
 #define GC__PERF_MAP "/tmp/perf-%u.map"
 
-/* Writes all of it, at a position, or where the last such call has ended if that is -1. */
+/* Writes all of the data at a position or, if that is -1, where the last such call has ended. */
 GC__FN bool gc__os_file_write(int file, const void *data, size_t bytes, int64_t position) {
     for (size_t done = 0; done < bytes;) {
         const char *from = (const char *)data + done;
@@ -223,7 +224,7 @@ GC__FN bool gc__os_file_close(int file) { return close(file) == 0 || errno == EI
 GC__FN bool gc__os_file_rename(const char *from, const char *to) { return rename(from, to) == 0; }
 GC__FN void gc__os_file_remove(const char *name) { unlink(name); }
 
-/* Whether the name is that of a device, a pipe or the like, which cannot be replaced by another file. */
+/* Returns whether the name is that of a device, a pipe or the like, which cannot be replaced by another file. */
 GC__FN bool gc__os_file_is_special(const char *name) {
     struct stat status;
     return stat(name, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
@@ -236,7 +237,7 @@ GC__FN void gc__os_error_text(int error, char *text, size_t bytes) {
     errno = saved;
 }
 
-/* Time of day, in ns since 1970. */
+/* Returns the time of day, in ns since 1970. */
 GC__FN uint64_t gc__os_utc_ns(void) { return gc__os_clock_ns(CLOCK_REALTIME); }
 /* Reading numbers out of tables that may be damaged: nothing beyond their end is read. */
 
@@ -299,19 +300,20 @@ GC__FN const char *gc__byte_text(gc__byte_reader *reader) {
 }
 /* A native frame while a stack is unwound: its registers, and how its memory is read, which may be damaged. */
 
-/* The platform contract for unwinding the native stack, on Linux: registers, the bounds of stacks, the files with code. */
+/* The platform contract for unwinding the native stack, on Linux: registers, the bounds of stacks, the files with
+   code. */
 
 
 #include <link.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
 
-/* Registers have the numbers of DWARF. GC__CPU_PC is that of the return address. */
+/* Registers have DWARF's numbers. GC__CPU_PC is the number of the return address. */
 #if defined(__x86_64__)
 enum { GC__CPU_FRAME = 6, GC__CPU_SP = 7, GC__CPU_PC = 16, GC__CPU_REGISTERS = 17, GC__CPU_HAS_CFI = 1 };
 #define GC__CPU_PRESERVED_COUNT 6
 static const uint8_t gc__cpu_preserved[GC__CPU_PRESERVED_COUNT] = {3, 6, 12, 13, 14, 15};
-/* DWARF's number of each register of the processor's own numbering. */
+/* Maps the processor's own register numbers to DWARF's. */
 static const uint8_t gc__cpu_dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
 /* Stores the registers that calls preserve, the stack pointer and the pc, all as they are at one instruction. */
@@ -357,24 +359,24 @@ GC__FN int gc__os_count_changes(struct dl_phdr_info *file, size_t bytes, void *c
     *(uint32_t *)count = counts ? (uint32_t)(file->dlpi_adds + file->dlpi_subs) : 0;
     return 1;
 }
-/* A number that differs after each change of the files with code that are loaded. */
+/* Returns a number that differs after each change of the set of loaded files with code. */
 GC__FN uint32_t gc__os_file_changes(void) {
     uint32_t count = 0;
     dl_iterate_phdr(gc__os_count_changes, &count);
     return count;
 }
 
-/* By which the program's own file is opened, even if it was removed since. */
+/* The name by which the program's own file is opened, even if it was removed since. */
 #define GC__OS_PROGRAM_FILE "/proc/self/exe"
 
-/* Of the file that has code at a pc: its .eh_frame_hdr, or else its .eh_frame (0: it has none), and the segment that this is
-   in, beyond which nothing is read. */
+/* The tables of the file with code at a pc: its .eh_frame_hdr, or else its .eh_frame (0: it has none), and the segment
+   with these, beyond which nothing is read. */
 typedef struct gc__os_tables {
     uintptr_t header, frames, start, end;
 } gc__os_tables;
 
-/* Where the program's .eh_frame is, by its section, since programs that are linked statically often have no .eh_frame_hdr;
-   in relation to where the program is loaded. 0: it has none. */
+/* Returns the address of the program's .eh_frame, relative to where the program is loaded; 0 if it has none. It is
+   found by its section, since statically linked programs often have no .eh_frame_hdr. */
 GC__FN uintptr_t gc__os_program_frames(void) {
     static uintptr_t frames; /* atomic; 0: not looked for yet; 1: there are none */
     uintptr_t found = __atomic_load_n(&frames, __ATOMIC_RELAXED);
@@ -421,7 +423,7 @@ GC__FN int gc__os_tables_in(struct dl_phdr_info *file, size_t bytes, void *conte
     search->f(search->context, &tables);
     return 1;
 }
-/* Calls f for the file that has code at the pc, which is not unloaded meanwhile. False: no file has. */
+/* Calls f for the file that has code at the pc, which is not unloaded during the call. Returns false if no file has. */
 GC__FN bool gc__os_tables_of(uintptr_t pc, void (*f)(void *context, const gc__os_tables *tables), void *context) {
     gc__os_tables_search search = {pc, f, context};
     return dl_iterate_phdr(gc__os_tables_in, &search) != 0;
@@ -429,13 +431,13 @@ GC__FN bool gc__os_tables_of(uintptr_t pc, void (*f)(void *context, const gc__os
 
 #define GC__OS_NO_FILE "[vdso]"
 
-/* Code of a file in memory, and what the file is. */
+/* The code of a file in memory, and the identity of the file. */
 typedef struct gc__os_code {
     uintptr_t start, end;
     uint64_t offset;  /* of `start` in the file */
-    const char *path; /* of the program "", of what the kernel supplies GC__OS_NO_FILE */
+    const char *path; /* "" for the program, GC__OS_NO_FILE for code that the kernel supplies */
     const uint8_t *build_id;
-    size_t build_id_bytes; /* 0: it has none */
+    size_t build_id_bytes; /* 0: the file has none */
 } gc__os_code;
 
 typedef struct gc__os_code_search {
@@ -467,12 +469,12 @@ GC__FN int gc__os_code_in(struct dl_phdr_info *file, size_t bytes, void *context
     }
     return 0;
 }
-/* Calls f for the code of each file that is loaded, the program first. */
+/* Calls f for the code of each loaded file, the program first. */
 GC__FN void gc__os_each_code(void (*f)(void *context, const gc__os_code *code), void *context) {
     gc__os_code_search search = {f, context};
     dl_iterate_phdr(gc__os_code_in, &search);
 }
-/* The path of the program; "": the system does not say. */
+/* Writes the path of the program; "" if the system does not say. */
 GC__FN void gc__os_program_path(char *path, size_t bytes) {
     ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
     path[length < 0 ? 0 : length] = 0;

@@ -2327,15 +2327,15 @@ GC_API size_t gc_stackmap_encode(const gc_stackmap_method *method, void *map, si
 
 #define GC__SEARCH_NUMBERS 12
 
-/* The index of the first number above x, from the third on; GC__SEARCH_NUMBERS: none of them is. The numbers, as many, are
-   ascending, and aligned to 16 bytes. Others may write them meanwhile: then the result is any, but not below 2. It is
-   without jumps, which would depend on the numbers. */
+/* Returns the index of the first number above x, from the third on; GC__SEARCH_NUMBERS if there is none. There are
+   GC__SEARCH_NUMBERS numbers, ascending, and aligned to 16 bytes. If others write them during the search, the result is
+   any index, but not below 2. The search has no branches that depend on the numbers. */
 GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x);
 
 #if defined(__x86_64__) && !GC__THREAD_SANITIZER
 typedef int32_t __attribute__((vector_size(16), may_alias)) gc__cpu_four;
 
-/* Whatever comes after it stays after it, as with atomic reads. */
+/* Later reads are not moved before the search, as with atomic reads. */
 GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x) {
     const gc__cpu_four *fours = (const gc__cpu_four *)(const void *)numbers;
     gc__cpu_four xs, a, b, c;
@@ -2358,7 +2358,7 @@ GC__INLINED size_t gc__cpu_search(const int32_t *numbers, int32_t x) {
     return (size_t)__builtin_ctz((above & ~3u) | 1u << GC__SEARCH_NUMBERS);
 }
 #else
-/* i + step if that number is not above x. */
+/* Returns i + step if that number is not above x. */
 GC__INLINED unsigned gc__cpu_search_step(const int32_t *numbers, unsigned i, unsigned step, int32_t x) {
     return i + (step & (0 - (unsigned)(__atomic_load_n(&numbers[i + step], __ATOMIC_ACQUIRE) <= x)));
 }
@@ -3149,7 +3149,8 @@ GC__AT_UNLOAD GC__FN void gc__code_unload(void) {
 #define GC__CODE_LOAD_VECTOR(number, offset) \
     "{movups " #offset "(%%rsp), %%xmm" #number "|movups xmm" #number ", [rsp+" #offset "]}\n\t"
 
-/* Calls function(r10, return address), the first operand, and keeps what the arguments of a native function are in. */
+/* Calls function(r10, return address), the first operand, and preserves the registers of a native function's
+   arguments. */
 #define GC__CODE_CHECK \
     "{subq $208, %%rsp|sub rsp, 208}\n\t" \
     GC__CODE_STORE("rax", "rsp", 0) GC__CODE_STORE("rdi", "rsp", 8) GC__CODE_STORE("rsi", "rsp", 16) \
@@ -3166,8 +3167,8 @@ GC__AT_UNLOAD GC__FN void gc__code_unload(void) {
     GC__CODE_LOAD("rsp", 48, "r9") GC__CODE_LOAD("rsp", 56, "r10") GC__CODE_LOAD("rsp", 64, "r11") \
     "{addq $208, %%rsp|add rsp, 208}\n\t"
 
-/* The gc_code_frame lies at rbp - 160. It is whole before the thread has it. The preserved registers are restored from it,
-   since a collection may have updated them; rbp goes through the word that was pushed. */
+/* The gc_code_frame lies at rbp - 160. It is complete before the thread refers to it. The preserved registers are
+   restored from it, since a collection may have updated them; rbp is restored by way of the word that was pushed. */
 #define GC__CODE_CALL_NATIVE(check, results) \
     GC__CODE_PUSH("rbp") GC__CFI("def_cfa_offset 16") GC__CFI("offset 6, -16") \
     GC__CODE_MOVE("rsp", "rbp") GC__CFI("def_cfa_register 6") \
@@ -3219,7 +3220,7 @@ GC__AT_UNLOAD GC__FN void gc__code_unload(void) {
     GC__NAKED void gc_code_call_native(void) { __asm__(GC__CODE_CALL_NATIVE(check, 0) :: function : "memory"); } \
     GC__NAKED void gc_code_call_native_ref(void) { __asm__(GC__CODE_CALL_NATIVE(check, 1) :: function : "memory"); }
 
-/* Restores the preserved registers by itself, so compiled code that is called so need not. */
+/* Restores the preserved registers itself, so that the compiled code which it calls need not. */
 GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __attribute__((unused)),
                                                           const void *start __attribute__((unused)),
                                                           const uintptr_t *arguments __attribute__((unused))) {
@@ -3248,11 +3249,12 @@ GC__EXTERN GC__VISIBLE GC__NAKED uintptr_t gc__code_enter(gc_thread *thread __at
         :: : "memory");
 }
 
-/* Defines a stub to which a method returns whose return address was replaced: at GC__CODE_RETURN_TO(name), after an
-   instruction, since unwinders look for the code before a return address. They end there. It calls
-   function(gc_code_frame *), which stores the address at which to go on to the frame's pc, and goes on there with the
-   registers of the frame, as they are then, and with those of vectors and the FPU, but for the parts of vectors beyond 16
-   bytes. Where the replaced address was, that of the goal is written last, to return to it without a free register. */
+/* Defines a stub to which a method returns whose return address was replaced, at GC__CODE_RETURN_TO(name). That is
+   behind an instruction, since unwinders search for the code before a return address; they end there. The stub calls
+   function(gc_code_frame *), which stores the address at which to continue in the frame's pc. It continues there with
+   the registers of the frame, as they are after the call, and preserves those of vectors and the FPU, except the parts
+   of vectors beyond 16 bytes. The address to continue at is finally written to where the replaced address was, so that
+   the stub returns to it without a free register. */
 #define GC__CODE_RETURN_STUB(name, function) \
     GC__VAR __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) void name(void) { \
         __asm__( \
@@ -3300,37 +3302,42 @@ static const char gc__code_entered[1] = {0};
 #define GC__CODE_RETURN_STUB(name, function) static void name(void) { (void)(function); }
 #define GC__CODE_RETURN_TO(name) ((uintptr_t)(name) + 1)
 #endif
-/* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal, GC_CODE_SIGNAL. */
+/* The platform contract for interrupts of compiled code, on Linux: a thread sends another one a signal,
+   GC_CODE_SIGNAL. */
 
 
-/* Where interrupts are sent: to a thread. */
+/* A thread to which interrupts are sent. */
 typedef struct gc__os_target {
-    pid_t id;      /* 0: it is to receive none */
-    uint32_t sent; /* atomic; 0: none is on its way; else how often one has been asked for since then, and GC__OS_SENDING */
+    pid_t id;      /* 0: the thread is to receive none */
+    /* atomic; 0: no signal is pending; else the number of requests since it was sent, and GC__OS_SENDING */
+    uint32_t sent;
     bool has_timer;
     timer_t timer;
 } gc__os_target;
 
 GC__VAR __thread gc__os_target gc__os_me;
-static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock; so is the next */
+static void (*gc__os_interrupted)(void *context); /* written once, under gc__os_end_lock, as is the next variable */
 static struct sigaction gc__os_interrupt_former;
 
-/* Asking again for what is on its way yields no second signal, unless it takes long: then the host may have lost it. */
+/* While a signal is pending, further requests send no second one, except after this many: the host may have lost the
+   first. */
 #define GC__OS_SENT_LOST 64u
-#define GC__OS_SENDING (1u << 31) /* whoever asks is between its decision to send one and its return from the system */
+/* the requester is between its decision to send a signal and its return from the system */
+#define GC__OS_SENDING (1u << 31)
 
-/* What `sent` becomes when a signal has arrived: 0 only if none of gc.h's can come any more. More than one may have been sent,
-   and one may have become one with a signal of the host's; so the system says what it holds back while the handler runs. */
+/* Returns the new value of `sent` when a signal has arrived: 0 only if none of gc.h's signals can still come. Several
+   may have been sent, and one may have been merged with a signal of the host's; so this asks the system which signals
+   it holds back while the handler runs. */
 GC__FN uint32_t gc__os_interrupts_left(uint32_t sent, bool is_mine) {
     uint32_t sending = sent & GC__OS_SENDING;
     sigset_t held;
     if (is_mine && (sent ^ sending) <= GC__OS_SENT_LOST) return 0;
     if (!sending && (sigpending(&held) != 0 || sigismember(&held, GC_CODE_SIGNAL) != 1)) return 0;
-    return GC__OS_SENT_LOST | sending; /* whoever asks next sends another */
+    return GC__OS_SENT_LOST | sending; /* the next request sends another signal */
 }
 
-/* A signal is gc.h's own if it carries the address of the variable that belongs to this thread; or says nothing of its sender,
-   as it does when too many signals are queued (RLIMIT_SIGPENDING), and one is on its way. */
+/* Returns whether a signal is gc.h's own. It is if it carries the address of this thread's gc__os_me; or if it carries
+   nothing about its sender, as when too many signals are queued (RLIMIT_SIGPENDING), while one is pending. */
 GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
     bool is_nameless = info->si_code == SI_USER && info->si_pid == 0;
     bool is_marked = (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) && info->si_value.sival_ptr == &gc__os_me;
@@ -3342,10 +3349,12 @@ GC__FN bool gc__os_interrupt_is_mine(const siginfo_t *info) {
     return is_mine;
 }
 
-/* Signals of others are handed on. They may stop the thread as well, if a collection waits for it. */
+/* Handles a signal, and passes signals of others on to their handler. They may stop the thread as well, if a collection
+   waits for it. */
 GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
-    bool is_mine = gc__os_interrupt_is_mine(info); /* first: while the thread waits, the next one may be sent */
+    /* comes first: while the thread waits, the next signal may be sent */
+    bool is_mine = gc__os_interrupt_is_mine(info);
     gc__os_interrupted(context);
     errno = error;
     const struct sigaction *former = &gc__os_interrupt_former;
@@ -3358,11 +3367,11 @@ GC__FN void gc__os_interrupt_signal(int number, siginfo_t *info, void *context) 
 
 GC__FN void gc__os_interrupt_in_child(void) {
     if (gc__os_me.id) gc__os_me.id = (pid_t)syscall(SYS_gettid);
-    gc__os_me.has_timer = false; /* timers are not inherited, nor are signals that are on their way */
+    gc__os_me.has_timer = false; /* timers are not inherited, nor are pending signals */
     gc__os_me.sent = 0;
 }
 
-/* gc__os_end_lock is held. */
+/* Requires gc__os_end_lock. */
 GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -3378,7 +3387,8 @@ GC__FN bool gc__os_interrupts_handle(void (*f)(void *context)) {
     return false;
 }
 
-/* Has a thread interrupted if it is in cooperative mode. It must exist. One thread at a time asks. */
+/* Interrupts a thread if it is in cooperative mode. The thread must exist, and only one thread at a time may call
+   this. */
 GC__FN void gc__os_interrupt(gc__os_target *target) {
     uint32_t sent = __atomic_load_n(&target->sent, __ATOMIC_ACQUIRE), sending;
     do sending = sent % GC__OS_SENT_LOST ? 0 : GC__OS_SENDING;
@@ -3398,14 +3408,15 @@ GC__FN void gc__os_interrupt(gc__os_target *target) {
     errno = error;
 }
 
-/* Where the C library does not name it. */
+/* Not every C library names this field. */
 #ifdef sigev_notify_thread_id
 #define GC__SIGEV_THREAD sigev_notify_thread_id
 #else
 #define GC__SIGEV_THREAD _sigev_un._tid
 #endif
 
-/* Has the calling thread interrupted once, after that time; 0: not any more. For stress; the system may refuse. */
+/* Makes the system interrupt the calling thread once, after that time; 0: cancels that. For stress; the system may
+   refuse. */
 GC__FN void gc__os_interrupt_later(uint64_t ns) {
     int error = errno;
     struct sigevent event;
@@ -3427,7 +3438,7 @@ GC__FN void gc__os_interrupt_later(uint64_t ns) {
 #if defined(__x86_64__)
 #define GC__ARCH_SHSTK_STATUS 0x5005
 
-/* A replaced return address would differ from the copy that the processor keeps. */
+/* With a shadow stack, a replaced return address would differ from the processor's copy. */
 GC__FN bool gc__os_has_shadow_stack(void) {
     unsigned long features = 0;
     int error = errno;
@@ -3436,8 +3447,8 @@ GC__FN bool gc__os_has_shadow_stack(void) {
     return has;
 }
 
-/* Has `f` called whenever the calling thread is interrupted, with the state in which it was: handed to the functions below.
-   Returns where to send interrupts; or NULL, and *refusal says why. */
+/* Makes interrupts of the calling thread call `f` with the thread's state, which f passes to the functions below.
+   Returns the target of interrupts, or NULL with the reason in *refusal. */
 GC__FN gc__os_target *gc__os_interruptible(void (*f)(void *context), const char **refusal) {
     sigset_t blocked;
     *refusal = NULL;
@@ -3466,7 +3477,7 @@ GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) {
     for (int i = 0; i < GC_CODE_REGISTERS; i++)
         registers[i] = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]];
 }
-/* The thread goes on with these registers. */
+/* Sets the registers with which the thread continues. */
 GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) {
     for (int i = 0; i < GC_CODE_REGISTERS; i++)
         ((ucontext_t *)context)->uc_mcontext.gregs[gc__os_register_index[i]] = (greg_t)registers[i];
@@ -3482,7 +3493,7 @@ GC__FN void gc__os_context_read(const void *context, uintptr_t *registers) { (vo
 GC__FN void gc__os_context_write(void *context, const uintptr_t *registers) { (void)context, (void)registers; }
 #endif
 
-/* The library is unloaded, or the program ends. */
+/* Restores the former handler when the library is unloaded, or the program ends. */
 GC__AT_UNLOAD GC__FN void gc__os_interrupts_end(void) {
     struct sigaction action;
     if (!gc__os_interrupted || sigaction(GC_CODE_SIGNAL, NULL, &action) != 0) return;
@@ -3712,7 +3723,7 @@ GC__FN void gc__walk_enter(gc_code_cursor *frame) {
 
 /* Whether mistakes are looked for that make walks slower. */
 GC__FN bool gc__walks_are_checked(const gc_heap *heap) {
-    return GC_DEBUG >= 1 || heap->options.verify || heap->options.stress;
+    return GC_DEBUG >= 1 || gc__verify_of(heap) || gc__stress_of(heap);
 }
 
 /* The run has ended: whoever called that frame must be native code. */
@@ -5751,7 +5762,7 @@ GC__FN void gc__code_interrupted(void *context) {
 
 /* Under GC_STRESS_SAFEPOINT a thread does not wait for a collection of another's: it collects wherever it can be stopped. */
 GC__FN void gc__code_stress(const gc_heap *heap, bool interruptible) {
-    bool stress = interruptible && heap && heap->options.stress == GC_STRESS_SAFEPOINT;
+    bool stress = interruptible && heap && gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
     gc__my_interruptee.random = 0;
     gc__os_interrupt_later(0);
     if (!stress) return;

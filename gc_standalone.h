@@ -72,11 +72,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_allocate) \
     X(CALL, gc__allocate_slow) \
     X(TYPED_INLINE, gc_new) \
-    X(TYPED_INLINE, gc_new_raw) \
     X(TYPED_INLINE, gc_new_array) \
-    X(TYPED_INLINE, gc_new_array_raw) \
     X(CALL, gc__new_slow) \
-    X(CALL, gc_external_add) \
+    X(CALL, gc_object_add_external) \
     X(CALL, gc_collect) \
     X(CALL, gc_heap_contains) \
     X(CALL, gc_heap_object_at) \
@@ -90,9 +88,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_heap_verify) \
     X(CALL, gc_finalizer_register) \
     X(CALL, gc_finalizer_suppress) \
-    X(CALL, gc_finalizers_run) \
-    X(CALL, gc_finalizers_pending) \
-    X(CALL, gc_finalizers_wait) \
+    X(CALL, gc_finalizer_run) \
+    X(CALL, gc_finalizer_pending) \
+    X(CALL, gc_finalizer_wait) \
     X(CALL, gc_finalizer_thread_start) \
     X(CALL, gc_handle_create) \
     X(CALL, gc_handle_create_dependent) \
@@ -147,9 +145,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(INLINE, gc_store_in) \
     X(INLINE, gc_store_value_in) \
     X(INLINE, gc_remember) \
-    X(CALL, gc_heap_external_add) \
-    X(CALL, gc_heap_set_bytes_max) \
-    X(CALL, gc_heap_set_bytes_soft) \
+    X(CALL, gc_heap_add_external) \
+    X(CALL, gc_heap_limits) \
+    X(CALL, gc_heap_set_limits) \
     X(TYPED, gc_trace_weak) \
     X(TYPED, gc_trace_ephemerons) \
     X(INLINE, gc_load_weak) \
@@ -157,16 +155,14 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_value_stack_reserve) \
     X(CALL, gc_value_stack_free) \
     X(CALL, gc_heap_print_memory) \
-    X(CALL, gc_allocate_fixed) \
-    X(TYPED, gc_new_fixed) \
-    X(TYPED, gc_new_array_fixed) \
+    X(INLINE, gc_new_with) \
+    X(CALL, gc__new_fixed) \
     X(TYPED, gc_array_grow) \
     X(CALL, gc_collection_find) \
     X(CALL, gc_finalizer_running) \
     X(CALL, gc_heap_pauses) \
     X(CALL, gc_pause_explain) \
-    X(CALL, gc_heap_print_pauses) \
-    X(CALL, gc_heap_set_collecting_percent_max)
+    X(CALL, gc_heap_print_pauses)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */
@@ -358,16 +354,16 @@ GC_API const gc_library *gc_library_choose(gc_library_refused *refused, void *co
 GC_API gc_library *gc_library_embedded(void);
 
 #ifdef GC_IMPLEMENTATION
-/* The platform contract for GC_STANDALONE: a symbol for each function of GC__INTERFACE, which jumps to where a slot says.
-   Whatever the caller passes goes through untouched. The slots are gc__stub_slots, in the order of the list. */
+/* The platform contract for GC_STANDALONE: a symbol for each function of GC__INTERFACE, which jumps to the address in a
+   slot, and preserves all that the caller passes. The slots are gc__stub_slots, in the order of the list. */
 
 
 #ifdef GC_STANDALONE
 #if GC__API_IS_STATIC
 #error "GC_STANDALONE makes symbols of the functions of gc.h: GC_API must not be static"
 #endif
-/* GC__DEFINE_STUBS(first) makes the symbols. At first each slot leads to a piece of code that calls first(void **slot), and
-   goes on at the address which that returns. */
+/* GC__DEFINE_STUBS(first) defines the symbols. At first each slot leads to code that calls first(void **slot), and
+   jumps to the address that this returns. */
 GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 
 #define GC__STUB_DATA(...) ".pushsection .data\n\t" __VA_ARGS__ ".popsection\n\t"
@@ -384,7 +380,8 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
 
 /* clang-format off */
 #if defined(__x86_64__)
-/* r10 and r11 go through, for gc_code_call_native: no compiled code calls it before there is a thread. */
+/* The jump preserves r10 and r11, the operands of gc_code_call_native. The first call changes r11, but no compiled code
+   makes it, since there is no thread before. */
 #define GC__STUB_CALL(name) \
     GC__STUB_DATA(".Lgc__slot_" #name ": .quad .Lgc__first_" #name "\n\t") \
     GC__ASSEMBLY_LINKAGE(#name) ".type " #name ", @function\n" #name ":\n\t" \
@@ -401,8 +398,8 @@ GC__EXTERN GC__VISIBLE void *gc__stub_slots[];
     each("0", "0") each("16", "1") each("32", "2") each("48", "3") \
     each("64", "4") each("80", "5") each("96", "6") each("112", "7")
 
-/* One function for all, so that the assembly may be in both dialects. It is not called by its own name. The
-   operand keeps link-time optimization from making `first` a symbol of another unit's own. */
+/* All stubs are in one function, so that the assembly may be in both dialects. It is not called by its own name. The
+   operand prevents link-time optimization from making `first` a private symbol of another unit. */
 #define GC__DEFINE_STUBS(first) \
     __attribute__((naked, used, noinline, no_instrument_function, GC__NAKED_MORE)) static void gc__stubs(void) { \
         __asm__( \
@@ -703,10 +700,10 @@ GC__FN void gc__library_install(const gc_library *library) {
 #endif
 /* Finding, checking and loading the library that the environment names. */
 
-/* The platform contract for libraries that are loaded, on Linux: what the header of a file says, checked before the dynamic
-   linker reads it, whose messages tell less. */
+/* The platform contract for loaded libraries, on Linux: checks the header of a file before the dynamic linker reads it,
+   whose messages say less. */
 
-/* The platform contract for libraries that are loaded by the names of their files, on Linux: finding and opening a file. */
+/* The platform contract for libraries that are loaded by the names of their files, on Linux: finds and opens a file. */
 
 
 #include <fcntl.h>
@@ -716,22 +713,22 @@ GC__FN void gc__library_install(const gc_library *library) {
 #define GC__OS_LINKS_MAX 8 /* symbolic links that a name may lead through */
 #define GC__OS_OWNERS_MAX 16
 #define GC__OS_PATH_SHOWN 160
-#define GC__OS_OPENAT2 437 /* the system call, which C libraries may not name yet, and its RESOLVE_NO_MAGICLINKS */
+#define GC__OS_OPENAT2 437 /* the system call, which C libraries may not declare yet, and its RESOLVE_NO_MAGICLINKS */
 #define GC__OS_NO_MAGIC_LINKS 2
 
-/* A file that is checked before it is loaded. What is checked and what is loaded is one file: nobody can exchange it in
-   between but those who could as well exchange the program. */
+/* A file that is checked before it is loaded. The checked file is the loaded one: only those who could also exchange
+   the program can exchange it in between. */
 typedef struct gc__os_library {
     int folder, file;    /* descriptors; -1: not open */
-    char path[PATH_MAX]; /* of the file; absolute, without symbolic links */
+    char path[PATH_MAX]; /* the file's path; absolute, without symbolic links */
     uint64_t bytes;
-    bool is_started;   /* it names a dynamic linker, as a program does that one starts */
+    bool is_started;   /* it names a dynamic linker, as an executable program does */
     void *handle;      /* NULL: not loaded */
-    char trouble[440]; /* the reason why a call returned false, and the sentence after it what to do */
+    char trouble[440]; /* why a call returned false, followed by a sentence with the remedy */
     const char *remedy;
 } gc__os_library;
 
-/* Stores what is wrong. Returns false. */
+/* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
@@ -743,13 +740,13 @@ GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const ch
     return false;
 }
 
-/* The end of a long path, which says more than its beginning. */
+/* Returns the end of a long path, which says more than its beginning. */
 GC__FN const char *gc__os_path_end(const char *path) {
     size_t length = strlen(path);
     return length > GC__OS_PATH_SHOWN ? path + length - GC__OS_PATH_SHOWN : path;
 }
 
-/* The folder of the program's file, with a slash at its end; empty if the system does not say. */
+/* Writes the folder of the program's file, with a slash at its end; empty if the system does not say. */
 GC__FN void gc__os_program_folder(char *path, size_t size) {
     ssize_t length = readlink("/proc/self/exe", path, size);
     if (length < 0 || (size_t)length == size || *path != '/') length = 0;
@@ -757,7 +754,7 @@ GC__FN void gc__os_program_folder(char *path, size_t size) {
     path[length] = 0;
 }
 
-/* Calls f for an open folder and each one above it, until f returns false. Returns whether it got to the root. */
+/* Calls f for an open folder and each one above it, until f returns false. Returns whether it reached the root. */
 GC__FN bool gc__os_each_above(int folder, bool (*f)(void *context, const struct stat *facts, int depth),
                               void *context) {
     struct stat facts, above;
@@ -775,7 +772,8 @@ GC__FN bool gc__os_each_above(int folder, bool (*f)(void *context, const struct 
     return ok;
 }
 
-/* Those who could exchange the program: root, its user, and the owners of its file and of all folders above that. */
+/* The users who could exchange the program: root, its user, and the owners of its file and of all folders above
+   that. */
 typedef struct gc__os_owners {
     uid_t ids[GC__OS_OWNERS_MAX];
     int count;
@@ -814,8 +812,8 @@ typedef struct gc__os_guard {
     gc__os_owners owners;
 } gc__os_guard;
 
-/* Whether nobody can change a file or folder but those who could exchange the program. A group that has the number of the
-   owner is his own, for many systems give each user such a group. */
+/* Returns whether only those who could exchange the program can change a file or folder. A group with the number of the
+   owner counts as the owner's own, since many systems give each user such a group. */
 GC__FN bool gc__os_is_guarded(gc__os_guard *guard, const struct stat *facts, const char *which) {
     bool by_group = (facts->st_mode & S_IWGRP) && facts->st_gid != facts->st_uid;
     if (by_group || (facts->st_mode & S_IWOTH))
@@ -834,7 +832,7 @@ GC__FN bool gc__os_is_guarded(gc__os_guard *guard, const struct stat *facts, con
     return true;
 }
 
-/* Where folders have the sticky bit, as /tmp has, users cannot exchange what belongs to others. In the library's own folder
+/* In folders with the sticky bit, like /tmp, users cannot exchange what belongs to others. In the library's own folder
    that is not enough: anybody could supply a library that is missing. */
 GC__FN bool gc__os_folder_is_guarded(void *context, const struct stat *facts, int depth) {
     gc__os_guard *guard = (gc__os_guard *)context;
@@ -848,9 +846,9 @@ GC__FN bool gc__os_folder_is_guarded(void *context, const struct stat *facts, in
     return gc__os_is_guarded(guard, &seen, which);
 }
 
-/* Whether the way to the folder leads through a link of /proc to what a process has open, or works in: it begins with a slash,
-   but means another folder in each process. Systems before Linux 5.6 do not tell for ways that get to /proc by a symbolic
-   link. */
+/* Returns whether the path to the folder leads through a link of /proc to a process's open file or working folder: such
+   a path begins with a slash, but means another folder in each process. Systems before Linux 5.6 do not reveal paths
+   that reach /proc by a symbolic link. */
 GC__FN bool gc__os_is_of_process(const char *folder) {
     struct gc__os_open_how {
         uint64_t flags, mode, resolve;
@@ -893,7 +891,7 @@ GC__FN int gc__os_library_open_link(gc__os_library *library, char *name) {
     return -1;
 }
 
-/* A symbolic link may lead to another file of the same folder. */
+/* Opens the file, following symbolic links to other files of the same folder. */
 GC__FN bool gc__os_library_open_file(gc__os_library *library, const char *name) {
     char target[NAME_MAX + 2];
     size_t length = strlen(library->path);
@@ -928,7 +926,7 @@ GC__FN bool gc__os_library_find(gc__os_library *library, const char *folder, con
            gc__os_trouble(library, "Build the library again, or copy it again", "the file is empty");
 }
 
-/* Whether nobody can change the file, or put another one in its place, but those who could exchange the program. */
+/* Returns whether only those who could exchange the program can change the file, or replace it by another one. */
 GC__FN bool gc__os_library_check_rights(gc__os_library *library) {
     gc__os_guard guard;
     struct stat facts;
@@ -940,7 +938,7 @@ GC__FN bool gc__os_library_check_rights(gc__os_library *library) {
            gc__os_each_above(library->folder, gc__os_folder_is_guarded, &guard);
 }
 
-/* Without the library's path, which the linker's message begins with. */
+/* Returns the linker's message without the library's path, with which it begins. */
 GC__FN const char *gc__os_linker_words(const gc__os_library *library) {
     const char *words = dlerror();
     size_t length = strlen(library->path);
@@ -949,15 +947,15 @@ GC__FN const char *gc__os_linker_words(const gc__os_library *library) {
                                                                                                : words;
 }
 
-/* Whether the path still leads to the file that was checked. */
+/* Returns whether the path still leads to the file that was checked. */
 GC__FN bool gc__os_library_is_same(const gc__os_library *library) {
     struct stat checked, named;
     return fstat(library->file, &checked) == 0 && lstat(library->path, &named) == 0 && checked.st_dev == named.st_dev &&
            checked.st_ino == named.st_ino && checked.st_size == named.st_size;
 }
 
-/* Loads the file that was checked. The linker is given its path rather than the open file's, by which neither a debugger
-   nor the printed stack could find it. */
+/* Loads the file that was checked. The linker is given the file's path rather than that of its descriptor, by which
+   neither a debugger nor the printed stack could find it. */
 GC__FN bool gc__os_library_load(gc__os_library *library) {
     void *loaded = dlopen(library->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (loaded) {
@@ -979,7 +977,7 @@ GC__FN bool gc__os_library_load(gc__os_library *library) {
     return gc__os_trouble(library, "Start the program again", "the file was replaced while the program was loading it");
 }
 
-/* The address of a symbol. NULL: the library has none. */
+/* Returns the address of a symbol; NULL if the library has none. */
 GC__FN void *gc__os_library_symbol(gc__os_library *library, const char *symbol) {
     void *found = dlsym(library->handle, symbol);
     if (!found)
@@ -997,7 +995,7 @@ GC__FN void gc__os_library_close(gc__os_library *library, bool stays) {
     library->folder = library->file = -1;
 }
 
-/* gc__os_at_fork for the lock of libraries. */
+/* Registers functions around fork for the lock of libraries, as gc__os_at_fork does. */
 GC__FN bool gc__os_library_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
     return pthread_atfork(before, in_parent, in_child) == 0;
 }
@@ -1030,7 +1028,7 @@ GC__FN bool gc__elf_is_cut(gc__os_library *library, uint64_t bytes) {
                           (unsigned long long)library->bytes, (unsigned long long)bytes);
 }
 
-/* Whether so many bytes of the file are there, from the offset on. */
+/* Returns whether the file has `bytes` bytes from the offset on. */
 GC__FN bool gc__elf_has(gc__os_library *library, uint64_t offset, uint64_t bytes) {
     uint64_t end = offset + bytes < offset ? UINT64_MAX : offset + bytes;
     return end <= library->bytes || gc__elf_is_cut(library, end);
@@ -1050,7 +1048,7 @@ GC__FN bool gc__elf_is_elf(gc__os_library *library, const unsigned char *ident, 
                           "it is no ELF file: it begins with `%s`", shown);
 }
 
-/* Whether the file is for this machine. The first 20 bytes of headers are alike for all word sizes. */
+/* Returns whether the file is for this machine. The first 20 bytes of headers are alike for all word sizes. */
 GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *start) {
     bool is_big = start[EI_DATA] == ELFDATA2MSB;
     uint16_t type = (uint16_t)(start[is_big ? 17 : 16] | start[is_big ? 16 : 17] << 8);
@@ -1070,7 +1068,7 @@ GC__FN bool gc__elf_is_for_us(gc__os_library *library, const unsigned char *star
                           gc__elf_type_text(type), type);
 }
 
-/* Whether all is there that the header speaks of. */
+/* Returns whether the file contains everything that its header refers to. */
 GC__FN bool gc__elf_is_whole(gc__os_library *library) {
     Elf64_Ehdr header;
     Elf64_Phdr part;
@@ -1100,7 +1098,7 @@ GC__FN bool gc__elf_check(gc__os_library *library) {
 }
 
 #ifndef GC_STANDALONE_LIBRARY
-#define GC__INTERFACE_LAST gc_heap_set_collecting_percent_max /* of version 1.0 */
+#define GC__INTERFACE_LAST gc_heap_print_pauses /* of version 1.0 */
 
 /* A library on its way into the program. Its path and what is wrong with it are in `file`. */
 typedef struct gc__load {

@@ -27,9 +27,9 @@ static void refuses(gc_options options, const char *option, const char *macro) {
 static void options(void) {
     refuses((gc_options){.concurrent = GC_CONCURRENT_ON}, "options.concurrent", "GC_CONCURRENT=1");
     refuses((gc_options){.collector_threads = 2}, "options.collector_threads", "GC_COLLECTOR_THREADS_MAX");
-    refuses((gc_options){.debug.stress = GC_STRESS_ALLOCATION}, "options.stress", "GC_DIAGNOSTICS=1");
-    refuses((gc_options){.debug.verify = GC_VERIFY_AFTER}, "options.verify", "GC_DIAGNOSTICS=1");
-    refuses((gc_options){.debug.checkmark = true}, "options.checkmark", "GC_DIAGNOSTICS=1");
+    refuses((gc_options){.debug.stress = GC_STRESS_ALLOCATION}, "options.debug.stress", "GC_DIAGNOSTICS=1");
+    refuses((gc_options){.debug.verify = GC_VERIFY_AFTER}, "options.debug.verify", "GC_DIAGNOSTICS=1");
+    refuses((gc_options){.debug.checkmark = true}, "options.debug.checkmark", "GC_DIAGNOSTICS=1");
     const gc_options given = {.collector_threads = 1, .concurrent = GC_CONCURRENT_OFF, .pause_goal_us = 1000};
     gc_heap *made = gc_heap_create(&given);
     ok(made != NULL, "what says that it needs none of them is not");
