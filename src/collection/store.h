@@ -57,7 +57,8 @@ static __thread gc__stores gc__stores_begun[GC__STORES_MAX];
 static __thread unsigned gc__stores_depth;
 
 GC__FN bool gc__brackets_are_logged(const gc_thread *thread) {
-    return GC_DEBUG >= 1 || (thread && thread->heap && (thread->heap->options.debug.verify || thread->heap->options.debug.stress));
+    const gc_debug_options *debug = thread && thread->heap ? &thread->heap->options.debug : NULL;
+    return GC_DEBUG >= 1 || (debug && (debug->verify || debug->stress));
 }
 
 GC__FN void gc__stores_push(gc__stores range) {
