@@ -24,6 +24,9 @@
    allocation, collecting and walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each
    function ends in [thread and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
+   The ten calls that every host needs: gc_heap_create, gc_thread_attach, GC_ROOTS, gc_visit, gc_new, gc_store, gc_safepoint,
+   GC_IN_MODE, gc_collect, gc_heap_destroy.
+
    Names: a function on a thing begins with that noun, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter
    gc_NOUN_set_PROPERTY. The mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs,
    gc_collect, gc_visit, gc_safepoint, gc_keep_alive. What a thread does for itself alone takes its gc_thread:

@@ -37,7 +37,7 @@ function short(terms) {
 function head() {
     if (headed) return
     headed = 1
-    printf "\n## %s\n\n%s\n\n| | what it does | thread, mode | collects | fails |\n|---|---|---|---|---|\n", part, introduction
+    page = page sprintf("\n## %s\n\n%s\n\n| | what it does | thread, mode | collects | fails |\n|---|---|---|---|---|\n", part, introduction)
 }
 
 # The C declaration, without linkage, attributes and body.
@@ -68,7 +68,10 @@ function entry(name, kind, shown,    terms, text, piece) {
     if (kind == "function" && lines > 6) fail(file ":" line_number ": the comment of " name " has " lines " lines, more than 6")
     split(terms, piece, ";")
     head()
-    printf "| `%s` | %s | %s | %s | %s |\n", shown, cell(effect(text)), cell(piece[1]), short(cell(piece[2])), short(cell(piece[3]))
+    page = page sprintf("| `%s` | %s | %s | %s | %s |\n", shown, cell(effect(text)), cell(piece[1]), short(cell(piece[2])), short(cell(piece[3])))
+    sub(/\(.*/, "", name)
+    what[name] = cell(effect(text))
+    where[name] = part
 }
 
 # A field that is a struct itself, in a line.
@@ -223,7 +226,7 @@ function read_part(path,    line, declaration) {
         }
     }
     close(file)
-    printf "%s", tables
+    page = page tables
 }
 
 # Parts in the order in which the header includes them.
@@ -243,14 +246,43 @@ function read_header(path,    line, name, part_path) {
 # The paragraph of src/gc.h that gives the rule of names, if it is there.
 function names(    line, on) {
     while ((getline line < "src/gc.h") > 0) {
-        if (line ~ /^   Names: /) on = 1
+        if (sub(/^   Names: a/, "   A", line)) {
+            on = 1
+            print "## Names\n"
+        }
         if (on && line ~ /^$/) break
         if (on) print trim(line)
     }
     close("src/gc.h")
 }
 
+# The calls that src/gc.h names as those that every host needs, each with what it does and where more is said.
+function first_calls(    line, text, title, name, count, i, anchor) {
+    while ((getline line < "src/gc.h") > 0) {
+        if (line ~ /^   The [a-z]+ calls that every host needs: /) text = " "
+        if (text != "" && line ~ /^$/) break
+        if (text != "") text = text " " trim(line)
+    }
+    close("src/gc.h")
+    if (text == "") return
+    text = trim(text)
+    title = text
+    sub(/:.*/, "", title)
+    sub(/^[^:]*: */, "", text)
+    sub(/[.]$/, "", text)
+    count = split(text, name, / *, */)
+    printf "## %s\n\n| | what it does | in |\n|---|---|---|\n", title
+    for (i = 1; i <= count; i++) {
+        if (!(name[i] in what)) fail("src/gc.h: " name[i] ", which every host needs, is not on the page")
+        anchor = where[name[i]]
+        gsub(/[^a-z0-9_]/, "", anchor)
+        printf "| `%s` | %s | [%s](#%s) |\n", name[i], what[name[i]], where[name[i]], anchor
+    }
+    print ""
+}
+
 BEGIN {
+    for (i = 1; i < ARGC; i++) read_header(ARGV[i])
     print "# The API on one page"
     print ""
     print "Generated from the comments in `src/api` and `src/barrier` by `make api`; the comments say more. *Cooperative*: the calling"
@@ -260,8 +292,9 @@ BEGIN {
     print "NULL where it is not allowed fails with `GC_ERROR_ARGUMENT`, and is asserted with `GC_DEBUG` >= 1. Below the functions of a"
     print "part are its structures, with their fields, and its constants."
     print ""
+    first_calls()
     names()
-    for (i = 1; i < ARGC; i++) read_header(ARGV[i])
+    printf "%s", page
     if (faults) exit 1
     exit 0
 }

@@ -15,21 +15,12 @@ GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: wr
 GC_API void gc__shadow_store(void *slot, size_t count);
 GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
-/* What the stores below call where GC_BARRIER is at_run_time. [cooperative; never collects; cannot fail] */
-static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
-    gc__barrier_calls.store(tables, slot, ref);
-}
-static inline void gc_barrier_checked_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
-    gc__barrier_calls.checked(tables, slot, ref);
-}
-static inline void gc_barrier_after_checked_at_run_time(const gc_barrier_tables *tables, const void *slot,
-                                                        const void *ref) {
-    gc__barrier_calls.after_checked(tables, slot, ref);
-}
-static inline void gc_barrier_copy_checked_at_run_time(const gc_barrier_tables *tables, void *destination,
-                                                       const void *source, size_t count) {
-    gc__barrier_calls.copy_checked(tables, destination, source, count);
-}
+/* The heap's barrier in one of its forms: store, checked, after_checked, copy_checked. */
+#if GC__PASTE(GC__IS_BARRIER_, GC_BARRIER) == GC__IS_BARRIER_at_run_time
+#define GC__THE_BARRIER(form) gc__barrier_calls.form
+#else
+#define GC__THE_BARRIER(form) GC__PASTE(gc_barrier_##form##_, GC_BARRIER)
+#endif
 
 /* The heap's barrier, in its form for slots anywhere: barriers that ask for the slot's age first need no check. */
 enum {
@@ -45,9 +36,9 @@ enum {
 
 static inline void gc__barrier_store(void *slot, const void *ref) {
     if (GC__BARRIER_ANYWHERE)
-        GC__PASTE(gc_barrier_store_, GC_BARRIER)(&gc__tables, slot, ref);
+        GC__THE_BARRIER(store)(&gc__tables, slot, ref);
     else
-        GC__PASTE(gc_barrier_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+        GC__THE_BARRIER(checked)(&gc__tables, slot, ref);
 }
 
 static inline void gc__store_shadow(void *slot, size_t count) {
@@ -74,7 +65,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     (void)thread;
     __atomic_store_n((gc_word *)slot, value, __ATOMIC_RELAXED); /* the marker may be reading it */
     if (GC_VALUE_IS_REF(value))
-        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
+        GC__THE_BARRIER(after_checked)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
 }
 
@@ -84,7 +75,7 @@ static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot,
     (void)thread;
     if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
     *(gc_word *)slot = (uintptr_t)ref;
-    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, ref);
+    GC__THE_BARRIER(after_checked)(&gc__tables, owner, ref);
 }
 
 /* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
@@ -92,7 +83,7 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
     (void)thread;
     *(gc_word *)slot = value;
     if (GC_VALUE_IS_REF(value))
-        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
+        GC__THE_BARRIER(after_checked)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
 }
 
 /* Has the next collection look at all slots that the object owns (GC_SLOT_OWNED). So raw stores to these may follow, as many
@@ -100,7 +91,7 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
    shrinks or loses references needs no call. [cooperative; never collects; cannot fail] */
 static inline void gc_remember(gc_thread *thread, const void *object) {
     (void)thread;
-    if (gc__barrier_age(&gc__tables, (uintptr_t)object)) gc_barrier_dirty_card(&gc__tables, object);
+    if (gc__barrier_age(&gc__tables, (uintptr_t)object)) gc__barrier_dirty_card(&gc__tables, object);
 }
 
 /* The barrier alone, around raw stores of whole words (by memcpy, say) into `count` slots of one object, or outside the heap.

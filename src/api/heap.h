@@ -171,6 +171,7 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
     /* Called in a collection when it is known what survives, but before anything is freed: gc_collection_find then answers what

@@ -81,7 +81,7 @@
 #define GC__IS_BARRIER_write_watch_byte_region 1
 #define GC__IS_BARRIER_write_watch_bit_region 1
 #define GC__IS_BARRIER_object_logging 1
-#define GC__IS_BARRIER_at_run_time 1
+#define GC__IS_BARRIER_at_run_time 2
 #if !GC__PASTE(GC__IS_BARRIER_, GC_BARRIER)
 #error "GC_BARRIER must be a name from the list GC_BARRIERS, such as rank_sum or bit_region, or at_run_time"
 #undef GC_BARRIER

@@ -21,7 +21,7 @@ GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__f
         return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
     case GC__FILTER_SUM:
-        return gc_barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
+        return gc__barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
     case GC__FILTER_OLD:
         return gc__barrier_age(tables, slot) != 0;
     default:
@@ -37,7 +37,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
     if (place < tables->log->limit)
         *(gc_word *)place = object;
     else
-        gc_barrier_dirty_card(tables, (void *)slot);
+        gc__barrier_dirty_card(tables, (void *)slot);
 }
 
 /* Dirties the card if `needed`. The choice is arithmetic, since compilers would make a branch of a conditional. */
@@ -72,11 +72,11 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
     if (parts.filter == GC__FILTER_RANK) {
-        unsigned ranks = gc_barrier_ranks(tables, (void *)slot, (void *)ref);
+        unsigned ranks = gc__barrier_ranks(tables, (void *)slot, (void *)ref);
         if (ranks > 2 && ranks & GC_AGE_LOGGED)
             tables->log_store((const void *)slot, (const void *)ref);
         else if (ranks > 2)
-            gc_barrier_dirty_card(tables, (void *)slot);
+            gc__barrier_dirty_card(tables, (void *)slot);
         return;
     }
     int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
@@ -87,7 +87,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     if (!passes) return;
     switch (parts.mark) {
     case GC__MARK_CARD:
-        gc_barrier_dirty_card(tables, (void *)slot);
+        gc__barrier_dirty_card(tables, (void *)slot);
         break;
     case GC__MARK_BYTE:
         gc__barrier_dirty(tables, slot, GC_CARD_DIRTY);

@@ -168,7 +168,7 @@ static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
    cannot fail] */
-static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
+static inline void gc__barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
     gc__barrier_dirty(tables, (uintptr_t)slot,
                       GC_CARD_BITS ? gc__barrier_card_bit((uintptr_t)slot) : (uint8_t)GC_CARD_DIRTY);
 }
@@ -179,7 +179,7 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
 
 /* Returns age[slot] + youth[ref]: a card is needed if this is more than 2, for an age with no other bits than
    GC_AGE_GENERATION. Both must be user addresses, or small. [any thread; never collects; cannot fail] */
-static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
+static inline unsigned gc__barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
 }

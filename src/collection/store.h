@@ -8,7 +8,7 @@
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     if (value && !GC_VALUE_IS_REF(word)) return;
     const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
-    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+    GC__THE_BARRIER(after_checked)(&gc__tables, slot, ref);
 }
 
 /* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
@@ -108,7 +108,7 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
-    GC__PASTE(gc_barrier_copy_checked_, GC_BARRIER)(&gc__tables, destination, source, count);
+    GC__THE_BARRIER(copy_checked)(&gc__tables, destination, source, count);
     gc__store_shadow(destination, count);
 }
 

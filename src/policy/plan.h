@@ -112,7 +112,8 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 /* Returns whether sliding makes room for `bytes`, and for enough to be worth its time. */
 GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
-    bool moves = !heap->options.non_moving && !gc__stress_of(heap), gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    bool moves = !heap->options.non_moving && !gc__stress_of(heap);
+    bool gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;

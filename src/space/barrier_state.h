@@ -207,7 +207,7 @@ GC__HOT void gc__log_flush(void) {
         uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
         __atomic_store_n((gc_word *)entry, (uintptr_t)GC__LOG_DONE, __ATOMIC_RELAXED);
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
-        gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+        gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     }
     /* A slot to which a store was made while the log was full has its bit set and its card dirty, but has no entry. */
     if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);

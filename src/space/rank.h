@@ -48,7 +48,7 @@ GC__FN bool gc__ranks_need_card(unsigned ranks) {
 
 /* Returns whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
-    return gc__ranks_need_card(gc_barrier_ranks(&gc__tables, slot, (const void *)ref));
+    return gc__ranks_need_card(gc__barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
 /* Returns 2 - the generation of an object; 0 for an address on no heap. */

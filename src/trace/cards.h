@@ -156,7 +156,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
         worker->edges = edges;
         return;
     }
-    gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
 #else
     (void)worker, (void)slot, (void)many;

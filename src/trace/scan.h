@@ -218,7 +218,7 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     unsigned youth = gc__stack_youth(stack);
     if (many) gc__lock_release(&worker->workers->space);
     if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + youth))
-        gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
+        gc__barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
         GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
 }

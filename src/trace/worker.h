@@ -85,11 +85,11 @@ GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
 }
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, unsigned ranks) {
-    if (gc__ranks_need_card(ranks)) gc_barrier_dirty_card(&gc__tables, slot);
+    if (gc__ranks_need_card(ranks)) gc__barrier_dirty_card(&gc__tables, slot);
 }
 
 GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
-    unsigned ranks = gc_barrier_ranks(&gc__tables, slot, (const void *)ref);
+    unsigned ranks = gc__barrier_ranks(&gc__tables, slot, (const void *)ref);
     if (GC__UNLIKELY(ranks > 2)) gc__slot_dirty(slot, ranks);
 }
 

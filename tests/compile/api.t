@@ -43,6 +43,12 @@ refuses 'a comment of seven lines' '/* Does.
    6
    [any thread; never collects; cannot fail] */
 GC_API void gc_new_one(void);' 'the comment of gc_new_one has 7 lines'
+sed -i 's/GC_IN_MODE, gc_collect,/GC_IN_MODE, gc_collect_all,/' src/gc.h
+message=$(page 2>&1 > /dev/null)
+matches "$? $message" '^1 .*gc_collect_all, which every host needs, is not on the page' 'refused: a call that every host needs and that there is not'
+sed -i 's/GC_IN_MODE, gc_collect_all,/GC_IN_MODE, gc_collect,/' src/gc.h
+matches "$(page | sed -n '/^## /{p;q}')" 'The ten calls that every host needs' 'the page begins with the calls that every host needs'
+is "$(page | sed -n '/^## The ten/,/^## Names/p' | grep -c '^| `')" 10 'which are ten'
 printf '\n%s\n' '/* Does it well. And more. [any thread; never collects; NULL: no more] */
 GC_API void gc_new_one(void);
 GC_API void *gc_new_two(int a, int (*call)(void),

@@ -102,7 +102,7 @@ static void matrix(void) {
             for (int dirty = 0; dirty < 2; dirty++) {
                 bool in_space = s < 5 * (int)WITHIN, expected = slot_age[s] + refs[r].youth > 2;
                 if (dirty && (!in_space || slot_age[s] == 0)) continue;
-                if (dirty) gc_barrier_dirty_card(&tables, slots[s]);
+                if (dirty) gc__barrier_dirty_card(&tables, slots[s]);
                 void *before = in_space && (uintptr_t)slots[s] % GC_REGION_BYTES ? slots[s][-1] : NULL;
                 *slots[s] = (void *)~(uintptr_t)0;
                 gc_barrier_store_rank_sum(&tables, slots[s], (void *)refs[r].ref);

@@ -133,18 +133,18 @@ static void questions(void) {
         for (int state = 0; state < CARD_STATES; state++) {
             fill(&sites[i], CARDS, state_value(state, model_bit(sites[i].slot)));
             if (GC_BUNDLE_SHIFT) fill(&sites[i], BUNDLES, 0);
-            gc_barrier_dirty_card(&tables, (void *)sites[i].slot);
+            gc__barrier_dirty_card(&tables, (void *)sites[i].slot);
             model_dirty_card(sites[i].slot, false);
-            wrong += !all_is_as_expected("gc_barrier_dirty_card");
+            wrong += !all_is_as_expected("gc__barrier_dirty_card");
         }
     for (int mark = 0; mark < 2; mark++) {
         set_marking(mark);
         for (int i = 0; i < SITES; i++)
             for (int r = 0; r < REFS; r++)
-                wrong += gc_barrier_ranks(&tables, (void *)sites[i].slot, (void *)refs[r].value) !=
+                wrong += gc__barrier_ranks(&tables, (void *)sites[i].slot, (void *)refs[r].value) !=
                          (unsigned)(age_at(sites[i].slot) + youth_at(refs[r].value));
     }
-    is(wrong, 0, "gc_barrier_dirty_card, gc_barrier_ranks");
+    is(wrong, 0, "gc__barrier_dirty_card, gc__barrier_ranks");
 }
 
 /* Destinations that fault: nothing may have been written before. */
