@@ -103,6 +103,8 @@ typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
 GC__FN bool gc__lock_try(gc__lock *lock);
+/* Waits for about that time at most. Returns whether the lock is taken. */
+GC__FN bool gc__lock_take_for(gc__lock *lock, uint64_t ns);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 /* Whether the calling thread holds it; and whether nobody seems to. */
