@@ -202,7 +202,7 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 GC__VAR gc_heap *gc__heaps;
 static uint32_t gc__heaps_wanted; /* atomic; threads that wait for the list in order to stop all heaps */
-static unsigned gc__heaps_owners; /* threads in gc__heaps_lock_all that hold a heap's lock and wait for another: the list's lock */
+static unsigned gc__heaps_owners; /* threads that hold a heap's lock and have given the list back: the list's lock */
 
 #define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
 #define GC__HEAPS_PATIENCE_NS (5 * GC__NS_PER_MS) /* for which a thread that has the list waits for a heap's lock */
