@@ -104,6 +104,9 @@ for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_EMBEDDED=1 GC
     compiles "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
 done
 compilers=('gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14' 'clang++ -std=c++17')
+# The level at which gcc inlines least, and generates code: it reports calls that must be inlined and are not.
+job 'all companions at -Og: gcc' '' '#include "gc_profile.h"
+#include "gc_stackmap.h"' gcc -std=c11 -x c -Wall -Wextra -Werror -Og -c -o /dev/null -I. -DGC_IMPLEMENTATION -
 # In either order.
 compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
 #include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION
