@@ -13,8 +13,9 @@
    in which only the thread that forked is attached: the roots of the others are dropped, and the finalizers that they were
    running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
    call exec or _exit. With musl, and with glibc before 2.36, a second thread that calls fork meanwhile waits in the C
-   library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do. While a callback of a
-   collection or walk calls fork, no other thread may, nor start or end a profile: the two would wait for each other.
+   library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do, and none while a callback of
+   a collection or walk does. Two threads that call fork, or write the objects of a profile, in such callbacks of two heaps
+   would wait for each other: that ends the program.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
    may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the

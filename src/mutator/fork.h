@@ -9,8 +9,6 @@
 #include "attach.h"
 #include "../collection/worker_threads.h"
 
-#define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
-
 /* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
@@ -32,11 +30,8 @@ GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
    its frames lie above that, so other heaps may scan this thread although this function returns. */
 GC__COLD void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
-    gc__heaps_lock_take();
-    GC__EACH_HEAP(heap) {
-        gc__world_stop(heap);
-        if (heap->collecting && gc__heap_workers(heap)) gc__workers_stop(gc__heap_workers(heap));
-    }
+    gc__heaps_stop("fork");
+    GC__EACH_HEAP(heap) if (heap->collecting && gc__heap_workers(heap)) gc__workers_stop(gc__heap_workers(heap));
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
@@ -99,6 +94,7 @@ GC__COLD void gc__fork_end(bool in_child) {
 GC__COLD void gc__fork_end_parent(void) { gc__fork_end(false); }
 GC__COLD void gc__fork_end_child(void) {
     gc__lock_fork_adopt(&gc__heaps_lock);
+    gc__heaps_wanted = 0;
     GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
     gc__fork_each_leaf(gc__lock_fork_adopt);
     if (gc__the_profiling) gc__the_profiling->forked();

@@ -106,6 +106,8 @@ typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
 GC__FN bool gc__lock_try(gc__lock *lock);
+/* Waits for about that time at most. Returns whether the lock is taken. */
+GC__FN bool gc__lock_take_for(gc__lock *lock, uint64_t ns);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 /* Return whether the calling thread holds the lock, and whether nobody seems to hold it. */

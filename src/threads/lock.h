@@ -14,8 +14,7 @@
 
    Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
    the arena lock; the lock of the profile; that of the code registry. No thread waits for a heap's lock while it holds
-   another heap's, except a thread that forks: it is then parked in all its heaps, and no owner of such a lock waits for
-   it.
+   another heap's, except a thread that stops all heaps, to fork for example: see gc__heaps_lock_all.
 
    In callbacks of the host the calling thread holds: in finalizers, releases of safe handles, and out_of_memory, no
    lock; in collection_start, collection_end, finalizers_ready, suspend, restart, and the visits of gc_heap_walk, the
@@ -61,12 +60,16 @@ GC__COLD bool gc__refuse_in_trace(const char *function) {
     return true;
 }
 
-/* Waits for the lock. While the thread holds it no collection runs, so its attachment here becomes cooperative
-   again. */
-GC__COLD void gc__heap_wait(gc_heap *heap) {
+/* Ends the program where the lock's owner waits for the calling thread. */
+GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
     if (gc__is_tracing_elsewhere(heap))
         gc__fatal(&heap->options, "%s: " GC__TRACING_ELSEWHERE, gc__inside ? gc__inside : "a function of gc.h",
                   gc__object_name(gc__traced));
+}
+
+/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
+GC__COLD void gc__heap_wait(gc_heap *heap) {
+    gc__heap_check_wait(heap);
     gc__park(NULL);
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
@@ -202,6 +205,11 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
    other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 GC__VAR gc_heap *gc__heaps;
+static uint32_t gc__heaps_wanted; /* atomic; threads that wait for the list in order to stop all heaps */
+static unsigned gc__heaps_owners; /* threads that hold a heap's lock and have given the list back: the list's lock */
+
+#define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
+#define GC__HEAPS_PATIENCE_NS (5 * GC__NS_PER_MS) /* for which a thread that has the list waits for a heap's lock */
 
 static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards gc_stackmap.h's registry of code */
 static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards gc_profile.h's profile */

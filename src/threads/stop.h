@@ -138,6 +138,66 @@ GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
+/* Takes the locks of all heaps. False: another thread keeps one of them, and none is taken. The list's lock is held. */
+GC__COLD bool gc__heaps_try_all(void) {
+    GC__EACH_HEAP(heap) {
+        bool taken = gc__heap_is_locked(heap) || gc__lock_try(&heap->threads->lock);
+        if (!taken) {
+            gc__heap_check_wait(heap);
+            gc__park(NULL);
+            taken = gc__lock_take_for(&heap->threads->lock, GC__HEAPS_PATIENCE_NS);
+        }
+        if (taken) {
+            heap->threads->lock_depth++;
+            continue;
+        }
+        for (gc_heap *other = gc__heaps; other != heap; other = other->threads->next_heap) gc__heap_let_go(other);
+        return false;
+    }
+    return true;
+}
+
+/* A heap whose lock the calling thread holds, in a callback; NULL: none. The list's lock is held. */
+GC__COLD const gc_heap *gc__heaps_mine(void) {
+    GC__EACH_HEAP(heap) if (gc__heap_is_locked(heap)) return heap;
+    return NULL;
+}
+
+/* Takes the locks of the list of heaps and of all heaps. In a callback the thread holds a heap's lock already while it waits
+   for the list. So a thread that has the list gives all back if another keeps a heap's lock, and lets those go first that
+   wait for the list. Of two such callbacks each has a lock for ever that the other needs. The caller has saved its registers. */
+GC__COLD void gc__heaps_lock_all(const char *purpose) {
+    unsigned counted = 0;
+    for (;;) {
+        __atomic_fetch_add(&gc__heaps_wanted, 1, __ATOMIC_SEQ_CST);
+        if (!gc__lock_try(&gc__heaps_lock)) {
+            gc__park(NULL);
+            gc__lock_take(&gc__heaps_lock);
+        }
+        __atomic_fetch_sub(&gc__heaps_wanted, 1, __ATOMIC_SEQ_CST);
+        const gc_heap *mine = gc__heaps_mine();
+        if (mine && gc__heaps_owners > counted)
+            gc__fatal(&mine->options,
+                      "%s, called in a callback of a collection or walk of one heap, while another thread does so in one "
+                      "of another heap: each would wait for the other for ever. Have one of the callbacks set a flag and "
+                      "return, and make the call afterwards",
+                      purpose);
+        if (gc__heaps_try_all()) break;
+        if (mine && !counted) gc__heaps_owners += counted = 1;
+        gc__lock_release(&gc__heaps_lock);
+        for (uint32_t wanted; (wanted = __atomic_load_n(&gc__heaps_wanted, __ATOMIC_SEQ_CST));)
+            gc__os_wait_for(&gc__heaps_wanted, wanted, GC__NS_PER_MS);
+    }
+    gc__heaps_owners -= counted;
+}
+
+/* Stops all heaps' threads, except the calling one. */
+GC__INLINED void gc__heaps_stop(const char *purpose) {
+    gc__save_registers(gc__my_registers);
+    gc__heaps_lock_all(purpose);
+    GC__EACH_HEAP(heap) gc__world_stop_locked(heap);
+}
+
 /* Makes the regions of all windows walkable. Requires that the world is stopped. */
 GC__FN void gc__heap_flush(gc_heap *heap) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)

@@ -21,11 +21,10 @@ typedef struct gc__root_visitor {
 
 /* Gathers plain references and tagged values, which nearly all roots are. */
 GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
-    bool ok = true;
     for (size_t i = 0; i < count; i++)
-        if (gc__in_arena(gc__slot_decode(slots[i], value)))
-            ok &= gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value);
-    return ok;
+        if (gc__in_arena(gc__slot_decode(slots[i], value)) && !gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value))
+            return false;
+    return true;
 }
 
 /* Returns the object to which a root's word refers, or 0 if it refers to none. Sets *ref to the address in the word. */
@@ -126,6 +125,7 @@ GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
     if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
+    if (GC__UNLIKELY(roots->failed)) return; /* the collection is left out, and each slot would ask the system once more */
     bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
     bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
                                             GC_HAS_VALUES && (flags & GC_SLOT_VALUE))

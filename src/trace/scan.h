@@ -18,15 +18,18 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
         *slot = word;
 }
 
-/* Postpones a slot for whose referent there was no room while several workers run: the trace goes on with one
-   worker, which handles the slot. If even the list of such slots finds no memory, the object that is being traced is
-   scanned again, with its value stacks from their bases on, since their bounds were already updated. */
+/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
+   slot. If even the list of such slots finds no memory, the object that is being scanned is scanned again, with all of its
+   stacks, which are settled already: the list has room for the slots of others that still were in the FIFO. That worker goes
+   through all roots anyway. */
 __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
     if (gc__words_push(&worker->workers->threads[worker->number].refused, entry)) return;
     worker->whole_stacks = true;
-    gc__trace_overflow(worker, gc__traced);
+    uintptr_t owner = gc__traced;
+    if (!owner && gc__in_arena(entry)) owner = gc__region_first(gc__region_of(entry))->base;
+    if (owner) gc__trace_overflow(worker, owner);
 }
 
 /* Handles one slot whose referent was prefetched. */

@@ -120,6 +120,9 @@ for macro in $least; do
     job "users compile the same code with $macro" '' '#include "gc_stackmap.h"' bash -c \
         'source=$(cat); cmp <(gcc -E -P -I. -x c - <<< "$source") <(gcc -E -P -I. "-D$0" -x c - <<< "$source")' "$macro"
 done
+# The level at which gcc inlines least, and generates code: it reports calls that must be inlined and are not.
+job 'all companions at -Og: gcc' '' '#include "gc_profile.h"
+#include "gc_stackmap.h"' gcc -std=c11 -x c -Wall -Wextra -Werror -Og -c -o /dev/null -I. -DGC_IMPLEMENTATION -
 # In either order.
 compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
 #include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION

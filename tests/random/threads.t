@@ -36,4 +36,7 @@ under_tsan heaps 'heaps of several threads'
 under_tsan profile_threads 'a profile of eight threads'
 under_tsan code_registry 'the registry of code'
 under_tsan code_threads 'threads that make, run and remove code'
+TSAN_OPTIONS=die_after_fork=0 # which starts threads in children
+export TSAN_OPTIONS
+under_tsan fork 'fork() of threads, in callbacks, too,'
 finish

@@ -280,6 +280,87 @@ static void in_hooks(void) {
     gc_heap_destroy(second);
 }
 
+/* While one thread forks in a callback, another one that forks has the list of heaps and waits for that heap: given the time
+   for that, which the test passes without, too. */
+static void *fork_when_ready(void *status) {
+    while (!__atomic_load_n(&ready, __ATOMIC_SEQ_CST)) sched_yield();
+    __atomic_store_n(&ready, 2, __ATOMIC_SEQ_CST);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(PATIENCE_S);
+        gc_heap_destroy(second);
+        _exit(gc_heap_verify(heap) == 1 ? 0 : 1);
+    }
+    waitpid(child, (int *)status, 0);
+    return NULL;
+}
+static void on_start_of_two(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    if (place != IN_START) return;
+    __atomic_store_n(&ready, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) != 2) sched_yield();
+    usleep(50000);
+    fork_in(IN_START);
+}
+static void of_two_threads_in_a_hook(void) {
+    int status = 0;
+    alarm(PATIENCE_S);
+    second = gc_heap_create(NULL);
+    gc_handle held = gc_handle_create(heap, GC_HANDLE_STRONG, new_node(1));
+    hook_status = 0;
+    for (int i = 0; i < 4 && status == 0 && hook_status == 0; i++) {
+        pthread_t thread;
+        ready = 0;
+        status = -1;
+        pthread_create(&thread, NULL, fork_when_ready, &status);
+        place = IN_START;
+        full();
+        if (hook_status == -1) _exit(after_hook(held));
+        GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
+        pthread_join(thread, NULL);
+    }
+    is(hook_status, 0, "a thread forks in a callback, while another one forks: its child goes on");
+    is(status, 0, "and so does the other's");
+    gc_handle_destroy(heap, held);
+    gc_heap_destroy(second);
+    alarm(0);
+}
+
+/* In callbacks of two heaps each thread keeps what the other needs. */
+static int in_callbacks; /* atomic */
+static void on_start_of_either(void *host, const gc_collection *collection) {
+    (void)host, (void)collection;
+    __atomic_fetch_add(&in_callbacks, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&in_callbacks, __ATOMIC_SEQ_CST) < 2) sched_yield();
+    if (fork() == 0) _exit(1);
+}
+static void on_fatal(void *host, const char *message) {
+    (void)host;
+    _exit(strstr(message, "each would wait for the other") ? 42 : 2);
+}
+static void *collecting(void *of) {
+    gc_collect((gc_heap *)of, 2, 0);
+    return NULL;
+}
+static int two_heaps(void) {
+    gc_options options = {.collection_start = on_start_of_either, .fatal = on_fatal};
+    pthread_t thread;
+    alarm(PATIENCE_S);
+    second = gc_heap_create(&options);
+    pthread_create(&thread, NULL, collecting, second);
+    collecting(gc_heap_create(&options));
+    return 3;
+}
+static void in_hooks_of_two_heaps(void) {
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) execl("/proc/self/exe", "test_fork", "two heaps", (char *)NULL), _exit(4);
+    waitpid(child, &status, 0);
+    is(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 42,
+       "two threads that fork in callbacks of two heaps end the program with a sentence");
+}
+
 /* In the warning that a thread does not stop, which the child does not have. */
 static void *stubborn(void *unused) {
     gc_thread *me = gc_thread_attach(heap);
@@ -357,12 +438,16 @@ static void beside_marking(void) {
     alarm(0);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    (void)argv;
+    if (argc > 1) return two_heaps();
     run(beside_marking, (gc_options){.concurrent = GC_CONCURRENT_ON});
     run(of_many_threads, (gc_options){.nursery_bytes = 256 << 10});
     run(of_many_threads, (gc_options){.conservative_stack = true, .nursery_bytes = 256 << 10});
     run(with_finalizer_thread, (gc_options){0});
     run(in_hooks, (gc_options){.collection_start = on_start, .scan_roots = on_scan, .handle_is_held = on_held});
+    run(of_two_threads_in_a_hook, (gc_options){.collection_start = on_start_of_two});
+    run(in_hooks_of_two_heaps, (gc_options){0});
     run(in_a_warning, (gc_options){.warning = on_warning, .patience_ms = 10});
     run(of_a_host_that_stops, (gc_options){.suspend = on_suspend, .restart = on_restart});
     return done();
