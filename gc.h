@@ -25,6 +25,9 @@
    allocation, collecting and walks, handles and finalizers (gc_handles.h); then the implementation. The comment of each
    function ends in [thread and mode; whether it collects; how it fails]; the project's docs/api.md is a table of them all.
 
+   The ten calls that every host needs: gc_heap_create, gc_thread_attach, GC_ROOTS, gc_visit, gc_new, gc_store, gc_safepoint,
+   GC_IN_MODE, gc_collect, gc_heap_destroy.
+
    Names: a function on a thing begins with that noun, gc_NOUN_VERB; a getter is gc_NOUN_PROPERTY, a setter
    gc_NOUN_set_PROPERTY. The mutator's everyday verbs stand alone: gc_new, gc_allocate, gc_store, gc_copy_refs,
    gc_collect, gc_visit, gc_safepoint, gc_keep_alive. What a thread does for itself alone takes its gc_thread:
@@ -771,6 +774,7 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
     /* Called in a collection when it is known what survives, but before anything is freed: gc_collection_find then answers what
@@ -1099,8 +1103,9 @@ static inline uintptr_t gc_load_weak_value(gc_thread *thread, const void *slot) 
    in which only the thread that forked is attached: the roots of the others are dropped, and the finalizers that they were
    running are not run again. So do not call fork in a signal handler, and use _Fork, vfork and clone only for children that
    call exec or _exit. With musl, and with glibc before 2.36, a second thread that calls fork meanwhile waits in the C
-   library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do. While a callback of a
-   collection or walk calls fork, no other thread may, nor start or end a profile: the two would wait for each other.
+   library, where gc.h cannot stop it: there threads call fork in preemptive mode, if several do, and none while a callback of
+   a collection or walk does. Two threads that call fork, or write the objects of a profile, in such callbacks of two heaps
+   would wait for each other: that ends the program.
 
    Signal handlers may run at any time, and may read the mode (gc_thread_mode), but call nothing else of gc.h: the thread
    may be in the middle of an allocation or a collection, or hold a lock. Let the handler set a flag, and test it where the
@@ -1377,21 +1382,12 @@ GC__SHARED gc_barrier_functions gc__barrier_calls; /* GC_BARRIER at_run_time: wr
 GC_API void gc__shadow_store(void *slot, size_t count);
 GC_API void gc__check_outside(const char *name); /* of any function of gc.h */
 
-/* What the stores below call where GC_BARRIER is at_run_time. [cooperative; never collects; cannot fail] */
-static inline void gc_barrier_store_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
-    gc__barrier_calls.store(tables, slot, ref);
-}
-static inline void gc_barrier_checked_at_run_time(const gc_barrier_tables *tables, void *slot, const void *ref) {
-    gc__barrier_calls.checked(tables, slot, ref);
-}
-static inline void gc_barrier_after_checked_at_run_time(const gc_barrier_tables *tables, const void *slot,
-                                                        const void *ref) {
-    gc__barrier_calls.after_checked(tables, slot, ref);
-}
-static inline void gc_barrier_copy_checked_at_run_time(const gc_barrier_tables *tables, void *destination,
-                                                       const void *source, size_t count) {
-    gc__barrier_calls.copy_checked(tables, destination, source, count);
-}
+/* The heap's barrier in one of its forms: store, checked, after_checked, copy_checked. */
+#if GC__PASTE(GC__IS_BARRIER_, GC_BARRIER) == GC__IS_BARRIER_at_run_time
+#define GC__THE_BARRIER(form) gc__barrier_calls.form
+#else
+#define GC__THE_BARRIER(form) GC__PASTE(gc_barrier_##form##_, GC_BARRIER)
+#endif
 
 /* The heap's barrier, in its form for slots anywhere: barriers that ask for the slot's age first need no check. */
 enum {
@@ -1407,9 +1403,9 @@ enum {
 
 static inline void gc__barrier_store(void *slot, const void *ref) {
     if (GC__BARRIER_ANYWHERE)
-        GC__PASTE(gc_barrier_store_, GC_BARRIER)(&gc__tables, slot, ref);
+        GC__THE_BARRIER(store)(&gc__tables, slot, ref);
     else
-        GC__PASTE(gc_barrier_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+        GC__THE_BARRIER(checked)(&gc__tables, slot, ref);
 }
 
 static inline void gc__store_shadow(void *slot, size_t count) {
@@ -1436,7 +1432,7 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     (void)thread;
     __atomic_store_n((gc_word *)slot, value, __ATOMIC_RELAXED); /* the marker may be reading it */
     if (GC_VALUE_IS_REF(value))
-        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
+        GC__THE_BARRIER(after_checked)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
 }
 
@@ -1446,7 +1442,7 @@ static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot,
     (void)thread;
     if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
     *(gc_word *)slot = (uintptr_t)ref;
-    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, ref);
+    GC__THE_BARRIER(after_checked)(&gc__tables, owner, ref);
 }
 
 /* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
@@ -1454,7 +1450,7 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
     (void)thread;
     *(gc_word *)slot = value;
     if (GC_VALUE_IS_REF(value))
-        GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
+        GC__THE_BARRIER(after_checked)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
 }
 
 /* Has the next collection look at all slots that the object owns (GC_SLOT_OWNED). So raw stores to these may follow, as many
@@ -1462,7 +1458,7 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
    shrinks or loses references needs no call. [cooperative; never collects; cannot fail] */
 static inline void gc_remember(gc_thread *thread, const void *object) {
     (void)thread;
-    if (gc__barrier_age(&gc__tables, (uintptr_t)object)) gc_barrier_dirty_card(&gc__tables, object);
+    if (gc__barrier_age(&gc__tables, (uintptr_t)object)) gc__barrier_dirty_card(&gc__tables, object);
 }
 
 /* The barrier alone, around raw stores of whole words (by memcpy, say) into `count` slots of one object, or outside the heap.
@@ -1884,6 +1880,8 @@ typedef struct gc__lock gc__lock;
 GC__FN void gc__lock_take(gc__lock *lock);
 GC__FN void gc__lock_release(gc__lock *lock);
 GC__FN bool gc__lock_try(gc__lock *lock);
+/* Waits for about that time at most. Returns whether the lock is taken. */
+GC__FN bool gc__lock_take_for(gc__lock *lock, uint64_t ns);
 GC__FN void gc__lock_init(gc__lock *lock);
 GC__FN void gc__lock_end(gc__lock *lock);
 /* Return whether the calling thread holds the lock, and whether nobody seems to hold it. */
@@ -2224,17 +2222,28 @@ GC__OUT_OF_LINE bool gc__lock_try(gc__lock *lock) {
     if (taken) gc__lock_own(lock, gc__os_self());
     return taken;
 }
+GC__COLD bool gc__lock_take_for(gc__lock *lock, uint64_t ns) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(ns / (1000 * GC__NS_PER_MS));
+    until.tv_nsec = (long)(ns % (1000 * GC__NS_PER_MS));
+    int error = pthread_mutex_timedlock(&lock->mutex, &until);
+    GC_ASSERT(!error || error == ETIMEDOUT, "the heap was destroyed already");
+    if (!error) gc__lock_own(lock, gc__os_self());
+    return !error;
+}
 GC__FN void gc__lock_init(gc__lock *lock) {
     static const gc__lock fresh = GC__LOCK_INITIALIZER;
     *lock = fresh;
 }
 GC__FN void gc__lock_end(gc__lock *lock) { pthread_mutex_destroy(&lock->mutex); }
 
+/* Locks are taken here in an order of their own, in which no other thread can be because of the locks of heaps. From waits with
+   an end ThreadSanitizer concludes nothing about the order of locks. */
 GC__FN void gc__lock_fork_take(gc__lock *lock) {
-    if (gc__lock_is_mine(lock))
-        lock->forked = true;
-    else
-        gc__lock_take(lock);
+    lock->forked = gc__lock_is_mine(lock);
+    while (!lock->forked && !gc__lock_take_for(lock, 1000 * GC__NS_PER_MS)) continue;
 }
 GC__FN void gc__lock_fork_adopt(gc__lock *lock) {
     bool forked = lock->forked;
@@ -4474,7 +4483,7 @@ GC__HOT void gc__log_flush(void) {
         uint8_t bit = (uint8_t)(1u << ((slot >> 3) & 7));
         __atomic_store_n((gc_word *)entry, (uintptr_t)GC__LOG_DONE, __ATOMIC_RELAXED);
         __atomic_fetch_and(gc__tables.log_bits + (slot >> 6), (uint8_t)~bit, __ATOMIC_ACQ_REL);
-        gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+        gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     }
     /* A slot to which a store was made while the log was full has its bit set and its card dirty, but has no entry. */
     if (next > gc__the_log.limit) gc__barrier_side_zero(GC__SIDE_LOG_BITS);
@@ -4562,7 +4571,7 @@ GC__FN bool gc__ranks_need_card(unsigned ranks) {
 
 /* Returns whether the slot needs a card for this referent. */
 GC__FN bool gc__needs_card(const void *slot, uintptr_t ref) {
-    return gc__ranks_need_card(gc_barrier_ranks(&gc__tables, slot, (const void *)ref));
+    return gc__ranks_need_card(gc__barrier_ranks(&gc__tables, slot, (const void *)ref));
 }
 
 /* Returns 2 - the generation of an object; 0 for an address on no heap. */
@@ -6836,8 +6845,7 @@ GC__FN void gc__unpark(gc_thread *thread) {
 
    Lock order: the list of heaps; a heap's lock; its handles' lock; its finalizers' or roots lock, or the barrier lock;
    the arena lock; the lock of the profile; that of the code registry. No thread waits for a heap's lock while it holds
-   another heap's, except a thread that forks: it is then parked in all its heaps, and no owner of such a lock waits for
-   it.
+   another heap's, except a thread that stops all heaps, to fork for example: see gc__heaps_lock_all.
 
    In callbacks of the host the calling thread holds: in finalizers, releases of safe handles, and out_of_memory, no
    lock; in collection_start, collection_end, finalizers_ready, suspend, restart, and the visits of gc_heap_walk, the
@@ -6880,12 +6888,16 @@ GC__COLD bool gc__refuse_in_trace(const char *function) {
     return true;
 }
 
-/* Waits for the lock. While the thread holds it no collection runs, so its attachment here becomes cooperative
-   again. */
-GC__COLD void gc__heap_wait(gc_heap *heap) {
+/* Ends the program where the lock's owner waits for the calling thread. */
+GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
     if (gc__is_tracing_elsewhere(heap))
         gc__fatal(&heap->options, "%s: " GC__TRACING_ELSEWHERE, gc__inside ? gc__inside : "a function of gc.h",
                   gc__object_name(gc__traced));
+}
+
+/* Waits for the lock. While the thread has it no collection runs, so its attachment to this heap is cooperative again. */
+GC__COLD void gc__heap_wait(gc_heap *heap) {
+    gc__heap_check_wait(heap);
     gc__park(NULL);
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
@@ -7021,6 +7033,11 @@ GC__FN void gc__thread_resume(gc_thread *thread) {
    other threads, so a thread must be parked while it waits for this lock. */
 static gc__lock gc__heaps_lock = GC__LOCK_INITIALIZER;
 GC__VAR gc_heap *gc__heaps;
+static uint32_t gc__heaps_wanted; /* atomic; threads that wait for the list in order to stop all heaps */
+static unsigned gc__heaps_owners; /* threads that hold a heap's lock and have given the list back: the list's lock */
+
+#define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
+#define GC__HEAPS_PATIENCE_NS (5 * GC__NS_PER_MS) /* for which a thread that has the list waits for a heap's lock */
 
 static gc__lock gc__code_lock = GC__LOCK_INITIALIZER;    /* guards gc_stackmap.h's registry of code */
 static gc__lock gc__profile_lock = GC__LOCK_INITIALIZER; /* guards gc_profile.h's profile */
@@ -7186,6 +7203,66 @@ GC__FN void gc__world_resume_locked(gc_heap *heap) {
 GC__INLINED void gc__world_resume(gc_heap *heap) {
     gc__world_resume_locked(heap);
     gc__heap_unlock(heap);
+}
+
+/* Takes the locks of all heaps. False: another thread keeps one of them, and none is taken. The list's lock is held. */
+GC__COLD bool gc__heaps_try_all(void) {
+    GC__EACH_HEAP(heap) {
+        bool taken = gc__heap_is_locked(heap) || gc__lock_try(&heap->threads->lock);
+        if (!taken) {
+            gc__heap_check_wait(heap);
+            gc__park(NULL);
+            taken = gc__lock_take_for(&heap->threads->lock, GC__HEAPS_PATIENCE_NS);
+        }
+        if (taken) {
+            heap->threads->lock_depth++;
+            continue;
+        }
+        for (gc_heap *other = gc__heaps; other != heap; other = other->threads->next_heap) gc__heap_let_go(other);
+        return false;
+    }
+    return true;
+}
+
+/* A heap whose lock the calling thread holds, in a callback; NULL: none. The list's lock is held. */
+GC__COLD const gc_heap *gc__heaps_mine(void) {
+    GC__EACH_HEAP(heap) if (gc__heap_is_locked(heap)) return heap;
+    return NULL;
+}
+
+/* Takes the locks of the list of heaps and of all heaps. In a callback the thread holds a heap's lock already while it waits
+   for the list. So a thread that has the list gives all back if another keeps a heap's lock, and lets those go first that
+   wait for the list. Of two such callbacks each has a lock for ever that the other needs. The caller has saved its registers. */
+GC__COLD void gc__heaps_lock_all(const char *purpose) {
+    unsigned counted = 0;
+    for (;;) {
+        __atomic_fetch_add(&gc__heaps_wanted, 1, __ATOMIC_SEQ_CST);
+        if (!gc__lock_try(&gc__heaps_lock)) {
+            gc__park(NULL);
+            gc__lock_take(&gc__heaps_lock);
+        }
+        __atomic_fetch_sub(&gc__heaps_wanted, 1, __ATOMIC_SEQ_CST);
+        const gc_heap *mine = gc__heaps_mine();
+        if (mine && gc__heaps_owners > counted)
+            gc__fatal(&mine->options,
+                      "%s, called in a callback of a collection or walk of one heap, while another thread does so in one "
+                      "of another heap: each would wait for the other for ever. Have one of the callbacks set a flag and "
+                      "return, and make the call afterwards",
+                      purpose);
+        if (gc__heaps_try_all()) break;
+        if (mine && !counted) gc__heaps_owners += counted = 1;
+        gc__lock_release(&gc__heaps_lock);
+        for (uint32_t wanted; (wanted = __atomic_load_n(&gc__heaps_wanted, __ATOMIC_SEQ_CST));)
+            gc__os_wait_for(&gc__heaps_wanted, wanted, GC__NS_PER_MS);
+    }
+    gc__heaps_owners -= counted;
+}
+
+/* Stops all heaps' threads, except the calling one. */
+GC__INLINED void gc__heaps_stop(const char *purpose) {
+    gc__save_registers(gc__my_registers);
+    gc__heaps_lock_all(purpose);
+    GC__EACH_HEAP(heap) gc__world_stop_locked(heap);
 }
 
 /* Makes the regions of all windows walkable. Requires that the world is stopped. */
@@ -7803,11 +7880,10 @@ typedef struct gc__root_visitor {
 
 /* Gathers plain references and tagged values, which nearly all roots are. */
 GC__FN bool gc__root_gather_plain(gc__cycle *cycle, gc_word *slots, size_t count, bool value) {
-    bool ok = true;
     for (size_t i = 0; i < count; i++)
-        if (gc__in_arena(gc__slot_decode(slots[i], value)))
-            ok &= gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value);
-    return ok;
+        if (gc__in_arena(gc__slot_decode(slots[i], value)) && !gc__words_push(&cycle->roots, (uintptr_t)&slots[i] | value))
+            return false;
+    return true;
 }
 
 /* Returns the object to which a root's word refers, or 0 if it refers to none. Sets *ref to the address in the word. */
@@ -7908,6 +7984,7 @@ GC__OUT_OF_LINE bool gc__root_gather_special(gc__root_visitor *roots, void *slot
 GC__FN void gc__root_gather(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__root_visitor *roots = (gc__root_visitor *)visitor;
     if (GC__UNLIKELY(flags >= 2 * GC_SLOT_VALUE) && gc__root_gather_special(roots, slot, count, flags)) return;
+    if (GC__UNLIKELY(roots->failed)) return; /* the collection is left out, and each slot would ask the system once more */
     bool plain = !(flags & (GC_SLOT_INTERIOR | GC_SLOT_PINNED | GC_SLOT_CONSERVATIVE));
     bool ok = plain ? gc__root_gather_plain(roots->heap->cycle, (gc_word *)slot, count,
                                             GC_HAS_VALUES && (flags & GC_SLOT_VALUE))
@@ -8147,11 +8224,11 @@ GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
 }
 
 GC__OUT_OF_LINE void gc__slot_dirty(const void *slot, unsigned ranks) {
-    if (gc__ranks_need_card(ranks)) gc_barrier_dirty_card(&gc__tables, slot);
+    if (gc__ranks_need_card(ranks)) gc__barrier_dirty_card(&gc__tables, slot);
 }
 
 GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
-    unsigned ranks = gc_barrier_ranks(&gc__tables, slot, (const void *)ref);
+    unsigned ranks = gc__barrier_ranks(&gc__tables, slot, (const void *)ref);
     if (GC__UNLIKELY(ranks > 2)) gc__slot_dirty(slot, ranks);
 }
 
@@ -9982,15 +10059,18 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
         *slot = word;
 }
 
-/* Postpones a slot for whose referent there was no room while several workers run: the trace goes on with one
-   worker, which handles the slot. If even the list of such slots finds no memory, the object that is being traced is
-   scanned again, with its value stacks from their bases on, since their bounds were already updated. */
+/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
+   slot. If even the list of such slots finds no memory, the object that is being scanned is scanned again, with all of its
+   stacks, which are settled already: the list has room for the slots of others that still were in the FIFO. That worker goes
+   through all roots anyway. */
 __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
     if (gc__words_push(&worker->workers->threads[worker->number].refused, entry)) return;
     worker->whole_stacks = true;
-    gc__trace_overflow(worker, gc__traced);
+    uintptr_t owner = gc__traced;
+    if (!owner && gc__in_arena(entry)) owner = gc__region_first(gc__region_of(entry))->base;
+    if (owner) gc__trace_overflow(worker, owner);
 }
 
 /* Handles one slot whose referent was prefetched. */
@@ -10182,7 +10262,7 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     unsigned youth = gc__stack_youth(stack);
     if (many) gc__lock_release(&worker->workers->space);
     if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + youth))
-        gc_barrier_dirty_card(&gc__tables, (void *)gc__traced);
+        gc__barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
         GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
 }
@@ -10779,7 +10859,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
         worker->edges = edges;
         return;
     }
-    gc_barrier_dirty_card(&gc__tables, (const void *)slot);
+    gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
 #else
     (void)worker, (void)slot, (void)many;
@@ -12094,7 +12174,8 @@ GC__FN size_t gc__goal_left(const gc_heap *heap) {
 /* Returns whether sliding makes room for `bytes`, and for enough to be worth its time. */
 GC__HOT bool gc__is_worth_sliding(const gc_heap *heap, size_t bytes) {
     size_t holes = 0, used = 0;
-    bool moves = !heap->options.non_moving && !gc__stress_of(heap), gives = !gc__supply_is_host() || gc__supply.discard != NULL;
+    bool moves = !heap->options.non_moving && !gc__stress_of(heap);
+    bool gives = !gc__supply_is_host() || gc__supply.discard != NULL;
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region; region = region->next)
             if (gc__is_by_marks(region)) holes += GC_REGION_BYTES - region->live_bytes, used += GC_REGION_BYTES;
@@ -15717,7 +15798,7 @@ __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     if (value && !GC_VALUE_IS_REF(word)) return;
     const void *ref = (const void *)(value ? GC_VALUE_TO_REF(word) : word);
-    GC__PASTE(gc_barrier_after_checked_, GC_BARRIER)(&gc__tables, slot, ref);
+    GC__THE_BARRIER(after_checked)(&gc__tables, slot, ref);
 }
 
 /* Returns whether the slots of the object need no barrier, whatever they hold: all slots of an object have one age. */
@@ -15817,7 +15898,7 @@ GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned
 
 GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *source, size_t count) {
     (void)thread;
-    GC__PASTE(gc_barrier_copy_checked_, GC_BARRIER)(&gc__tables, destination, source, count);
+    GC__THE_BARRIER(copy_checked)(&gc__tables, destination, source, count);
     gc__store_shadow(destination, count);
 }
 
@@ -18610,8 +18691,6 @@ GC__COLD void gc__finalizers_free(gc_heap *heap) {
    afterwards. */
 
 
-#define GC__EACH_HEAP(heap) for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap)
-
 /* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
@@ -18633,11 +18712,8 @@ GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
    its frames lie above that, so other heaps may scan this thread although this function returns. */
 GC__COLD void gc__fork_begin(void) {
     if (GC_DEBUG >= 1) gc__check_outside("fork");
-    gc__heaps_lock_take();
-    GC__EACH_HEAP(heap) {
-        gc__world_stop(heap);
-        if (heap->collecting && gc__heap_workers(heap)) gc__workers_stop(gc__heap_workers(heap));
-    }
+    gc__heaps_stop("fork");
+    GC__EACH_HEAP(heap) if (heap->collecting && gc__heap_workers(heap)) gc__workers_stop(gc__heap_workers(heap));
     gc__fork_each_leaf(gc__lock_fork_take);
 }
 
@@ -18700,6 +18776,7 @@ GC__COLD void gc__fork_end(bool in_child) {
 GC__COLD void gc__fork_end_parent(void) { gc__fork_end(false); }
 GC__COLD void gc__fork_end_child(void) {
     gc__lock_fork_adopt(&gc__heaps_lock);
+    gc__heaps_wanted = 0;
     GC__EACH_HEAP(heap) gc__lock_fork_adopt(&heap->threads->lock);
     gc__fork_each_leaf(gc__lock_fork_adopt);
     if (gc__the_profiling) gc__the_profiling->forked();

@@ -112,7 +112,7 @@
 #define GC__IS_BARRIER_write_watch_byte_region 1
 #define GC__IS_BARRIER_write_watch_bit_region 1
 #define GC__IS_BARRIER_object_logging 1
-#define GC__IS_BARRIER_at_run_time 1
+#define GC__IS_BARRIER_at_run_time 2
 #if !GC__PASTE(GC__IS_BARRIER_, GC_BARRIER)
 #error "GC_BARRIER must be a name from the list GC_BARRIERS, such as rank_sum or bit_region, or at_run_time"
 #undef GC_BARRIER
@@ -286,7 +286,7 @@ static const uint8_t gc__barrier_dirty_byte = GC_CARD_DIRTY;
 
 /* Dirties the card that covers slot, and its bundle, if the card is not dirty yet. [any thread; never collects;
    cannot fail] */
-static inline void gc_barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
+static inline void gc__barrier_dirty_card(const gc_barrier_tables *tables, const void *slot) {
     gc__barrier_dirty(tables, (uintptr_t)slot,
                       GC_CARD_BITS ? gc__barrier_card_bit((uintptr_t)slot) : (uint8_t)GC_CARD_DIRTY);
 }
@@ -297,7 +297,7 @@ static inline uint8_t gc__barrier_age(const gc_barrier_tables *tables, uintptr_t
 
 /* Returns age[slot] + youth[ref]: a card is needed if this is more than 2, for an age with no other bits than
    GC_AGE_GENERATION. Both must be user addresses, or small. [any thread; never collects; cannot fail] */
-static inline unsigned gc_barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
+static inline unsigned gc__barrier_ranks(const gc_barrier_tables *tables, const void *slot, const void *ref) {
     ptrdiff_t youth = (ptrdiff_t)((uintptr_t)ref >> GC_REGION_SHIFT) - (ptrdiff_t)GC_RANK_ENTRIES;
     return (unsigned)gc__barrier_age(tables, (uintptr_t)slot) + gc__barrier_load(&tables->age[youth]);
 }
@@ -331,7 +331,7 @@ GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__f
         return age && gc__barrier_in_range(tables, ref) && gc__barrier_age(tables, ref) < age;
     }
     case GC__FILTER_SUM:
-        return gc_barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
+        return gc__barrier_ranks(tables, (void *)slot, (void *)ref) > 2;
     case GC__FILTER_OLD:
         return gc__barrier_age(tables, slot) != 0;
     default:
@@ -347,7 +347,7 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
     if (place < tables->log->limit)
         *(gc_word *)place = object;
     else
-        gc_barrier_dirty_card(tables, (void *)slot);
+        gc__barrier_dirty_card(tables, (void *)slot);
 }
 
 /* Dirties the card if `needed`. The choice is arithmetic, since compilers would make a branch of a conditional. */
@@ -382,11 +382,11 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     if (parts.watch && !gc__barrier_load(tables->watch + (slot >> GC_WATCH_SHIFT)))
         gc__barrier_write(tables->watch + (slot >> GC_WATCH_SHIFT));
     if (parts.filter == GC__FILTER_RANK) {
-        unsigned ranks = gc_barrier_ranks(tables, (void *)slot, (void *)ref);
+        unsigned ranks = gc__barrier_ranks(tables, (void *)slot, (void *)ref);
         if (ranks > 2 && ranks & GC_AGE_LOGGED)
             tables->log_store((const void *)slot, (const void *)ref);
         else if (ranks > 2)
-            gc_barrier_dirty_card(tables, (void *)slot);
+            gc__barrier_dirty_card(tables, (void *)slot);
         return;
     }
     int passes = gc__barrier_passes(tables, (gc__filter)parts.filter, slot, ref);
@@ -397,7 +397,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     if (!passes) return;
     switch (parts.mark) {
     case GC__MARK_CARD:
-        gc_barrier_dirty_card(tables, (void *)slot);
+        gc__barrier_dirty_card(tables, (void *)slot);
         break;
     case GC__MARK_BYTE:
         gc__barrier_dirty(tables, slot, GC_CARD_DIRTY);

@@ -7428,8 +7428,7 @@ GC__FN gc_result gc__profile_write_heaps(const char *file, const gc__profile_for
 
 /* Stops all heaps, as fork does. */
 GC__INLINED gc_result gc__profile_write_objects(const char *file, const gc__profile_format *format) {
-    gc__heaps_lock_take();
-    for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap) gc__world_stop(heap);
+    gc__heaps_stop("writing the objects of a profile");
     gc_result result = gc__profile_write_heaps(file, format);
     for (gc_heap *heap = gc__heaps; heap; heap = heap->threads->next_heap) {
         gc__world_resume_locked(heap);
