@@ -25,7 +25,7 @@
 
 /* What barriers call, which those of other heaps may be doing. Arena's lock held. */
 GC__COLD void gc__marking_tables(void) {
-    if (gc__tables.log_store) return;
+    if (gc__tables.log_store || !(GC__HAS_MARKER || GC_DIAGNOSTICS)) return;
     gc__tables.log_store = gc__store_logged;
     gc__tables.log_store_call = gc__store_logged_call;
 }

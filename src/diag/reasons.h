@@ -179,7 +179,8 @@ GC__COLD const char *gc__pause_reasons(gc__text *text, const gc_pause *pause) {
 GC_API size_t gc_pause_explain(const gc_pause *pause, char *text, size_t bytes) {
     gc__text reasons = {"", 0};
     if (gc__is_null(pause, "gc_pause_explain", "pause") || (bytes && gc__is_null(text, "gc_pause_explain", "text"))) return 0;
-    return (size_t)snprintf(text, bytes, "%s", GC_DIAGNOSTICS ? gc__pause_reasons(&reasons, pause) : "not explained: " GC__NO_DIAGNOSTICS);
+    const char *told = GC_DIAGNOSTICS ? gc__pause_reasons(&reasons, pause) : "not explained: " GC__NO_DIAGNOSTICS;
+    return (size_t)snprintf(text, bytes, "%s", told);
 }
 
 /* How many pauses there were, by their length: each line is twice as long as the one before. */

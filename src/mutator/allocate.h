@@ -226,7 +226,8 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     if (early) return early;
     before += young;
     gc__heap_lock(heap);
-    if ((gc__heap_is_marking(heap) && heap->marker->has_thread) || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
+    bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
+    if (marks || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
     bool gives_up = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
     if (gives_up) return NULL;

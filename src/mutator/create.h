@@ -68,14 +68,15 @@ GC__COLD gc_result gc__options_from_environment(gc_options *options) {
 
 /* Whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
-    const char *diagnosis = options->stress ? "stress" : options->verify ? "verify" : options->checkmark ? "checkmark" : NULL;
-    const char *concurrent = options->concurrent == GC_CONCURRENT_ON ? "concurrent" : NULL;
-    const char *option = !GC_DIAGNOSTICS && diagnosis ? diagnosis : !GC_CONCURRENT ? concurrent : NULL;
-    const char *macro = !GC_DIAGNOSTICS && diagnosis ? "GC_DIAGNOSTICS" : "GC_CONCURRENT";
+    const char *option = NULL, *macro = "GC_DIAGNOSTICS";
+    if (!GC_DIAGNOSTICS && options->stress) option = "stress";
+    if (!GC_DIAGNOSTICS && options->verify) option = "verify";
+    if (!GC_DIAGNOSTICS && options->checkmark) option = "checkmark";
+    if (!GC_CONCURRENT && options->concurrent == GC_CONCURRENT_ON) option = "concurrent", macro = "GC_CONCURRENT";
     if (!option) return true;
     gc__fail(GC_ERROR_OPTION,
-             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file that "
-             "defines GC_IMPLEMENTATION with %s=1, or leave the option off",
+             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file "
+             "that defines GC_IMPLEMENTATION with %s=1, or leave the option off",
              option, macro, macro);
     return false;
 }
@@ -93,8 +94,8 @@ GC__COLD gc_result gc__options_check(gc_options *options) {
                         options->verify);
     if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION,
-                        "options.collector_threads is %u: at most %u threads trace together (GC_COLLECTOR_THREADS_MAX, which "
-                        "is 32 at most)",
+                        "options.collector_threads is %u: at most %u threads trace together "
+                        "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",

@@ -330,8 +330,8 @@ GC__FN bool gc__is_limited(const gc_heap *heap) {
    promoted as they are, unless holes are to be filled: copies take three times as long, and memory that may not be there. */
 GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    return GC__HAS_MARKER && plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes && pace->tenured_percent >= GC__SURVIVAL_FULL &&
-           !plan->request.compacting;
+    return GC__HAS_MARKER && plan->condemned == 1 && pace->tenures_at_once && !pace->fills_holes &&
+           pace->tenured_percent >= GC__SURVIVAL_FULL && !plan->request.compacting;
 }
 
 #define GC__WHOLESALE_WASTE 8 /* at most this part of young regions has no objects: what follows them would be holes */

@@ -101,9 +101,10 @@ GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
 }
 
 /* For readers in other processes, which cannot call them. Not const: core files leave constant data out. */
-static __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak, gc_trace_ephemerons};
+static __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak,
+                                                                                                gc_trace_ephemerons};
 #else
-static void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
+static __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* that such hosts have none of */
 #endif
 
 /* Stacks of values as walks see them. */

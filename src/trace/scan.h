@@ -546,7 +546,8 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         region->overflowed = false;
         if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
         gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
-        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region)) gc__rescan_marked(worker, region, gc__finalizer_marks);
+        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region))
+            gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
 }
 

@@ -234,7 +234,8 @@ GC__FN bool gc__shade_push(const gc_heap *heap, gc__words *list, uintptr_t word)
    whose bit and bytes come later: so no bit is set here, unless there is no memory for its name, and then nothing is counted. */
 GC__OUT_OF_LINE void gc__shade(const gc__worker *worker, uintptr_t object) {
     if (!gc__is_marking(object)) return;
-    gc__words *seen = GC__HAS_WORKERS && worker->number ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
+    bool helps = GC__HAS_WORKERS && worker->number;
+    gc__words *seen = helps ? &worker->workers->threads[worker->number].seen : &worker->heap->marker->seen;
     if (gc__shade_push(worker->heap, seen, object)) return;
     __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
     gc__shade_word(object);

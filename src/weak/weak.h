@@ -60,7 +60,8 @@ GC__HOT void gc__clumps_choose(gc_heap *heap, int generation, bool skips) {
 }
 
 GC__FN void gc__clump_visit(const gc__clumps *all, gc__handle_segment *segment, size_t clump) {
-    unsigned precleaned = gc__handles_skip(all->handles) ? segment->precleaned[clump] : 0, left = GC__ALL_PRECLEANED & ~precleaned;
+    unsigned precleaned = gc__handles_skip(all->handles) ? segment->precleaned[clump] : 0;
+    unsigned left = GC__ALL_PRECLEANED & ~precleaned;
     size_t first = clump * GC__HANDLE_CLUMP;
     if (segment->youth[clump] < all->handles->least) return;
     if (all->whole && left) left = GC__ALL_PRECLEANED;
