@@ -243,7 +243,7 @@ GC_API __attribute__((cold)) gc_heap *gc_heap_create(const gc_options *given) {
 }
 
 GC__COLD void gc__heap_free_regions(gc_heap *heap) {
-    while (heap->quarantine) gc__quarantine_pop(heap);
+    while (GC_DIAGNOSTICS && heap->quarantine) gc__quarantine_pop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) {
         while (heap->regions[g]) {
             gc__region *region = heap->regions[g];

@@ -403,7 +403,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
         gc__region_note_taken(region, 1, true);
     } else {
         while (!(region = gc__arena_acquire(heap, span))) {
-            if (!heap->quarantine) return NULL;
+            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
             gc__quarantine_pop(heap);
         }
     }
