@@ -155,22 +155,25 @@
 #ifndef GC_ENVIRONMENT
 #define GC_ENVIRONMENT !GC_EMBEDDED /* 0: gc_heap_create does not read GC_STRESS, GC_VERIFY and GC_CHECKMARK */
 #endif
+
+/* What may be left out of the collector: its text is 261 KB with everything, and 147 without all three. Inline code is the same,
+   so only the file that defines GC_IMPLEMENTATION needs them. Options that ask for what is left out are refused. */
 #ifndef GC_CONCURRENT
-#define GC_CONCURRENT 1 /* 0: objects are never marked beside the program; a fifth of the collector's code is left out */
+#define GC_CONCURRENT 1 /* 0: nothing is marked beside the program, so that full collections stop it; saves 49 KB */
 #endif
 #ifndef GC_COLLECTOR_THREADS_MAX
-#define GC_COLLECTOR_THREADS_MAX 32 /* 1: no collection is shared by threads; an eighth of the collector's code is left out */
+#define GC_COLLECTOR_THREADS_MAX 32 /* 1: one thread collects alone; saves 31 KB */
 #endif
 #if GC_COLLECTOR_THREADS_MAX < 1 || GC_COLLECTOR_THREADS_MAX > 32
 #error "GC_COLLECTOR_THREADS_MAX must be 1 to 32"
 #endif
 #ifndef GC_DIAGNOSTICS
 /* 0: nothing is verified, stressed, explained or printed, and gc_dac.h cannot read the heap: what remains is the numbers of
-   statistics, and error messages; a seventh of the collector's code is left out */
+   statistics, warnings and error messages; saves 38 KB */
 #define GC_DIAGNOSTICS 1
 #endif
 #if GC_SHADOW_HEAP && !GC_DIAGNOSTICS
-#error "GC_SHADOW_HEAP needs GC_DIAGNOSTICS"
+#error "GC_SHADOW_HEAP needs GC_DIAGNOSTICS=1"
 #endif
 
 /* The value seam, implemented by the host: what a tagged slot (GC_TYPE_VALUES, GC_SLOT_VALUE) holds.
@@ -4306,6 +4309,19 @@ GC__VAR gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
+/* The same, which the compiler knows where it was chosen then. */
+GC__FN gc_barrier gc__barrier_now(void) {
+    return GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : gc__barrier_in_force;
+}
+
+/* Whether there may be a log, or a table of written pages, of that barrier or one that was in force before. */
+GC__FN bool gc__barrier_may_log(void) {
+    return GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT || gc__barrier_parts_of(gc__barrier_now()).mark == GC__MARK_LOG;
+}
+GC__FN bool gc__barrier_may_watch(void) {
+    return GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT || gc__barrier_parts_of(gc__barrier_now()).watch;
+}
+
 /* Hosts are notified on their own threads. Mutators go on only after the changes of collector threads are announced. */
 static __thread bool gc__tells_later;
 static unsigned gc__untold; /* one bit for each gc_stomp */
@@ -4316,7 +4332,7 @@ GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
         gc__untold |= 1u << operation;
         return;
     }
-    gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
+    gc_barrier_change change = {operation, gc__barrier_now(), is_suspended, &gc__tables};
     gc__outside_stomp(&change);
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
         if (each->changed) each->changed(each->host, &change);
@@ -4352,11 +4368,11 @@ GC__FN void gc__barrier_side_zero(int which) {
 /* Reserves the tables that only this barrier needs. On failure nothing has changed. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    if (parts.watch && !gc__tables.watch) {
+    if (gc__barrier_may_watch() && parts.watch && !gc__tables.watch) {
         gc__tables.watch = gc__barrier_side(GC__SIDE_WATCH, GC_WATCH_SHIFT);
         if (!gc__tables.watch) return gc__barrier_no_tables(barrier);
     }
-    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
+    if (gc__barrier_may_log() && parts.mark == GC__MARK_LOG && !gc__tables.log) {
         size_t bytes = GC__LOG_ENTRIES * 8;
         void *log = gc__os_map(bytes);
         uint8_t *bits = log ? gc__barrier_side(GC__SIDE_LOG_BITS, 6) : NULL;
@@ -4375,21 +4391,21 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
 
 /* Frees the log together with the arena. */
 GC__FN void gc__log_close(void) {
-    if (gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
+    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
 }
 
-GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
+GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_now()).watch != 0; }
 
 /* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen
    at compile time nothing calls gc__barrier_calls, and the functions of other barriers are not linked in. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
-    if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
+    if (gc__barrier_may_watch() && gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT) gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
 }
 
 GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
-    if (gc__barrier_in_force != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
+    if (gc__barrier_now() != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
     return gc__fail(GC_ERROR_OPTION,
                     "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
                     "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
@@ -4399,10 +4415,10 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
 GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_refuses(observer);
-    if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
+    if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_now());
     if (result == GC_OK) {
-        gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
-        gc__barrier_use(gc__barrier_in_force);
+        gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_now(), true, &gc__tables};
+        gc__barrier_use(gc__barrier_now());
         if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
         gc__outside_stomp(&change);
         observer->next = gc__barrier_observers;
@@ -4472,7 +4488,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
 
 /* Turns the log into dirty cards, whatever the slots hold now: a slot may be of another heap, whose mutators run. */
 GC__HOT void gc__log_flush(void) {
-    if (!gc__tables.log) return;
+    if (!gc__barrier_may_log() || !gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
     uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;
     uintptr_t end = next < gc__the_log.limit ? next : gc__the_log.limit;
@@ -4494,13 +4510,13 @@ GC__HOT void gc__log_flush(void) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-GC_API gc_barrier gc_barrier_current(void) { return gc__barrier_in_force; }
+GC_API gc_barrier gc_barrier_current(void) { return gc__barrier_now(); }
 
 GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
     if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION,
                         "gc_barrier_switch: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
-                        gc_barrier_name(gc__barrier_in_force));
+                        gc_barrier_name(gc__barrier_now()));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION, "gc_barrier_switch: there is no barrier %d: see GC_BARRIERS", (int)barrier);
     for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE;
@@ -5016,7 +5032,7 @@ GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
 GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak,
                                                                                                 gc_trace_ephemerons};
 #else
-GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* hosts with their own object model have none */
+GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* such hosts have none */
 #endif
 
 /* Stacks of values as walks see them. */
@@ -5669,8 +5685,8 @@ GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
 GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     size_t each = (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 4;
     if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
-    if (gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
-    if (gc__tables.log) each += GC__MARK_BYTES;
+    if (gc__barrier_may_watch() && gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
+    if (gc__barrier_may_log() && gc__tables.log) each += GC__MARK_BYTES;
     return regions * each + (regions - large_regions) * GC__MARK_BYTES;
 }
 
@@ -5837,7 +5853,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
         gc__region_note_taken(region, 1, true);
     } else {
         while (!(region = gc__arena_acquire(heap, span))) {
-            if (!heap->quarantine) return NULL;
+            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
             gc__quarantine_pop(heap);
         }
     }
@@ -5856,7 +5872,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     region->sparing = gc__stress_of(heap) || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
-    if (gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
+    if (gc__barrier_may_watch() && gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);
     if (heap->free_for_copies && !heap->collecting) gc__tables_touch(region);
@@ -11321,7 +11337,7 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    /* Then no slot refers to a young object, or to a candidate region. */
+    /* Then no slot refers to a young object, or a leaving one. */
     bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;
@@ -16217,7 +16233,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    if (heap->cycle->condemns_old) gc__sweep_old(heap);
+    if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (gc__is_mark_end(heap)) heap->old_unflipped = heap->regions[2];
     heap->recycled = heap->fixed_search = heap->regions[0];
@@ -16470,7 +16486,7 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
 GC__COLD void gc__marking_tables(void) {
-    if (gc__tables.log_store) return;
+    if (gc__tables.log_store || !(GC__HAS_MARKER || GC_DIAGNOSTICS)) return;
     gc__tables.log_store = gc__store_logged;
     gc__tables.log_store_call = gc__store_logged_call;
 }
@@ -18936,16 +18952,15 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 
 /* Returns whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
-    const gc_debug_options *debug = &options->debug;
-    const char *checks = debug->verify ? "debug.verify" : debug->checkmark ? "debug.checkmark" : NULL;
-    const char *diagnosis = debug->stress ? "debug.stress" : checks;
-    const char *concurrent = options->concurrent == GC_CONCURRENT_ON ? "concurrent" : NULL;
-    const char *option = !GC_DIAGNOSTICS && diagnosis ? diagnosis : !GC_CONCURRENT ? concurrent : NULL;
-    const char *macro = !GC_DIAGNOSTICS && diagnosis ? "GC_DIAGNOSTICS" : "GC_CONCURRENT";
+    const char *option = NULL, *macro = "GC_DIAGNOSTICS";
+    if (!GC_DIAGNOSTICS && options->debug.stress) option = "debug.stress";
+    if (!GC_DIAGNOSTICS && options->debug.verify) option = "debug.verify";
+    if (!GC_DIAGNOSTICS && options->debug.checkmark) option = "debug.checkmark";
+    if (!GC_CONCURRENT && options->concurrent == GC_CONCURRENT_ON) option = "concurrent", macro = "GC_CONCURRENT";
     if (!option) return true;
     gc__fail(GC_ERROR_OPTION,
-             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file that "
-             "defines GC_IMPLEMENTATION with %s=1, or leave the option off",
+             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file "
+             "that defines GC_IMPLEMENTATION with %s=1, or leave the option off",
              option, macro, macro);
     return false;
 }
@@ -18963,8 +18978,8 @@ GC__FN gc_result gc__options_check(gc_options *options) {
                         options->debug.verify);
     if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION,
-                        "options.collector_threads is %u: at most %u threads trace together (GC_COLLECTOR_THREADS_MAX, which "
-                        "is 32 at most)",
+                        "options.collector_threads is %u: at most %u threads trace together "
+                        "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
@@ -19116,7 +19131,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
 }
 
 GC__COLD void gc__heap_free_regions(gc_heap *heap) {
-    while (heap->quarantine) gc__quarantine_pop(heap);
+    while (GC_DIAGNOSTICS && heap->quarantine) gc__quarantine_pop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) {
         while (heap->regions[g]) {
             gc__region *region = heap->regions[g];

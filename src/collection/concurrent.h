@@ -27,7 +27,7 @@
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
 GC__COLD void gc__marking_tables(void) {
-    if (gc__tables.log_store) return;
+    if (gc__tables.log_store || !(GC__HAS_MARKER || GC_DIAGNOSTICS)) return;
     gc__tables.log_store = gc__store_logged;
     gc__tables.log_store_call = gc__store_logged_call;
 }

@@ -124,7 +124,7 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
             gc__sweep_small(heap, condemned);
         condemned = next;
     }
-    if (heap->cycle->condemns_old) gc__sweep_old(heap);
+    if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
     if (gc__is_mark_end(heap)) heap->old_unflipped = heap->regions[2];
     heap->recycled = heap->fixed_search = heap->regions[0];

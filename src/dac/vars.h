@@ -212,5 +212,6 @@ GC__DAC_FN const char *gc__dac_copies_fault(gc_dac *dac) {
     if (faults[0] || dac->complaint[0])
         return gc__dac_format(dac, "no file of the target has a readable note of gc.h%s%s%s", faults[0] ? "; " : "",
                               faults, dac->complaint);
-    return "no file of the target has a note of gc.h: it does not use gc.h, or one that is older than gc_dac.h";
+    return "no file of the target has a note of gc.h: it does not use gc.h, or one that is older than gc_dac.h, or was "
+           "compiled with GC_DIAGNOSTICS=0";
 }

@@ -69,16 +69,15 @@ GC__FN gc_result gc__options_from_environment(gc_options *options) {
 
 /* Returns whether gc.h was compiled with all that the options ask for. */
 GC__COLD bool gc__options_are_present(const gc_options *options) {
-    const gc_debug_options *debug = &options->debug;
-    const char *checks = debug->verify ? "debug.verify" : debug->checkmark ? "debug.checkmark" : NULL;
-    const char *diagnosis = debug->stress ? "debug.stress" : checks;
-    const char *concurrent = options->concurrent == GC_CONCURRENT_ON ? "concurrent" : NULL;
-    const char *option = !GC_DIAGNOSTICS && diagnosis ? diagnosis : !GC_CONCURRENT ? concurrent : NULL;
-    const char *macro = !GC_DIAGNOSTICS && diagnosis ? "GC_DIAGNOSTICS" : "GC_CONCURRENT";
+    const char *option = NULL, *macro = "GC_DIAGNOSTICS";
+    if (!GC_DIAGNOSTICS && options->debug.stress) option = "debug.stress";
+    if (!GC_DIAGNOSTICS && options->debug.verify) option = "debug.verify";
+    if (!GC_DIAGNOSTICS && options->debug.checkmark) option = "debug.checkmark";
+    if (!GC_CONCURRENT && options->concurrent == GC_CONCURRENT_ON) option = "concurrent", macro = "GC_CONCURRENT";
     if (!option) return true;
     gc__fail(GC_ERROR_OPTION,
-             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file that "
-             "defines GC_IMPLEMENTATION with %s=1, or leave the option off",
+             "options.%s asks for what this collector does not have, since gc.h was compiled with %s=0: compile the file "
+             "that defines GC_IMPLEMENTATION with %s=1, or leave the option off",
              option, macro, macro);
     return false;
 }
@@ -96,8 +95,8 @@ GC__FN gc_result gc__options_check(gc_options *options) {
                         options->debug.verify);
     if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION,
-                        "options.collector_threads is %u: at most %u threads trace together (GC_COLLECTOR_THREADS_MAX, which "
-                        "is 32 at most)",
+                        "options.collector_threads is %u: at most %u threads trace together "
+                        "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
         return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
@@ -249,7 +248,7 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
 }
 
 GC__COLD void gc__heap_free_regions(gc_heap *heap) {
-    while (heap->quarantine) gc__quarantine_pop(heap);
+    while (GC_DIAGNOSTICS && heap->quarantine) gc__quarantine_pop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) {
         while (heap->regions[g]) {
             gc__region *region = heap->regions[g];

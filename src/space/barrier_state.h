@@ -30,6 +30,19 @@ GC__VAR gc_barrier_log gc__the_log;
 
 GC__DATA(gc_barrier_functions gc__barrier_calls);
 
+/* The same, which the compiler knows where it was chosen then. */
+GC__FN gc_barrier gc__barrier_now(void) {
+    return GC__BARRIER_CHOSEN < (int)GC_BARRIER_COUNT ? (gc_barrier)GC__BARRIER_CHOSEN : gc__barrier_in_force;
+}
+
+/* Whether there may be a log, or a table of written pages, of that barrier or one that was in force before. */
+GC__FN bool gc__barrier_may_log(void) {
+    return GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT || gc__barrier_parts_of(gc__barrier_now()).mark == GC__MARK_LOG;
+}
+GC__FN bool gc__barrier_may_watch(void) {
+    return GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT || gc__barrier_parts_of(gc__barrier_now()).watch;
+}
+
 /* Hosts are notified on their own threads. Mutators go on only after the changes of collector threads are announced. */
 static __thread bool gc__tells_later;
 static unsigned gc__untold; /* one bit for each gc_stomp */
@@ -40,7 +53,7 @@ GC__FN void gc__barrier_tell(gc_stomp operation, bool is_suspended) {
         gc__untold |= 1u << operation;
         return;
     }
-    gc_barrier_change change = {operation, gc__barrier_in_force, is_suspended, &gc__tables};
+    gc_barrier_change change = {operation, gc__barrier_now(), is_suspended, &gc__tables};
     gc__outside_stomp(&change);
     for (const gc__barrier_observer *each = gc__barrier_observers; each; each = each->next)
         if (each->changed) each->changed(each->host, &change);
@@ -76,11 +89,11 @@ GC__FN void gc__barrier_side_zero(int which) {
 /* Reserves the tables that only this barrier needs. On failure nothing has changed. */
 GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
     gc__barrier_parts parts = gc__barrier_parts_of(barrier);
-    if (parts.watch && !gc__tables.watch) {
+    if (gc__barrier_may_watch() && parts.watch && !gc__tables.watch) {
         gc__tables.watch = gc__barrier_side(GC__SIDE_WATCH, GC_WATCH_SHIFT);
         if (!gc__tables.watch) return gc__barrier_no_tables(barrier);
     }
-    if (parts.mark == GC__MARK_LOG && !gc__tables.log) {
+    if (gc__barrier_may_log() && parts.mark == GC__MARK_LOG && !gc__tables.log) {
         size_t bytes = GC__LOG_ENTRIES * 8;
         void *log = gc__os_map(bytes);
         uint8_t *bits = log ? gc__barrier_side(GC__SIDE_LOG_BITS, 6) : NULL;
@@ -99,21 +112,21 @@ GC__FN gc_result gc__barrier_reserve(gc_barrier barrier) {
 
 /* Frees the log together with the arena. */
 GC__FN void gc__log_close(void) {
-    if (gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
+    if (gc__barrier_may_log() && gc__tables.log) gc__os_unmap((void *)gc__log_start, GC__LOG_ENTRIES * 8);
 }
 
-GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_in_force).watch != 0; }
+GC__FN bool gc__barrier_watches(void) { return gc__barrier_parts_of(gc__barrier_now()).watch != 0; }
 
 /* Makes gc_store call this barrier. If it begins to watch writes, all pages are clean at first. With a barrier chosen
    at compile time nothing calls gc__barrier_calls, and the functions of other barriers are not linked in. */
 GC__FN void gc__barrier_use(gc_barrier barrier) {
-    if (gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
+    if (gc__barrier_may_watch() && gc__tables.watch && !gc__barrier_watches()) gc__barrier_side_zero(GC__SIDE_WATCH);
     if (GC__BARRIER_CHOSEN == (int)GC_BARRIER_COUNT) gc__barrier_calls = *gc_barrier_functions_of(barrier);
     gc__barrier_in_force = barrier;
 }
 
 GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
-    if (gc__barrier_in_force != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
+    if (gc__barrier_now() != GC_BARRIER_NONE || !observer->needs_barrier) return GC_OK;
     return gc__fail(GC_ERROR_OPTION,
                     "a heap with generations needs a write barrier, and the barrier in force is \"none\": set "
                     "options.non_generational, or choose another barrier by GC_BARRIER or gc_barrier_switch");
@@ -123,10 +136,10 @@ GC__FN gc_result gc__barrier_refuses(const gc__barrier_observer *observer) {
 GC__FN gc_result gc__barrier_attach(gc__barrier_observer *observer) {
     gc__lock_take(&gc__barrier_lock);
     gc_result result = gc__barrier_refuses(observer);
-    if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_in_force);
+    if (result == GC_OK) result = gc__barrier_reserve(gc__barrier_now());
     if (result == GC_OK) {
-        gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_in_force, true, &gc__tables};
-        gc__barrier_use(gc__barrier_in_force);
+        gc_barrier_change change = {GC_STOMP_INITIALIZE, gc__barrier_now(), true, &gc__tables};
+        gc__barrier_use(gc__barrier_now());
         if (!gc__barrier_observers) gc__bounds_set(UINTPTR_MAX, 0);
         gc__outside_stomp(&change);
         observer->next = gc__barrier_observers;
@@ -196,7 +209,7 @@ GC__FN void gc__log_reset(uintptr_t next, uintptr_t end) {
 
 /* Turns the log into dirty cards, whatever the slots hold now: a slot may be of another heap, whose mutators run. */
 GC__HOT void gc__log_flush(void) {
-    if (!gc__tables.log) return;
+    if (!gc__barrier_may_log() || !gc__tables.log) return;
     gc__lock_take(&gc__barrier_lock);
     uintptr_t next = __atomic_load_n(&gc__the_log.next, __ATOMIC_ACQUIRE), gap = 0;
     uintptr_t end = next < gc__the_log.limit ? next : gc__the_log.limit;
@@ -218,13 +231,13 @@ GC__HOT void gc__log_flush(void) {
     gc__lock_release(&gc__barrier_lock);
 }
 
-GC_API gc_barrier gc_barrier_current(void) { return gc__barrier_in_force; }
+GC_API gc_barrier gc_barrier_current(void) { return gc__barrier_now(); }
 
 GC__FN gc_result gc__barrier_check(gc_barrier barrier) {
     if (GC__BARRIER_CHOSEN != (int)GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION,
                         "gc_barrier_switch: %s was chosen at compile time: compile with GC_BARRIER=at_run_time",
-                        gc_barrier_name(gc__barrier_in_force));
+                        gc_barrier_name(gc__barrier_now()));
     if ((unsigned)barrier >= GC_BARRIER_COUNT)
         return gc__fail(GC_ERROR_OPTION, "gc_barrier_switch: there is no barrier %d: see GC_BARRIERS", (int)barrier);
     for (const gc__barrier_observer *each = gc__barrier_observers; each && barrier == GC_BARRIER_NONE;

@@ -235,8 +235,8 @@ GC__FN size_t gc__bytes_in_use(const gc_heap *heap) {
 GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     size_t each = (GC_REGION_BYTES >> GC_CARD_BYTE_SHIFT) + sizeof(gc__region) + 4;
     if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
-    if (gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
-    if (gc__tables.log) each += GC__MARK_BYTES;
+    if (gc__barrier_may_watch() && gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
+    if (gc__barrier_may_log() && gc__tables.log) each += GC__MARK_BYTES;
     return regions * each + (regions - large_regions) * GC__MARK_BYTES;
 }
 
@@ -403,7 +403,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
         gc__region_note_taken(region, 1, true);
     } else {
         while (!(region = gc__arena_acquire(heap, span))) {
-            if (!heap->quarantine) return NULL;
+            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
             gc__quarantine_pop(heap);
         }
     }
@@ -422,7 +422,7 @@ GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span,
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
     region->sparing = gc__stress_of(heap) || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
-    if (gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
+    if (gc__barrier_may_watch() && gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
     gc__region_set_rank(region, gc__age_of(heap, generation), true);
     if (heap->free_for_copies && !heap->collecting) gc__tables_touch(region);

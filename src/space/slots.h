@@ -103,7 +103,7 @@ GC__FN bool gc__trace_is_own(void (*trace)(void *object, gc_visitor *visitor)) {
 GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor) = {gc_trace_weak,
                                                                                                 gc_trace_ephemerons};
 #else
-GC__VAR void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* hosts with their own object model have none */
+GC__VAR __attribute__((unused)) void (*gc__weak_traces[2])(void *object, gc_visitor *visitor); /* such hosts have none */
 #endif
 
 /* Stacks of values as walks see them. */

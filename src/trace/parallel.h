@@ -393,7 +393,7 @@ GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
 /* Traces from roots, dirty cards and remembered slots. */
 GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
-    /* Then no slot refers to a young object, or to a candidate region. */
+    /* Then no slot refers to a young object, or a leaving one. */
     bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
     size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
     worker->heap->remembered->again = false;

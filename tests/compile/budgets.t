@@ -23,8 +23,13 @@ if [ "$(gcc -dumpmachine 2> /dev/null | cut -d- -f1) $(gcc -dumpversion 2> /dev/
     gcc -std=c11 -O2 -I. -c "$dir/gc.c" -o "$dir/gc.o"
     ok $? "gc.h compiles"
     within text "$(size "$dir/gc.o" | awk 'NR == 2 { print $1 }')"
+    gcc -std=c11 -O2 -I. -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0 -c "$dir/gc.c" -o "$dir/least.o"
+    ok $? "gc.h compiles without what can be left out"
+    within text_least "$(size "$dir/least.o" | awk 'NR == 2 { print $1 }')"
 else
     skip 'gc.h compiles' 'the budget is for gcc 12 on x86-64'
     skip 'text' 'the budget is for gcc 12 on x86-64'
+    skip 'gc.h compiles without what can be left out' 'the budget is for gcc 12 on x86-64'
+    skip 'text_least' 'the budget is for gcc 12 on x86-64'
 fi
 finish
