@@ -356,6 +356,7 @@ static void interior_macros(void) {
         new_bytes(1000);
         compact();
         ok(from != first && end == from + 40, "an address past its object's end keeps its distance");
+        ok((char *)base->items == from, "and its base is a root, too");
         ok(past_constant == (char *)(&constant + 1), "one that belongs to no object stays");
     }
     base = NULL;
