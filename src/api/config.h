@@ -53,7 +53,7 @@
 /* What may be left out of the collector: its text is 261 KB with everything, and 147 without all three. Inline code is the same,
    so only the file that defines GC_IMPLEMENTATION needs them. Options that ask for what is left out are refused. */
 #ifndef GC_CONCURRENT
-#define GC_CONCURRENT 1 /* 0: nothing is marked beside the program, so that full collections stop it; saves 49 KB */
+#define GC_CONCURRENT 1 /* 0: nothing is marked concurrently, so full collections stop the program; saves 49 KB */
 #endif
 #ifndef GC_COLLECTOR_THREADS_MAX
 #define GC_COLLECTOR_THREADS_MAX 32 /* 1: one thread collects alone; saves 31 KB */

@@ -30,7 +30,7 @@ typedef struct gc_pause {
     uint64_t help_ns;  /* first, that thread has waited for the marking beside it, since it allocates faster than is marked */
     uint64_t stop_ns;  /* until all threads had stopped */
     uint64_t slowest_ns;               /* until the last of them had, if gc.h has stopped them */
-    uint64_t marker_ns;                /* until the thread that marks beside the program rested */
+    uint64_t marker_ns;                /* until the thread that marks concurrently rested */
     uint64_t phase_ns[GC_PHASE_COUNT]; /* in each phase of the collection */
     uint64_t wake_ns; /* until the thread that marks was woken */
     uint64_t cpu_ns;  /* CPU time of the thread that collects, in all phases; 0: not known. Less than theirs: it did not run */
@@ -38,7 +38,7 @@ typedef struct gc_pause {
     gc_reason reason;
     int generation;          /* the oldest condemned one */
     bool compacting;         /* everything that could move was to be moved */
-    bool concurrent;         /* it has ended a marking beside the program */
+    bool concurrent;         /* it has ended a concurrent cycle */
     bool concurrent_begun;   /* it has begun one */
     gc_degenerated degenerated; /* why it has ended a marking too early, or stopped the program for one */
     size_t roots;            /* slots that were roots */

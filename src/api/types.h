@@ -41,7 +41,7 @@ struct gc_finalizer {
     bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
     /* Whether this object says, by a mark of its own, that it needs no finalizer: then it dies at once, without the search
        that gc_finalizer_suppress makes. Called during collections, before the finalizer runs, and with
-       GC_TRACE_FUNCTIONS_CONCURRENT beside the program; must read that object only. NULL: every object needs it. */
+       GC_TRACE_FUNCTIONS_CONCURRENT concurrently; must read that object only. NULL: every object needs it. */
     bool (*is_suppressed)(const void *object);
 };
 

@@ -178,7 +178,7 @@ GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *hea
     if (marker->has_thread) return;
     marker->refused = true;
     gc__warn(&heap->options,
-             "the system gives no thread to mark objects beside the program, so full collections stop it "
+             "the system gives no thread to mark objects concurrently, so full collections stop the program "
              "for as long as they take: raise `ulimit -u`");
 }
 

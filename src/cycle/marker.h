@@ -382,7 +382,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     if (heap->marking || marker->refused) return;
     if (!gc__marker_open(marker)) {
         marker->refused = true;
-        gc__warn(&heap->options, "the system gives no memory to mark objects beside the program: full collections stop "
+        gc__warn(&heap->options, "the system gives no memory to mark objects concurrently: full collections stop "
                                  "it for as long as they take");
         return;
     }

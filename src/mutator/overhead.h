@@ -24,7 +24,7 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
 }
 
 /* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
-   collecting_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
    *spent. The heap's lock is held. */
 GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};

@@ -11,7 +11,7 @@ typedef enum gc__event {
     GC__YOUNG_FREED_NONE,  /* nor has it found one after a young collection */
     GC__LIMIT_MET,         /* nor after waiting for the marker */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
-    GC__STRESS_POINT       /* a point at which options.stress asks for a collection */
+    GC__STRESS_POINT       /* a point at which options.debug.stress asks for a collection */
 } gc__event;
 
 GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {

@@ -418,7 +418,10 @@ GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
         plan->request.generation = 2;
         if (plan->purpose == GC__YOUNG) plan->purpose = request->compacting ? GC__COMPACT : GC__FULL;
     }
-    if (plan->purpose == GC__MARK_END && gc__marker_is_spoilt(heap)) plan->purpose = GC__FULL;
+    if (plan->purpose == GC__MARK_END && gc__marker_is_spoilt(heap)) {
+        plan->purpose = GC__FULL;
+        plan->request.degenerated = GC_DEGENERATED_BARRIER;
+    }
     plan->condemned = plan->purpose == GC__MARK_END ? 1 : plan->request.generation;
 }
 

@@ -13,7 +13,7 @@ GC__FN bool gc__mark_means_nothing(uintptr_t address) {
 
 GC__FN void gc__mark_check(uintptr_t address) {
     GC_ASSERT(GC_DEBUG < 3 || !gc__mark_means_nothing(address),
-              "gc.h: mark bits of the region of %p were used before it was settled", (void *)address);
+              "gc.h: mark bits of the region of %p were used before they were flipped", (void *)address);
     (void)address;
 }
 

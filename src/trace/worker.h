@@ -76,7 +76,7 @@ typedef struct gc__worker {
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
-/* The crew that the worker is of; NULL: it works alone. */
+/* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
