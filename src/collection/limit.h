@@ -47,10 +47,17 @@ GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
     return bytes;
 }
 
+/* The finalizer marks keep their memory from the first cycle on, if there are finalizers. */
+GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
+    if (!heap->stats.concurrent_cycles || !heap->finalizers->registered.capacity) return 0;
+    return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
+}
+
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
-                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
+                   gc__finalizer_marks_bytes(heap) + gc__marker_bytes(heap->marker) +
+                   gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
