@@ -159,7 +159,7 @@
 /* What may be left out of the collector: its text is 261 KB with everything, and 147 without all three. Inline code is the same,
    so only the file that defines GC_IMPLEMENTATION needs them. Options that ask for what is left out are refused. */
 #ifndef GC_CONCURRENT
-#define GC_CONCURRENT 1 /* 0: nothing is marked beside the program, so that full collections stop it; saves 49 KB */
+#define GC_CONCURRENT 1 /* 0: nothing is marked concurrently, so full collections stop the program; saves 49 KB */
 #endif
 #ifndef GC_COLLECTOR_THREADS_MAX
 #define GC_COLLECTOR_THREADS_MAX 32 /* 1: one thread collects alone; saves 31 KB */
@@ -347,7 +347,7 @@ struct gc_finalizer {
     bool critical; /* runs after the normal ones, and when the heap is destroyed in any case */
     /* Whether this object says, by a mark of its own, that it needs no finalizer: then it dies at once, without the search
        that gc_finalizer_suppress makes. Called during collections, before the finalizer runs, and with
-       GC_TRACE_FUNCTIONS_CONCURRENT beside the program; must read that object only. NULL: every object needs it. */
+       GC_TRACE_FUNCTIONS_CONCURRENT concurrently; must read that object only. NULL: every object needs it. */
     bool (*is_suppressed)(const void *object);
 };
 
@@ -750,9 +750,9 @@ typedef struct gc_options {
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
-       says what stands against it; it is off until that changes. If nobody allocates for a tenth of a second, a thread that comes
-       to a safe point ends it; if all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the
-       collection's callbacks. By default it is on in heaps with a pause_goal_us other than 5000, unless
+       says what stands against it; it is off until the first full collection, or change of limits, after that has changed.
+       If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if all are in preemptive mode,
+       and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By default it is on in heaps with a pause_goal_us other than 5000, unless
        something stands against it or collector_threads is 1. */
     gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
@@ -833,7 +833,8 @@ typedef struct gc_limits {
     unsigned overhead_percent_max;
 } gc_limits;
 
-/* Fills *limits with those that were set last, by the options or by gc_heap_set_limits: to change one of them.
+/* Fills *limits with those that were set last, by the options or by gc_heap_set_limits, so that one of them can be changed.
+   A heap_bytes_soft beyond SIZE_MAX / 64 is that.
    [cooperative; never collects; cannot fail] */
 GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
 /* Changes all limits at once. With heap_bytes_max 0 the container's limit at the time of the call counts. A heap that holds more
@@ -939,7 +940,7 @@ typedef struct gc_pause {
     uint64_t help_ns;  /* first, that thread has waited for the marking beside it, since it allocates faster than is marked */
     uint64_t stop_ns;  /* until all threads had stopped */
     uint64_t slowest_ns;               /* until the last of them had, if gc.h has stopped them */
-    uint64_t marker_ns;                /* until the thread that marks beside the program rested */
+    uint64_t marker_ns;                /* until the thread that marks concurrently rested */
     uint64_t phase_ns[GC_PHASE_COUNT]; /* in each phase of the collection */
     uint64_t wake_ns; /* until the thread that marks was woken */
     uint64_t cpu_ns;  /* CPU time of the thread that collects, in all phases; 0: not known. Less than theirs: it did not run */
@@ -947,7 +948,7 @@ typedef struct gc_pause {
     gc_reason reason;
     int generation;          /* the oldest condemned one */
     bool compacting;         /* everything that could move was to be moved */
-    bool concurrent;         /* it has ended a marking beside the program */
+    bool concurrent;         /* it has ended a concurrent cycle */
     bool concurrent_begun;   /* it has begun one */
     gc_degenerated degenerated; /* why it has ended a marking too early, or stopped the program for one */
     size_t roots;            /* slots that were roots */
@@ -4628,7 +4629,7 @@ GC__FN bool gc__mark_means_nothing(uintptr_t address) {
 
 GC__FN void gc__mark_check(uintptr_t address) {
     GC_ASSERT(GC_DEBUG < 3 || !gc__mark_means_nothing(address),
-              "gc.h: mark bits of the region of %p were used before it was settled", (void *)address);
+              "gc.h: mark bits of the region of %p were used before they were flipped", (void *)address);
     (void)address;
 }
 
@@ -8107,6 +8108,9 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
         return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
+    if (flags & GC__SLOT_DERIVED)
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base, and compute the others from it");
     if (count > (UINTPTR_MAX - (uintptr_t)slots) / sizeof(gc_word))
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "
@@ -8231,7 +8235,7 @@ typedef struct gc__worker {
     uint64_t lost;                        /* copies that another worker had made first */
 } gc__worker;
 
-/* The crew that the worker is of; NULL: it works alone. */
+/* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
@@ -10077,8 +10081,8 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
 
 /* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
    slot. If even the list of such slots finds no memory, the object that is being scanned is scanned again, with all of its
-   stacks, which are settled already: the list has room for the slots of others that still were in the FIFO. That worker goes
-   through all roots anyway. */
+   stacks, whose bounds are recorded already: the list has room for the slots of others that still were in the FIFO. That
+   worker goes through all roots anyway. */
 __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;
@@ -11770,7 +11774,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     if (heap->marking || marker->refused) return;
     if (!gc__marker_open(marker)) {
         marker->refused = true;
-        gc__warn(&heap->options, "the system gives no memory to mark objects beside the program: full collections stop "
+        gc__warn(&heap->options, "the system gives no memory to mark objects concurrently: full collections stop "
                                  "it for as long as they take");
         return;
     }
@@ -12496,7 +12500,10 @@ GC__COLD void gc__policy_open(gc_heap *heap, const gc__request *request) {
         plan->request.generation = 2;
         if (plan->purpose == GC__YOUNG) plan->purpose = request->compacting ? GC__COMPACT : GC__FULL;
     }
-    if (plan->purpose == GC__MARK_END && gc__marker_is_spoilt(heap)) plan->purpose = GC__FULL;
+    if (plan->purpose == GC__MARK_END && gc__marker_is_spoilt(heap)) {
+        plan->purpose = GC__FULL;
+        plan->request.degenerated = GC_DEGENERATED_BARRIER;
+    }
     plan->condemned = plan->purpose == GC__MARK_END ? 1 : plan->request.generation;
 }
 
@@ -13188,6 +13195,17 @@ GC__COLD void gc__pace_return(gc_heap *heap) {
         heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
+/* Forgets what young collections have shown, when concurrent cycles come into force or end: a heap with a goal for
+   pauses and one without learn different things, and neither would ever replace what the other has learned. */
+GC__COLD void gc__pace_forget(gc_heap *heap) {
+    heap->pace->tenures_at_once = false;
+    heap->pace->wholesale_most = heap->pace->tenured_percent = 0;
+    if (gc__has_pause_goal(heap))
+        gc__pace_return(heap);
+    else
+        heap->pace->nursery_grows = 0;
+}
+
 /* Decides after a full collection whether the next ones stop the world. If a cramped heap with concurrent marking
    has met its limit, some full collections stop the world, which takes less room and time. Then marking is tried
    again, and if less lives when it ends, the length of the next series is halved. Other heaps have lost a single
@@ -13299,8 +13317,10 @@ GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
    to be paced again after a full collection, as it must be when the option ends. The world is stopped. */
 GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
     bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
+    gc_concurrent before = heap->options.concurrent;
     if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
     if (stands && may_end && !gc__heap_is_marking(heap)) heap->options.concurrent = GC_CONCURRENT_OFF;
+    if (heap->options.concurrent != before) gc__pace_forget(heap);
 }
 
 /* Returns whether the heap can be marked concurrently now. The barrier may have been switched since the heap was
@@ -13396,7 +13416,7 @@ typedef enum gc__event {
     GC__YOUNG_FREED_NONE,  /* nor has it found one after a young collection */
     GC__LIMIT_MET,         /* nor after waiting for the marker */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
-    GC__STRESS_POINT       /* a point at which options.stress asks for a collection */
+    GC__STRESS_POINT       /* a point at which options.debug.stress asks for a collection */
 } gc__event;
 
 GC__COLD gc__request gc__request_of(gc__purpose purpose, int generation, gc_reason reason) {
@@ -14526,7 +14546,7 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
             if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
     gc__os_each_data(gc__holder_data, &search);
     for (size_t i = 0; i < count; i++)
-        if (words[i] - first < last - first + 16)
+        if (words[i] >= first && words[i] < last + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
     if (gc__compiled) gc__compiled->print_use(gc__os_fault_pc(words));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
@@ -16009,10 +16029,17 @@ GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
     return bytes;
 }
 
+/* The finalizer marks keep their memory from the first cycle on, if there are finalizers. */
+GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
+    if (!heap->stats.concurrent_cycles || !heap->finalizers->registered.capacity) return 0;
+    return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
+}
+
 GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
-                   gc__marker_bytes(heap->marker) + gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
+                   gc__finalizer_marks_bytes(heap) + gc__marker_bytes(heap->marker) +
+                   gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 
@@ -16637,7 +16664,7 @@ GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *hea
     if (marker->has_thread) return;
     marker->refused = true;
     gc__warn(&heap->options,
-             "the system gives no thread to mark objects beside the program, so full collections stop it "
+             "the system gives no thread to mark objects concurrently, so full collections stop the program "
              "for as long as they take: raise `ulimit -u`");
 }
 
@@ -17374,7 +17401,7 @@ GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
 }
 
 /* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
-   collecting_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
    *spent. The heap's lock is held. */
 GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
     gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};

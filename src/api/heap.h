@@ -144,9 +144,9 @@ typedef struct gc_options {
        only what the goal for pauses allows. That takes room: with a limit of less than 1.5 times what lives, full collections
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
-       says what stands against it; it is off until that changes. If nobody allocates for a tenth of a second, a thread that comes
-       to a safe point ends it; if all are in preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the
-       collection's callbacks. By default it is on in heaps with a pause_goal_us other than 5000, unless
+       says what stands against it; it is off until the first full collection, or change of limits, after that has changed.
+       If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if all are in preemptive mode,
+       and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By default it is on in heaps with a pause_goal_us other than 5000, unless
        something stands against it or collector_threads is 1. */
     gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
@@ -227,7 +227,8 @@ typedef struct gc_limits {
     unsigned overhead_percent_max;
 } gc_limits;
 
-/* Fills *limits with those that were set last, by the options or by gc_heap_set_limits: to change one of them.
+/* Fills *limits with those that were set last, by the options or by gc_heap_set_limits, so that one of them can be changed.
+   A heap_bytes_soft beyond SIZE_MAX / 64 is that.
    [cooperative; never collects; cannot fail] */
 GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
 /* Changes all limits at once. With heap_bytes_max 0 the container's limit at the time of the call counts. A heap that holds more

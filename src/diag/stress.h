@@ -140,7 +140,7 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
             if (!region->linear) gc__region_walk(region, gc__holder_object, &search);
     gc__os_each_data(gc__holder_data, &search);
     for (size_t i = 0; i < count; i++)
-        if (words[i] - first < last - first + 16)
+        if (words[i] >= first && words[i] < last + 16)
             fprintf(stderr, "gc.h:   a register holds %s\n", gc__held_text(&search, words[i], held));
     if (gc__compiled) gc__compiled->print_use(gc__os_fault_pc(words));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {

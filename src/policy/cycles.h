@@ -44,8 +44,10 @@ GC__FN const char *gc__marking_obstacle_now(const gc_heap *heap) {
    to be paced again after a full collection, as it must be when the option ends. The world is stopped. */
 GC__FN void gc__marking_resolve(gc_heap *heap, bool may_end) {
     bool stands = heap->asked_concurrent && gc__marking_obstacle_now(heap);
+    gc_concurrent before = heap->options.concurrent;
     if (heap->asked_concurrent && !stands) heap->options.concurrent = GC_CONCURRENT_ON;
     if (stands && may_end && !gc__heap_is_marking(heap)) heap->options.concurrent = GC_CONCURRENT_OFF;
+    if (heap->options.concurrent != before) gc__pace_forget(heap);
 }
 
 /* Returns whether the heap can be marked concurrently now. The barrier may have been switched since the heap was

@@ -458,6 +458,17 @@ GC__COLD void gc__pace_return(gc_heap *heap) {
         heap->pace->nursery_bytes = gc__min(heap->pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
+/* Forgets what young collections have shown, when concurrent cycles come into force or end: a heap with a goal for
+   pauses and one without learn different things, and neither would ever replace what the other has learned. */
+GC__COLD void gc__pace_forget(gc_heap *heap) {
+    heap->pace->tenures_at_once = false;
+    heap->pace->wholesale_most = heap->pace->tenured_percent = 0;
+    if (gc__has_pause_goal(heap))
+        gc__pace_return(heap);
+    else
+        heap->pace->nursery_grows = 0;
+}
+
 /* Decides after a full collection whether the next ones stop the world. If a cramped heap with concurrent marking
    has met its limit, some full collections stop the world, which takes less room and time. Then marking is tried
    again, and if less lives when it ends, the length of the next series is halved. Other heaps have lost a single

@@ -232,6 +232,9 @@ GC_API gc_result gc_roots_add(gc_heap *heap, void *slots, size_t count, unsigned
         return GC_ERROR_ARGUMENT;
     if ((uintptr_t)slots & 7)
         return gc__fail(GC_ERROR_MISUSE, "gc_roots_add: the slots at %p are not 8-byte aligned", slots);
+    if (flags & GC__SLOT_DERIVED)
+        return gc__fail(GC_ERROR_MISUSE,
+                        "gc_roots_add: GC_SLOT_DERIVED is of GC_ROOTS_WITH only: add the base, and compute the others from it");
     if (count > (UINTPTR_MAX - (uintptr_t)slots) / sizeof(gc_word))
         return gc__fail(GC_ERROR_MISUSE,
                         "gc_roots_add: %zu slots at %p would reach beyond the end of memory: give the number of slots, which "

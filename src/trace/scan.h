@@ -20,8 +20,8 @@ GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
 
 /* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
    slot. If even the list of such slots finds no memory, the object that is being scanned is scanned again, with all of its
-   stacks, whose bounds are recorded already: the list has room for the slots of others that still were in the FIFO. That worker goes
-   through all roots anyway. */
+   stacks, whose bounds are recorded already: the list has room for the slots of others that still were in the FIFO. That
+   worker goes through all roots anyway. */
 __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
     __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
     worker->until_poll = 1;

@@ -214,6 +214,7 @@ static void globals(void) {
 
     is(gc_roots_add(heap, (char *)global_slots + 4, 1, 0), GC_ERROR_MISUSE,
        "gc_roots_add of a slot that is not aligned");
+    is(gc_roots_add(heap, global_slots, 2, GC_SLOT_DERIVED), GC_ERROR_MISUSE, "gc_roots_add of derived pointers");
     const size_t counts[] = {SIZE_MAX, SIZE_MAX / sizeof(void *), SIZE_MAX / sizeof(void *) + 2, (size_t)-1 / 8 * 7};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         is(gc_roots_add(heap, global_slots, counts[i], 0), GC_ERROR_MISUSE, "gc_roots_add of %zu slots", counts[i]);

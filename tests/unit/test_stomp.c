@@ -260,6 +260,23 @@ static void switched_while_marking(void) {
     gc_barrier_switch(GC_BARRIER_RANK_SUM);
 }
 
+/* What a heap with a goal for pauses has learned of its nurseries is of no use to one without, nor the other way round. */
+static void goal_comes_and_goes(void) {
+    gc__pace *pace = heap->pace;
+    pace->tenures_at_once = true;
+    pace->tenured_percent = 95;
+    pace->wholesale_most = 7;
+    gc_barrier_switch(GC_BARRIER_BYTE_REGION);
+    gc_collect(heap, 2, 0);
+    is(heap->options.concurrent, GC_CONCURRENT_OFF, "a barrier that shows too little ends concurrent cycles");
+    ok(!pace->tenures_at_once && !pace->wholesale_most && !pace->tenured_percent, "and nurseries are looked at anew");
+    pace->nursery_grows = (size_t)64 << 20;
+    gc_barrier_switch(GC_BARRIER_RANK_SUM);
+    gc_collect(heap, 2, 0);
+    is(heap->options.concurrent, GC_CONCURRENT_ON, "another barrier brings them back");
+    is(pace->nursery_grows, 0, "and nurseries keep to the goal");
+}
+
 static void *live_alone(void *wrong) {
     gc_options options = {.nursery_bytes = 64 << 10, .debug.verify = GC_VERIFY_BEFORE};
     gc_heap *mine = gc_heap_create(&options);
@@ -331,6 +348,7 @@ int main(void) {
     begin(&(gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1}); /* checkmark would look at all handles */
     switched_while_marking();
     end();
+    run(goal_comes_and_goes, (gc_options){.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1});
     stands_against_marking();
     two_heaps();
     two_threads(GC_BARRIER_OBJECT_LOGGING);
