@@ -145,9 +145,10 @@ typedef struct gc_options {
        stop the program. Best with the barrier rank_sum: with others, and with code by gc_barrier_emit, whose host must set
        barrier_changed, young collections take longer; barriers with the filters LOW, RANGE, REGION and OLD do not do. A warning
        says what stands against it; it is off until the first full collection, or change of limits, after that has changed.
-       If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if all are in preemptive mode,
-       and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By default it is on in heaps with a pause_goal_us other than 5000, unless
-       something stands against it or collector_threads is 1. */
+       If nobody allocates for a tenth of a second, a thread that comes to a safe point ends it; if all are in
+       preemptive mode, and `suspend` is 0, that thread of the heap's does, and makes the collection's callbacks. By
+       default it is on in heaps with a pause_goal_us other than 5000, unless something stands against it or
+       collector_threads is 1. */
     gc_concurrent concurrent;
     bool abort_when_exhausted;    /* an allocation that fails calls the fatal hook, instead of returning NULL */
     bool keep_memory;             /* never return free memory to the system before gc_heap_destroy */
