@@ -189,7 +189,7 @@ test-programs: $(wanted)
 
 soak-programs: $(soak_programs)
 
-test: ## run every test (about 16 minutes on two quiet cores); with CASE=name only those with `name` in their names
+test: ## run every test (about 20 minutes on two quiet cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' --timer $(wanted)
