@@ -13413,8 +13413,7 @@ GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
 /* The events that may call for a collection. */
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
-    GC__REGION_MISSED,     /* an allocation has found no region */
-    GC__YOUNG_FREED_NONE,  /* nor has it found one after a young collection */
+    GC__YOUNG_FREED_NONE,  /* an allocation has found no region, nor one after a young collection */
     GC__LIMIT_MET,         /* nor after waiting for the marker */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
     GC__STRESS_POINT       /* a point at which options.debug.stress asks for a collection */
@@ -13513,7 +13512,6 @@ GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
-    case GC__REGION_MISSED: return gc__next_ends_nursery(heap) && gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
     case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
     case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
@@ -17181,9 +17179,9 @@ GC__COLD void gc__marking_close(gc_heap *heap) {
 
 /* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
    lock is held. */
-GC__FN void gc__collect_nursery(gc_heap *heap, gc__event event) {
+GC__FN void gc__collect_nursery(gc_heap *heap) {
     if (gc__heap_is_marking(heap) && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
-    gc__collect_for(heap, event);
+    gc__collect_for(heap, GC__NURSERY_SPENT);
 }
 
 /* Returns whether the nursery is spent, by its bytes or by its remembered slots, once an object of `large` bytes is
@@ -17198,14 +17196,14 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_quantum(heap));
-    if (!again) gc__collect_nursery(heap, GC__NURSERY_SPENT);
+    if (!again) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
 }
 
 /* Ends the nursery early, if that helps, for a mutator that finds no region. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
     bool ends = gc__next_ends_nursery(heap);
-    if (ends) gc__collect_nursery(heap, GC__REGION_MISSED);
+    if (ends) gc__collect_nursery(heap);
     return ends;
 }
 

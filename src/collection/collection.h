@@ -310,9 +310,9 @@ GC__COLD void gc__marking_close(gc_heap *heap) {
 
 /* Collects what is due after a nursery has been spent; before that the mutator waits for a late marker. The heap's
    lock is held. */
-GC__FN void gc__collect_nursery(gc_heap *heap, gc__event event) {
+GC__FN void gc__collect_nursery(gc_heap *heap) {
     if (gc__heap_is_marking(heap) && heap->marker->has_thread && gc__marking_lateness(heap)) gc__marking_await_before(heap);
-    gc__collect_for(heap, event);
+    gc__collect_for(heap, GC__NURSERY_SPENT);
 }
 
 /* Returns whether the nursery is spent, by its bytes or by its remembered slots, once an object of `large` bytes is
@@ -327,14 +327,14 @@ GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
     bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_quantum(heap));
-    if (!again) gc__collect_nursery(heap, GC__NURSERY_SPENT);
+    if (!again) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
 }
 
 /* Ends the nursery early, if that helps, for a mutator that finds no region. Returns whether it did. */
 GC__FN bool gc__collect_for_region(gc_heap *heap) {
     bool ends = gc__next_ends_nursery(heap);
-    if (ends) gc__collect_nursery(heap, GC__REGION_MISSED);
+    if (ends) gc__collect_nursery(heap);
     return ends;
 }
 

@@ -7,8 +7,7 @@
 /* The events that may call for a collection. */
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
-    GC__REGION_MISSED,     /* an allocation has found no region */
-    GC__YOUNG_FREED_NONE,  /* nor has it found one after a young collection */
+    GC__YOUNG_FREED_NONE,  /* an allocation has found no region, nor one after a young collection */
     GC__LIMIT_MET,         /* nor after waiting for the marker */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
     GC__STRESS_POINT       /* a point at which options.debug.stress asks for a collection */
@@ -107,7 +106,6 @@ GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
-    case GC__REGION_MISSED: return gc__next_ends_nursery(heap) && gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
     case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
     case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
