@@ -255,6 +255,9 @@ GC_API void gc__misuse(const char *file, int line, const char *format, ...)
 GC__SHARED const char GC__CONFIGURATION;
 static const char *const gc__configuration __attribute__((used)) = &GC__CONFIGURATION;
 #endif
+
+GC__STYLE_BEGIN
+
 /* Which gc.h this is. Until 1.0.0 a minor version may change the API; the project's CHANGELOG.md says how. */
 
 
@@ -10126,7 +10129,7 @@ GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t 
        header. Verdicts come in no order, so a jump here would be mispredicted: mark bits are fetched for copies,
        too. */
     __builtin_prefetch((const void *)ref, 1);
-    __builtin_prefetch((const void *)(ref + 24 + 24 * (verdict != GC__MARK)), 1);
+    __builtin_prefetch((const void *)(ref + 24 + 24u * (verdict != GC__MARK)), 1);
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
@@ -19302,3 +19305,5 @@ GC_API void *gc_heap_host(const gc_heap *heap) {
     return gc__is_null(heap, "gc_heap_host", "heap") ? NULL : heap->options.host;
 }
 #endif
+
+GC__STYLE_END

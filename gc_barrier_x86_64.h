@@ -32,6 +32,35 @@
 
 /* Compile-time facts of the barrier. Every translation unit of a program must see the same values. */
 
+/* A host's rules of style do not apply to gc.h: between GC__STYLE_BEGIN and GC__STYLE_END a compiler gives no warnings
+   that many projects turn on, or into errors, but that show no fault. */
+
+#define GC__PRAGMA(text) _Pragma(#text)
+#define GC__IGNORE_WARNING(name) GC__PRAGMA(GCC diagnostic ignored name)
+#ifdef __cplusplus
+#define GC__IGNORE_WARNINGS_OF_C
+#else
+#define GC__IGNORE_WARNINGS_OF_C                        \
+    GC__IGNORE_WARNING("-Wdeclaration-after-statement") \
+    GC__IGNORE_WARNING("-Wbad-function-cast")           \
+    GC__IGNORE_WARNING("-Wmissing-prototypes")          \
+    GC__IGNORE_WARNING("-Wc++-compat")
+#endif
+#define GC__STYLE_BEGIN                       \
+    GC__PRAGMA(GCC diagnostic push)           \
+    GC__IGNORE_WARNING("-Wredundant-decls")   \
+    GC__IGNORE_WARNING("-Wcast-qual")         \
+    GC__IGNORE_WARNING("-Wcast-align")        \
+    GC__IGNORE_WARNING("-Wfloat-equal")       \
+    GC__IGNORE_WARNING("-Wswitch-enum")       \
+    GC__IGNORE_WARNING("-Wswitch-default")    \
+    GC__IGNORE_WARNING("-Wformat-nonliteral") \
+    GC__IGNORE_WARNING("-Wpadded")            \
+    GC__IGNORE_WARNING("-Winline")            \
+    GC__IGNORE_WARNING("-Wnull-dereference")  \
+    GC__IGNORE_WARNINGS_OF_C
+#define GC__STYLE_END GC__PRAGMA(GCC diagnostic pop)
+
 #ifndef __GNUC__
 #error "gc.h needs gcc or clang: it uses their attributes, built-in functions and inline assembly"
 #endif
@@ -53,8 +82,18 @@
 #ifndef GC_CARD_SHIFT
 #define GC_CARD_SHIFT 9 /* log2 of the bytes that one card covers: 7 to 12 */
 #endif
+/* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is checked. It is part of a name, so it is a
+   number. */
 #ifndef GC_BUNDLE_SHIFT
-#define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is checked */
+#if GC_CARD_SHIFT < 11
+#define GC_BUNDLE_SHIFT 16
+#elif GC_CARD_SHIFT + 6 > GC_REGION_SHIFT
+#define GC_BUNDLE_SHIFT 0
+#elif GC_CARD_SHIFT == 11
+#define GC_BUNDLE_SHIFT 17
+#else
+#define GC_BUNDLE_SHIFT 18
+#endif
 #endif
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
@@ -118,6 +157,9 @@
 #undef GC_BARRIER
 #define GC_BARRIER rank_sum
 #endif
+
+GC__STYLE_BEGIN
+
 /* The tables that barriers read and write, and the list of barriers. */
 
 
@@ -1176,3 +1218,5 @@ static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, c
                              __ATOMIC_RELEASE);
         }
 }
+
+GC__STYLE_END

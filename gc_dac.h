@@ -10,6 +10,37 @@
    ahead of any system header (or compile that file with -D_GNU_SOURCE), and elsewhere just include it. C11 or C++14. */
 #pragma once
 
+/* A host's rules of style do not apply to gc.h: between GC__STYLE_BEGIN and GC__STYLE_END a compiler gives no warnings
+   that many projects turn on, or into errors, but that show no fault. */
+
+#define GC__PRAGMA(text) _Pragma(#text)
+#define GC__IGNORE_WARNING(name) GC__PRAGMA(GCC diagnostic ignored name)
+#ifdef __cplusplus
+#define GC__IGNORE_WARNINGS_OF_C
+#else
+#define GC__IGNORE_WARNINGS_OF_C                        \
+    GC__IGNORE_WARNING("-Wdeclaration-after-statement") \
+    GC__IGNORE_WARNING("-Wbad-function-cast")           \
+    GC__IGNORE_WARNING("-Wmissing-prototypes")          \
+    GC__IGNORE_WARNING("-Wc++-compat")
+#endif
+#define GC__STYLE_BEGIN                       \
+    GC__PRAGMA(GCC diagnostic push)           \
+    GC__IGNORE_WARNING("-Wredundant-decls")   \
+    GC__IGNORE_WARNING("-Wcast-qual")         \
+    GC__IGNORE_WARNING("-Wcast-align")        \
+    GC__IGNORE_WARNING("-Wfloat-equal")       \
+    GC__IGNORE_WARNING("-Wswitch-enum")       \
+    GC__IGNORE_WARNING("-Wswitch-default")    \
+    GC__IGNORE_WARNING("-Wformat-nonliteral") \
+    GC__IGNORE_WARNING("-Wpadded")            \
+    GC__IGNORE_WARNING("-Winline")            \
+    GC__IGNORE_WARNING("-Wnull-dereference")  \
+    GC__IGNORE_WARNINGS_OF_C
+#define GC__STYLE_END GC__PRAGMA(GCC diagnostic pop)
+
+GC__STYLE_BEGIN
+
 /* Looking into a process or a core file from outside: the reader.
 
    The reader runs no code of the program that it looks into, and needs neither its symbols nor the headers that it was compiled
@@ -2980,7 +3011,7 @@ GC__DAC_FN bool gc__dac_each_finalizer(gc_dac *dac, const gc__dac_copy *copy, ui
     uint64_t all = gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_finalizers);
     uint64_t due = gc__dac_at(copy, all, GC__DAC_AT_finalizers_due), bytes = gc__dac_fact(copy, GC__DAC_FACT_DUE_BYTES);
     if (!all) return true;
-    for (int i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++) {
         uint64_t pairs = gc__dac_at(copy, due + i * bytes, GC__DAC_AT_due_pairs);
         uint64_t head = gc__dac_member(dac, copy, due + i * bytes, GC__DAC_AT_due_head);
         if (!gc__dac_pairs(dac, copy, pairs, head, i ? GC_DAC_DUE_CRITICAL : GC_DAC_DUE, f, context)) return false;
@@ -3893,3 +3924,5 @@ GC_DAC_API gc_dac *gc_dac_open_core(const char *path, const char *root) {
     return dac;
 }
 #endif
+
+GC__STYLE_END

@@ -9,6 +9,8 @@
 #ifndef GC_HANDLES_H
 #define GC_HANDLES_H
 
+GC__STYLE_BEGIN
+
 /* Finalizers: functions that run when an object has been found dead.
 
    A collection that finds an object with a finalizer dead keeps the object once more and queues it. The heap's finalizer
@@ -2548,4 +2550,6 @@ GC__FN bool gc__handles_checkmark(gc_heap *heap, gc_visitor *visitor,
     return checker.any;
 }
 #endif
+
+GC__STYLE_END
 #endif

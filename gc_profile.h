@@ -8,6 +8,8 @@
 
 #include "gc.h"
 
+GC__STYLE_BEGIN
+
 /* Profiles: what allocates, what lives, and when collections paused. One profile at a time is taken, of all heaps of the
    process. GC_PROFILE=FILE in the environment takes one from the first heap on, and writes it when the program ends (a
    .heapsnapshot when a heap is destroyed); options follow the name, each after a comma: GC_PROFILE=lisp.pb,period=4096,ticks.
@@ -4815,7 +4817,7 @@ GC__FN void gc__net_put_date(gc__nettrace_bytes *to, uint64_t utc_ns) {
     static const uint8_t month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     uint64_t weekday = (days + 4) % 7;
     for (;; year++) {
-        uint64_t year_days = 365 + (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+        uint64_t year_days = 365u + (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
         if (days < year_days) break;
         days -= year_days;
     }
@@ -7701,3 +7703,5 @@ GC__AT_UNLOAD GC__FN void gc__profile_at_end(void) {
     if (gc__profile_unload() != GC_OK) gc__profile_warn(gc__last_message);
 }
 #endif
+
+GC__STYLE_END

@@ -187,6 +187,8 @@ GC__INTERFACE_DATA(GC__RENAME)
 #endif
 #include "gc_stackmap.h"
 
+GC__STYLE_BEGIN
+
 /* Collectors as libraries: what a program and a library exchange, and using several collectors.
 
    A library is gc.h in a shared object, which exports GC_VersionInfo and GC_Initialize and nothing else. It gives the
@@ -1456,3 +1458,5 @@ GC__DEFINE_STUBS(gc__stub_first)
 GC__INTERFACE(GC__POISON)
 #endif
 #endif
+
+GC__STYLE_END

@@ -44,6 +44,10 @@
 #pragma once
 
 #include "api/config.h"
+#include "gc_barrier_x86_64.h"
+
+GC__STYLE_BEGIN
+
 #include "api/version.h"
 #include "api/result.h"
 #include "api/types.h"
@@ -146,3 +150,5 @@
 #include "mutator/announce.h"       /* what a process reports about its collector */
 #include "mutator/create.h"         /* creating and destroying heaps */
 #endif
+
+GC__STYLE_END

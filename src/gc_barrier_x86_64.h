@@ -30,8 +30,13 @@
 #pragma once
 
 #include "barrier/geometry.h"
+
+GC__STYLE_BEGIN
+
 #include "barrier/tables.h"
 #include "barrier/portable.h"
 #include "barrier/assembly.h"
 #include "barrier/forms.h"
 #include "barrier/emit.h"
+
+GC__STYLE_END

@@ -9,6 +9,10 @@
    ahead of any system header (or compile that file with -D_GNU_SOURCE), and elsewhere just include it. C11 or C++14. */
 #pragma once
 
+#include "barrier/style.h"
+
+GC__STYLE_BEGIN
+
 #include "api/dac.h"
 
 #ifdef GC_DAC_IMPLEMENTATION
@@ -25,3 +29,5 @@
 #include "dac/process.h"        /* live processes; opening, closing */
 #include "dac/core.h"           /* core files */
 #endif
+
+GC__STYLE_END

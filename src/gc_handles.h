@@ -8,6 +8,8 @@
 #ifndef GC_HANDLES_H
 #define GC_HANDLES_H
 
+GC__STYLE_BEGIN
+
 #include "api/finalizer.h"
 #include "api/handle.h"
 #include "api/safe_handle.h"
@@ -22,4 +24,6 @@
 #include "weak/weak_tables.h"     /* precleaning of weak tables */
 #include "weak/weak.h"            /* handles and weak tables in a collection */
 #endif
+
+GC__STYLE_END
 #endif

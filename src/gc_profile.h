@@ -7,6 +7,8 @@
 
 #include "gc.h"
 
+GC__STYLE_BEGIN
+
 #include "api/profile.h"
 
 #ifdef GC_IMPLEMENTATION
@@ -55,3 +57,5 @@
 #include "profile/control.h"     /* starting, stopping, writing */
 #include "profile/environment.h" /* GC_PROFILE */
 #endif
+
+GC__STYLE_END

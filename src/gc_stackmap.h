@@ -5,6 +5,8 @@
 
 #include "gc.h"
 
+GC__STYLE_BEGIN
+
 #include "api/stackmap.h"
 #include "api/code.h"
 #include "api/stackmap_dump.h"
@@ -32,3 +34,5 @@
 #include "stackmap/call.h"      /* calls between native and compiled code */
 #include "stackmap/interrupt.h" /* stopping threads in compiled code */
 #endif
+
+GC__STYLE_END

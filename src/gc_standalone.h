@@ -20,6 +20,8 @@
 #include "api/interface.h"
 #include "gc_stackmap.h"
 
+GC__STYLE_BEGIN
+
 #include "api/standalone.h"
 
 #ifdef GC_IMPLEMENTATION
@@ -31,3 +33,5 @@
 #include "standalone/choose.h"   /* the collector in force */
 #include "standalone/last.h"     /* what the rest of the unit must not do */
 #endif
+
+GC__STYLE_END

@@ -1,6 +1,8 @@
 /* Compile-time facts of the barrier. Every translation unit of a program must see the same values. */
 #pragma once
 
+#include "style.h"
+
 #ifndef __GNUC__
 #error "gc.h needs gcc or clang: it uses their attributes, built-in functions and inline assembly"
 #endif
@@ -22,8 +24,18 @@
 #ifndef GC_CARD_SHIFT
 #define GC_CARD_SHIFT 9 /* log2 of the bytes that one card covers: 7 to 12 */
 #endif
+/* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is checked. It is part of a name, so it is a
+   number. */
 #ifndef GC_BUNDLE_SHIFT
-#define GC_BUNDLE_SHIFT 16 /* log2 of the bytes that one bundle byte covers; 0: no bundles, every card is checked */
+#if GC_CARD_SHIFT < 11
+#define GC_BUNDLE_SHIFT 16
+#elif GC_CARD_SHIFT + 6 > GC_REGION_SHIFT
+#define GC_BUNDLE_SHIFT 0
+#elif GC_CARD_SHIFT == 11
+#define GC_BUNDLE_SHIFT 17
+#else
+#define GC_BUNDLE_SHIFT 18
+#endif
 #endif
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */

@@ -139,7 +139,7 @@ GC__DAC_FN bool gc__dac_each_finalizer(gc_dac *dac, const gc__dac_copy *copy, ui
     uint64_t all = gc__dac_member(dac, copy, heap, GC__DAC_AT_heap_finalizers);
     uint64_t due = gc__dac_at(copy, all, GC__DAC_AT_finalizers_due), bytes = gc__dac_fact(copy, GC__DAC_FACT_DUE_BYTES);
     if (!all) return true;
-    for (int i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++) {
         uint64_t pairs = gc__dac_at(copy, due + i * bytes, GC__DAC_AT_due_pairs);
         uint64_t head = gc__dac_member(dac, copy, due + i * bytes, GC__DAC_AT_due_head);
         if (!gc__dac_pairs(dac, copy, pairs, head, i ? GC_DAC_DUE_CRITICAL : GC_DAC_DUE, f, context)) return false;

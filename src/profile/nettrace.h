@@ -235,7 +235,7 @@ GC__FN void gc__net_put_date(gc__nettrace_bytes *to, uint64_t utc_ns) {
     static const uint8_t month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     uint64_t weekday = (days + 4) % 7;
     for (;; year++) {
-        uint64_t year_days = 365 + (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+        uint64_t year_days = 365u + (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
         if (days < year_days) break;
         days -= year_days;
     }

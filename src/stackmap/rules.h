@@ -17,7 +17,7 @@ GC__FN const char *gc__facts_fault(const gc_stackmap_facts *facts) {
     if (facts->argument_bytes > GC__FRAME_BYTES_MAX || facts->argument_bytes % 8)
         return "argument_bytes is no multiple of 8, or more than 1 GiB";
     for (unsigned i = 0; i < 6; i++) {
-        uint32_t flag = i < 5 ? GC_METHOD_SECURITY_OBJECT << i : GC_METHOD_EDIT_AND_CONTINUE;
+        uint32_t flag = (uint32_t)(i < 5 ? GC_METHOD_SECURITY_OBJECT << i : GC_METHOD_EDIT_AND_CONTINUE);
         if (facts->extra[i] && !(facts->flags & flag)) return "an `extra` is set, but its flag is not";
         if (facts->extra[i] % 8) return "an `extra` is no multiple of 8";
     }

@@ -64,7 +64,7 @@ GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t 
        header. Verdicts come in no order, so a jump here would be mispredicted: mark bits are fetched for copies,
        too. */
     __builtin_prefetch((const void *)ref, 1);
-    __builtin_prefetch((const void *)(ref + 24 + 24 * (verdict != GC__MARK)), 1);
+    __builtin_prefetch((const void *)(ref + 24 + 24u * (verdict != GC__MARK)), 1);
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
