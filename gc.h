@@ -9087,6 +9087,17 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
+/* Weak state of one kind that the marker precleans beside the program, piece by piece: clumps of handles, old pairs of
+   objects and finalizers, or slices of weak tables. The lock of that kind guards it. */
+typedef struct gc__preclean {
+    size_t next;       /* the piece at which precleaning goes on, as the kind numbers its pieces */
+    gc__words unclean; /* the pieces that the final mark processes; handles have bits for that */
+    size_t kept;       /* words of `unclean` that this pass has looked at, and kept */
+    size_t stored;     /* pieces in which this pass has found stores */
+    unsigned passes;   /* passes that may still be made */
+    bool runs, again;  /* a pass is under way; another one may find more pieces clean */
+} gc__preclean;
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
     /* Entries are objects; or the index of an element, and above it the array | GC__CONTINUED; or an object |
@@ -9113,17 +9124,9 @@ typedef struct gc__marker {
     size_t began_growth, began_room;  /* how much it could grow when the cycle began, by most_bytes and by the limit */
     bool unscanned;               /* some region is unscanned; atomic */
     bool unasked;                 /* some region is unasked */
-    /* The segment of handles that is being precleaned, from clump preclean_from on; NULL: none. */
-    struct gc__handle_segment *precleaning;
-    size_t preclean_from, preclean_passes; /* the second: passes over the handles that may still be made */
-    size_t stored, stored_before;      /* clumps in which this pass, and the pass before it, has found stores */
-    bool preclean_again;            /* this pass has shaded an object, so another one may find more */
-    /* Objects with weak entries; their slices that are not precleaned, as pairs: an object, and an address in it. */
-    gc__words tables, pieces;
-    size_t table_next, table_from; /* where precleaning goes on: an index in `tables`, and an offset in that object */
-    size_t slice_next, slice_kept; /* where the second look at `pieces` goes on, and the words that it has kept */
-    unsigned table_passes;        /* passes over the tables that may still be made */
-    bool table_again;             /* the last pass has shaded an object */
+    gc__words tables; /* objects with weak entries */
+    size_t table_next, table_from; /* where the first look at these goes on: an index in `tables`, and an offset there */
+    gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
@@ -9351,12 +9354,12 @@ GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 /* Records a slice of a weak table, whose entries lie in the object, to be looked at again. Callers report a slice
    once per entry in a row, so only the last one is compared. */
 GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
-    gc__words *pieces = &heap->marker->pieces;
-    size_t count = pieces->count;
-    if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
-    if (count < GC__TABLE_WORDS && gc__shade_room(heap, pieces, 2)) {
-        gc__words_push(pieces, table);
-        gc__words_push(pieces, from);
+    gc__words *slices = &heap->marker->slices.unclean;
+    size_t count = slices->count;
+    if (count && slices->words[count - 2] == table && slices->words[count - 1] == from) return;
+    if (count < GC__TABLE_WORDS && gc__shade_room(heap, slices, 2)) {
+        gc__words_push(slices, table);
+        gc__words_push(slices, from);
     } else {
         gc__shade_wait(heap, table);
     }
@@ -11421,7 +11424,7 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
     return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
            gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
+           gc__words_bytes(&marker->slices.unclean) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
 }
 
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
@@ -11437,6 +11440,19 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
     if (gc__shade_bit(gc__next_marks, word) || !gc__shade_is_object(word)) return;
     if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
+}
+
+/* Forgets what is precleaned. So many passes may follow in this cycle. */
+GC__FN void gc__preclean_begin(gc__preclean *all, unsigned passes) {
+    all->next = all->kept = all->unclean.count = 0;
+    all->passes = passes;
+    all->runs = all->again = false;
+}
+
+/* Lets a pass begin, if none is under way. */
+GC__FN void gc__preclean_allow(gc__preclean *all) {
+    all->again |= !all->runs;
+    all->passes = gc__max(all->passes, 1);
 }
 
 #if GC__HAS_MARKER
@@ -11809,8 +11825,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->waiting.count = 0;
-    marker->tables.count = marker->pieces.count = 0;
-    marker->table_next = marker->table_from = marker->slice_next = marker->slice_kept = 0;
+    marker->tables.count = marker->table_next = marker->table_from = 0;
+    gc__preclean_begin(&marker->slices, 0);
     memset(marker->fifo, 0, sizeof marker->fifo);
     memset(marker->next, 0, sizeof marker->next);
     gc__marker_empty_buffer(heap);
@@ -13775,7 +13791,7 @@ GC__COLD void gc__finalizers_check(const gc__checker *checker) {
                        "an object with a finalizer is younger than its part of the list");
     }
     gc__check_equal(checker, empty, all->empty, "words of pairs that have ended");
-    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->looked <= all->start[1], all,
+    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->old.next <= all->start[1], all,
                    "the finalizers' list is packed, or looked at, outside of its old part");
     bool fits = registered->capacity >= room && all->moving.capacity >= room - empty;
     room -= empty;
@@ -16565,15 +16581,13 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
    lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!gc__heap_is_marking(heap))
-        return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
-               gc__finalizers_compact_next(heap);
+        return gc__pairs_finish_some(heap, false) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
+               gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
         gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
-    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) ||
-                gc__finalizers_preclean(heap) || gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
-    if (more) return true;
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap)) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
@@ -16645,7 +16659,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     bool is_needed = gc__heap_is_marking(heap) || heap->old_unflipped || heap->old_unlisted || prefaults;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
-        marker->preclean_passes = gc__max(marker->preclean_passes, 1);
+        gc__preclean_allow(&heap->handles->preclean);
     }
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
@@ -16686,7 +16700,7 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
     gc__words_free(&marker->tables);
-    gc__words_free(&marker->pieces);
+    gc__words_free(&marker->slices.unclean);
     gc__words_free(&marker->finalizer_grey);
     gc__words_free(&marker->held);
 }

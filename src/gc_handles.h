@@ -20,8 +20,7 @@ GC__STYLE_BEGIN
 #include "weak/finalizers.h"      /* objects with finalizers, and queues of those that are due */
 #include "weak/entries.h"         /* entries of weak tables, and slots that wait for a key */
 #include "weak/safe.h"            /* the state word of safe handles */
-#include "weak/preclean.h"        /* precleaning of handles and finalizers during concurrent marking */
-#include "weak/weak_tables.h"     /* precleaning of weak tables */
+#include "weak/preclean.h"        /* precleaning of handles, finalizers and weak tables */
 #include "weak/weak.h"            /* handles and weak tables in a collection */
 #endif
 

@@ -10,7 +10,7 @@
 
    During concurrent marking the marker precleans the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move needs nothing in the final mark either, since marks are not taken back; so the final mark
-   only processes the others, which are `unmarked`, and pairs that have become old since. Last of all the marker sets
+   only processes the others, which are unclean, and pairs that have become old since. Last of all the marker sets
    finalizer marks for the objects of these, except for some, which are `kept` for the final mark. After that nothing is
    left to trace from them, and whether they are due need not be known before somebody asks: the final mark decides
    about a few, and the marker's thread about the rest, or an earlier asker does. Until then (`deciding`) the others
@@ -61,8 +61,9 @@ typedef struct gc__finalizers {
     size_t empty;           /* words of removed pairs in the old section */
     /* [packed, packing) of the old section is empty: pairs from `packing` on are moved to `packed` */
     size_t packed, packing;
-    size_t looked;          /* words of the old section that the marker has precleaned in this cycle */
-    gc__words unmarked;     /* the numbers of precleaned pairs whose objects were white */
+    /* Pairs of the old section, by their numbers: [old.next, start[1]) were not looked at in this cycle. A pair is
+       unclean if its object was white. */
+    gc__preclean old;
     gc__words kept;         /* the numbers of those pairs that are left to the final mark */
     gc__words finalizer_grey;    /* the numbers of those pairs whose objects got finalizer marks */
     bool deciding;          /* the final mark is over, and `finalizer_grey` is not fully decided; atomic */
@@ -138,7 +139,7 @@ enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
 GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
     gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
     gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
-                                            &all->unmarked, &all->kept, &all->finalizer_grey, &all->young};
+                                            &all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
     memcpy(lists, each, sizeof each);
 }
 
@@ -266,7 +267,8 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
-    all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
+    gc__preclean_begin(&all->old, 0);
+    all->packed = all->packing = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
@@ -518,13 +520,13 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
 GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
     uintptr_t *words = all->registered.words;
     if (dropped) gc__finalizers_preclean_begin(all);
-    gc__finalizers_follow_some(all, &all->unmarked);
+    gc__finalizers_follow_some(all, &all->old.unclean);
     gc__finalizers_follow_some(all, &all->kept);
-    for (size_t at = all->looked; at < all->start[1]; at += 2) {
+    for (size_t at = all->old.next; at < all->start[1]; at += 2) {
         gc__finalizer_await(all, at + 2 * GC__FIFO);
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
-    all->looked = all->unmarked.count = all->kept.count = 0;
+    all->old.next = all->old.unclean.count = all->kept.count = 0;
     all->deciding = all->finalizer_grey.count != 0;
     if (!gc__is_deciding(all)) gc__finalizers_preclean_begin(all);
     gc__finalizers_compact_half(all);
