@@ -11420,13 +11420,6 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
-/* Returns the bytes outside the regions that the marker takes. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->slices.unclean) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
-}
-
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
@@ -13424,6 +13417,140 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
    compacted with the world stopped. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
     return gc__fills_holes(heap) && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+}
+/* The limit of a heap: its value, the room for handles and finalizers, and the GC overhead limit. What an allocation does
+   that meets the limit comes with allocation.
+
+   Functions that make handles or pairs of objects and finalizers never collect, and never wait for the heap's lock, since
+   their callers hold references in no root. So they may exceed the limit a little, as far as a collection may free that
+   much: the next allocation that needs memory collects. */
+
+
+GC__COLD bool gc__limit_is_least(size_t bytes) {
+    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
+    if (!bytes || bytes >= least) return true;
+    gc__fail(GC_ERROR_OPTION,
+             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+             "smaller GC_REGION_SHIFT",
+             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    return false;
+}
+
+/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
+   other memory. */
+GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+
+/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
+GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+    heap->limit_is_open = false;
+    heap->limit_is_share = !bytes && share;
+    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
+    heap->options.heap_bytes_max = bytes;
+    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
+}
+
+/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
+   creating a heap. The world is stopped. */
+GC__COLD void gc__limit_look(gc_heap *heap) {
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
+        gc__limit_set(heap, 0, gc__container_share());
+}
+
+#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
+#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
+
+/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
+GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
+    return bytes - gc__min(bytes, heap->full_bytes);
+}
+
+GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
+    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+    gc__heap_fail_with_others(heap);
+}
+
+/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
+   allocate nothing even after they were destroyed, since their places are reused for handles only. */
+GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
+    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
+}
+
+static const char gc__room_for_handles[] =
+    "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
+    "handles does not collect";
+
+/* Counts bytes that are about to be taken outside regions, and releases free regions for them. Returns false with
+   gc__fail if there is no room; `remedy` names what the room is for, and what helps. Never waits: if another thread has
+   the lock, only the next bytes are checked. */
+GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
+    bool locked = gc__heap_lock_unless_taken(heap), fits = true;
+    if (locked && heap->options.heap_bytes_max) {
+        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
+        if (!fits) gc__metadata_fail(heap, remedy);
+    }
+    if (fits) gc__count(&heap->metadata_bytes, bytes);
+    if (!locked) return fits;
+    gc__heap_note_held(heap);
+    gc__heap_unlock(heap);
+    return fits;
+}
+
+/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that
+   would rather fail says by options.overhead_percent_max what part of its time that may take. */
+#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
+#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
+#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
+#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
+
+GC__COLD bool gc__overhead_is_percent(unsigned percent) {
+    if (percent <= 100) return true;
+    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
+    return false;
+}
+
+/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
+GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
+    size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
+    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
+    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
+    return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
+}
+
+/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
+   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   *spent. The heap's lock is held. */
+GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
+    gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
+    unsigned most = heap->options.overhead_percent_max;
+    if (!most || !heap->options.heap_bytes_max) return false;
+    /* This is less than before if windows were given back. */
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
+    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
+    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
+    heap->pace->overhead_allocated_bytes = allocated;
+    spent->ns = gc__ns_since(now.ns, before->ns);
+    spent->paused_ns = now.paused_ns - before->paused_ns;
+    spent->collections = now.collections - before->collections;
+    bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
+    if (!goes_on || enough) *before = now;
+    return enough && spent->paused_ns >= spent->ns / 100 * most;
+}
+
+/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
+   before. */
+GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
+    if (!gc__is_nearly_full(heap)) return false;
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
+             "live of at most %zu (%s): raise that, or drop references",
+             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
+             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
+             heap->limit_bytes >> 10, gc__limit_name(heap));
+    return true;
 }
 /* When to collect, and for what purpose; also the upgrade chain of a cycle that cannot go on: concurrent,
    degenerated, full. */
@@ -16004,46 +16131,89 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     gc__heap_unlock(heap);
     return count;
 }
-/* The limit of a heap, and its memory outside its regions, which counts towards the limit. */
+/* The record of a heap: the structures in which the components of the collector keep its state, and one table of the
+   locks and the memory that they own. By this table a heap is opened and closed, its memory counted, and what it does
+   not need given back near the limit. Not in it are the segments of handles, the threads of the collector, and what
+   barriers write to. */
 
 
-/* Returns the bytes of a list that is empty between collections but keeps its memory; frees that memory if it is to
-   be released. */
-GC__OUT_OF_LINE size_t gc__list_bytes(gc__words *list, bool release) {
-    size_t bytes = gc__words_bytes(list);
-    if (release) gc__words_free(list);
-    return bytes;
-}
+typedef struct gc__instance {
+    gc_heap heap;
+    gc__threads threads;
+    gc__collector collector;
+    gc__pace pace;
+    gc__cycle cycle;
+    gc__handles handles;
+    gc__finalizers finalizers;
+    gc__stress stress;
+    gc__marker marker;
+    gc__pauses pauses;
+    gc__remembered remembered;
+} gc__instance;
 
-GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
-    if (!workers) return 0;
-    size_t bytes = sizeof *workers + gc__list_bytes(&workers->for_host, release) + gc__list_bytes(&workers->cards, release);
-    for (unsigned i = 0; i < workers->count; i++) {
-        gc__worker_thread *thread = &workers->threads[i];
-        size_t own = gc__own_marks_bytes(thread);
-        if (release) gc__own_marks_free(thread);
-        bytes += own + gc__list_bytes(&thread->stack, release) + gc__list_bytes(&thread->live, release) +
-                 gc__list_bytes(&thread->refused, release) + gc__list_bytes(&thread->seen, release);
+/* What a component owns: locks; lists that are empty between collections but keep their memory; other lists; maps; and
+   what finds faults, which does not count towards the limit. */
+enum { GC__LOCK = 1, GC__SCRATCH = 2, GC__LIST = 4, GC__MAP = 8, GC__STRESS_LIST = 16, GC__STRESS_MAP = 32 };
+
+#define GC__OWNED(kind, part) {(uint32_t)offsetof(gc__instance, part), kind}
+static const struct gc__owned {
+    uint32_t offset, kind;
+} gc__heap_owns[] = {
+    /* in the order in which they are taken, after the lock that stops threads */
+    GC__OWNED(GC__LOCK, marker.lock), GC__OWNED(GC__LOCK, handles.lock), GC__OWNED(GC__LOCK, finalizers.lock),
+    GC__OWNED(GC__LOCK, threads.roots_lock), GC__OWNED(GC__SCRATCH, cycle.roots), GC__OWNED(GC__SCRATCH, cycle.interior),
+    GC__OWNED(GC__SCRATCH, cycle.pins), GC__OWNED(GC__SCRATCH, cycle.stacks), GC__OWNED(GC__SCRATCH, cycle.offsets),
+    GC__OWNED(GC__SCRATCH, cycle.external_moving), GC__OWNED(GC__SCRATCH, cycle.entries.words),
+    GC__OWNED(GC__SCRATCH, cycle.entries.ended), GC__OWNED(GC__SCRATCH, cycle.reported), GC__OWNED(GC__MAP, cycle.ambiguous),
+    GC__OWNED(GC__SCRATCH, collector.mark_stack), GC__OWNED(GC__LIST, collector.globals),
+    GC__OWNED(GC__MAP, collector.external[0]), GC__OWNED(GC__MAP, collector.external[1]),
+    GC__OWNED(GC__MAP, collector.external[2]), GC__OWNED(GC__SCRATCH, handles.waiting), GC__OWNED(GC__SCRATCH, handles.ready),
+    GC__OWNED(GC__MAP, handles.keys), GC__OWNED(GC__LIST, finalizers.registered), GC__OWNED(GC__LIST, finalizers.moving),
+    GC__OWNED(GC__LIST, finalizers.due[0].pairs), GC__OWNED(GC__LIST, finalizers.due[1].pairs),
+    GC__OWNED(GC__LIST, finalizers.old.unclean), GC__OWNED(GC__LIST, finalizers.kept),
+    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young), GC__OWNED(GC__LIST, marker.grey),
+    GC__OWNED(GC__LIST, marker.seen), GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
+    GC__OWNED(GC__LIST, marker.tables), GC__OWNED(GC__LIST, marker.slices.unclean), GC__OWNED(GC__LIST, marker.finalizer_grey),
+    GC__OWNED(GC__LIST, marker.held), GC__OWNED(GC__STRESS_LIST, stress.kept), GC__OWNED(GC__STRESS_MAP, stress.seen),
+};
+
+/* Counts the bytes of the lists and maps of these kinds; and then shrinks maps that are far too large, or frees all. */
+typedef enum gc__own_step { GC__OWN_COUNT, GC__OWN_TRIM, GC__OWN_FREE } gc__own_step;
+GC__COLD size_t gc__owned_each(gc_heap *heap, unsigned kinds, gc__own_step step) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < sizeof gc__heap_owns / sizeof *gc__heap_owns; i++) {
+        void *part = (char *)heap + gc__heap_owns[i].offset;
+        if (!(gc__heap_owns[i].kind & kinds)) continue;
+        bool is_map = gc__heap_owns[i].kind & (GC__MAP | GC__STRESS_MAP);
+        bytes += is_map ? gc__map_bytes((gc__map *)part) : gc__words_bytes((gc__words *)part);
+        if (is_map && step == GC__OWN_TRIM) gc__map_shrink((gc__map *)part);
+        if (is_map && step == GC__OWN_FREE) gc__map_free((gc__map *)part);
+        if (!is_map && step == GC__OWN_FREE) gc__words_free((gc__words *)part);
     }
     return bytes;
 }
 
-/* Returns the bytes of all such lists of the collector. */
-GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
-    gc__cycle *cycle = heap->cycle;
-    gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
-                        &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
-                        &cycle->entries.ended,   &cycle->offsets,          &cycle->reported,
-                        &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
-    size_t bytes = gc__workers_lists_bytes(gc__heap_workers(heap), release);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
-    return bytes;
+/* Calls f for the locks, except the one that stops threads. */
+GC__COLD void gc__owned_locks(gc_heap *heap, void (*f)(gc__lock *lock)) {
+    for (size_t i = 0; gc__heap_owns[i].kind == GC__LOCK; i++) f((gc__lock *)((char *)heap + gc__heap_owns[i].offset));
 }
 
-/* Returns the bytes of the tables of off-heap memory. */
-GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+/* Returns the bytes of the workers' lists, which are empty between collections. Frees them if they are to be released. */
+GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
+    if (!workers) return 0;
+    size_t bytes = sizeof *workers;
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        gc__words *lists[] = {&thread->stack,   &thread->live, &thread->stale,
+                              &thread->refused, &thread->seen, i ? NULL : &workers->for_host,
+                              &workers->cards};
+        bytes += gc__own_marks_bytes(thread);
+        if (release) gc__own_marks_free(thread);
+        for (size_t k = 0; k < sizeof lists / sizeof *lists && lists[k]; k++) {
+            bytes += gc__words_bytes(lists[k]);
+            if (release) gc__words_free(lists[k]);
+        }
+    }
     return bytes;
 }
 
@@ -16053,48 +16223,23 @@ GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
     return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
 }
 
-GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
-    size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
-                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
-                   gc__finalizer_marks_bytes(heap) + gc__marker_bytes(heap->marker) +
-                   gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
-    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
-}
-
-/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of the
-   collector's lists, which the next collection makes again, and for unused room in tables of off-heap bytes and
-   lists of finalizers. The world is stopped. */
+/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of lists that
+   the next collection makes again, and for unused room in maps and lists of finalizers. The world is stopped. */
 GC__COLD void gc__metadata_count(gc_heap *heap) {
-    size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
-    if (gc__external_table_bytes(heap) > much)
-        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_shrink(&heap->collector->external[g]);
-    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_shrink(heap->finalizers);
-    size_t lasting = gc__lasting_lists_bytes(heap);
-    if (lists > much) {
-        gc__collection_lists_bytes(heap, true);
-        lists = gc__collection_lists_bytes(heap, false);
+    const gc__handles *handles = heap->handles;
+    gc__workers *workers = gc__heap_workers(heap);
+    size_t much = heap->limit_bytes / 64;
+    if (gc__owned_each(heap, GC__MAP, GC__OWN_COUNT) > much) gc__owned_each(heap, GC__MAP, GC__OWN_TRIM);
+    if (gc__owned_each(heap, GC__LIST, GC__OWN_COUNT) > much) gc__finalizers_shrink(heap->finalizers);
+    if (gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT) + gc__workers_lists_bytes(workers, false) > much) {
+        gc__owned_each(heap, GC__SCRATCH, GC__OWN_FREE);
+        gc__workers_lists_bytes(workers, true);
     }
-    __atomic_store_n(&heap->metadata_bytes, lasting + lists, __ATOMIC_RELAXED);
-}
-
-/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
-   other memory. */
-GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
-
-/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
-GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
-    heap->limit_is_open = false;
-    heap->limit_is_share = !bytes && share;
-    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
-    heap->options.heap_bytes_max = bytes;
-    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
-}
-
-/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
-   creating a heap. The world is stopped. */
-GC__COLD void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
-        gc__limit_set(heap, 0, gc__container_share());
+    size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__LIST | GC__MAP, GC__OWN_COUNT) +
+                   gc__workers_lists_bytes(workers, false) + gc__finalizer_marks_bytes(heap) +
+                   heap->marker->log_most * sizeof *heap->marker->log + gc__remembered_bytes(heap->remembered) +
+                   handles->segment_count * GC__HANDLE_SEGMENT_BYTES + handles->extra_count * GC__HANDLE_EXTRA_BYTES;
+    __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }
 /* Free regions whose memory is prefaulted.
 
@@ -16496,14 +16641,8 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
         workers->called |= 1u << i;
     }
     gc__workers_unlock(workers);
-    for (unsigned i = 0; i < GC__WORKERS_MAX; i++) {
-        gc__worker_thread *thread = &workers->threads[i];
-        gc__words *lists[] = {&thread->stack, &thread->live, &thread->own_marks, &thread->stale, &thread->refused, &thread->seen};
-        if (i && i < workers->count) gc__os_thread_join(&thread->os_thread);
-        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
-    }
-    gc__words_free(&workers->for_host);
-    gc__words_free(&workers->cards);
+    for (unsigned i = 1; i < workers->count; i++) gc__os_thread_join(&workers->threads[i].os_thread);
+    gc__workers_lists_bytes(workers, true);
     gc__lock_end(&workers->lock);
     gc__lock_end(&workers->space);
     gc__os_unmap(workers, sizeof *workers);
@@ -16695,14 +16834,6 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     marker->has_thread = false;
     gc__marker_abort(heap);
     for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
-    gc__words_free(&marker->grey);
-    gc__words_free(&marker->seen);
-    gc__words_free(&marker->waiting);
-    gc__words_free(&marker->slots);
-    gc__words_free(&marker->tables);
-    gc__words_free(&marker->slices.unclean);
-    gc__words_free(&marker->finalizer_grey);
-    gc__words_free(&marker->held);
 }
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
@@ -17330,125 +17461,7 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     GC__API_SCOPE("gc_safepoint");
     gc__safepoint_run(thread);
 }
-/* Asking the host for room, by its out_of_memory hook. */
-
-
-/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
-GC__COLD void gc__explain_full(gc_heap *heap) {
-    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
-    if (finalizers)
-        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
-                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
-                      finalizers);
-}
-
-#define GC__ASKING_MAX 64
-
-/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
-   deeper in the stack looks the same, but not as often. */
-GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
-    if (record->asking < GC__ASKING_MAX) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
-             "times by that",
-             GC__ASKING_MAX);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
-}
-
-/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
-   shows later that it is over: gc.h is called from above its frame then. */
-GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
-    const gc_options *options = &thread->heap->options;
-    gc__thread_record *record = gc__record(thread);
-    uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
-    const gc_stack *outer_stack = record->asking_stack;
-    unsigned outer = record->asking;
-    if (!outer) __atomic_fetch_add(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
-    record->asking = outer + 1;
-    record->asking_frame = frame;
-    record->asking_stack = thread->stack;
-    GC__HOST_SCOPE;
-    bool again = options->out_of_memory(options->host, bytes, message);
-    record->asking = outer;
-    record->asking_frame = outer_frame;
-    record->asking_stack = outer_stack;
-    if (!outer) __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
-    return again;
-}
-
-GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
-    gc_heap *heap = thread->heap;
-    gc__thread_record *record = gc__record(thread);
-    if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
-    gc__asking_look(thread, gc__stack_below());
-    if (gc__asks_itself(record)) return false;
-    gc_result result = gc__last_result;
-    char message[GC__MESSAGE_BYTES];
-    memcpy(message, gc__last_message, sizeof message);
-    bool promised = record->promised;
-    if (promised) gc__finalizer_withdraw(thread);
-    bool again = gc__call_out_of_memory(thread, bytes, message);
-    if (again && promised) return gc__finalizer_promise(thread);
-    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
-    return again;
-}
-/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
-   rather fail says by options.overhead_percent_max what part of its time that may take. */
-
-
-#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
-#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
-#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
-#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
-
-GC__COLD bool gc__overhead_is_percent(unsigned percent) {
-    if (percent <= 100) return true;
-    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
-    return false;
-}
-
-/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
-GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
-    size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
-    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
-    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
-    return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
-}
-
-/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
-   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
-   *spent. The heap's lock is held. */
-GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
-    gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
-    unsigned most = heap->options.overhead_percent_max;
-    if (!most || !heap->options.heap_bytes_max) return false;
-    /* This is less than before if windows were given back. */
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
-    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
-    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
-    heap->pace->overhead_allocated_bytes = allocated;
-    spent->ns = gc__ns_since(now.ns, before->ns);
-    spent->paused_ns = now.paused_ns - before->paused_ns;
-    spent->collections = now.collections - before->collections;
-    bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
-    if (!goes_on || enough) *before = now;
-    return enough && spent->paused_ns >= spent->ns / 100 * most;
-}
-
-/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
-   before. */
-GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
-    if (!gc__is_nearly_full(heap)) return false;
-    gc__fail(GC_ERROR_HEAP_FULL,
-             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
-             "live of at most %zu (%s): raise that, or drop references",
-             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
-             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
-             heap->limit_bytes >> 10, gc__limit_name(heap));
-    return true;
-}
-/* Allocation's slow paths. */
+/* Allocation without collecting: windows, large objects, objects that never move. */
 
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -17586,6 +17599,72 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
+   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
+   out_of_memory hook all of that once more. */
+
+
+/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
+GC__COLD void gc__explain_full(gc_heap *heap) {
+    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
+    if (finalizers)
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
+                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
+                      finalizers);
+}
+
+#define GC__ASKING_MAX 64
+
+/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
+   deeper in the stack looks the same, but not as often. */
+GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
+    if (record->asking < GC__ASKING_MAX) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
+             "times by that",
+             GC__ASKING_MAX);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
+/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
+   shows later that it is over: gc.h is called from above its frame then. */
+GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
+    const gc_options *options = &thread->heap->options;
+    gc__thread_record *record = gc__record(thread);
+    uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
+    const gc_stack *outer_stack = record->asking_stack;
+    unsigned outer = record->asking;
+    if (!outer) __atomic_fetch_add(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    record->asking = outer + 1;
+    record->asking_frame = frame;
+    record->asking_stack = thread->stack;
+    GC__HOST_SCOPE;
+    bool again = options->out_of_memory(options->host, bytes, message);
+    record->asking = outer;
+    record->asking_frame = outer_frame;
+    record->asking_stack = outer_stack;
+    if (!outer) __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    return again;
+}
+
+GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
+    gc_heap *heap = thread->heap;
+    gc__thread_record *record = gc__record(thread);
+    if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
+    gc__asking_look(thread, gc__stack_below());
+    if (gc__asks_itself(record)) return false;
+    gc_result result = gc__last_result;
+    char message[GC__MESSAGE_BYTES];
+    memcpy(message, gc__last_message, sizeof message);
+    bool promised = record->promised;
+    if (promised) gc__finalizer_withdraw(thread);
+    bool again = gc__call_out_of_memory(thread, bytes, message);
+    if (again && promised) return gc__finalizer_promise(thread);
+    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
+    return again;
+}
+
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that clusters objects by this much is worth another one */
 
 /* Compacts. Returns whether that gained a whole region, or clustered objects so that the next compaction may gain
@@ -17658,10 +17737,9 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
     return object;
 }
 
-/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
-   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
-   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
-GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+/* The first step: a young collection if that may be enough, waiting for a marking, and a full collection. Sets *ends if
+   the overhead limit is met. */
+GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, unsigned kind, bool *ends) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__overhead spent;
@@ -17669,32 +17747,35 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     bool overhead = gc__overhead_is_met(heap, &spent);
     bool young = !overhead && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
-    void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
-    if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
-    if (early) return early;
-    before += young;
+    void *object = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (!object) object = gc__allocate_after_marking(thread, bytes, kind);
+    if (object) return object;
     gc__heap_lock(heap);
     bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
-    if (marks || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
-    bool gives_up = overhead && gc__overhead_fails(heap, &spent);
+    if (marks || heap->collection.number == before + young) gc__collect_for(heap, GC__LIMIT_MET);
+    *ends = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
-    if (gives_up) return NULL;
-    bool packed = false;
-    size_t room_for = bytes; /* at first holes count, where it may fit; later compactions give no holes to mutators */
-    for (;;) {
-        void *object = gc__allocate_try(thread, bytes, kind);
-        if (object) return object;
-        bool strict = room_for == SIZE_MAX;
-        bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
-        room_for = SIZE_MAX;
-        if (gained || !strict) continue;
-        /* Reuses the holes that compaction has left. */
-        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE);
+    return *ends ? NULL : gc__allocate_try(thread, bytes, kind);
+}
+
+/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
+   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
+   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
+GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    bool ends = false, packed = false;
+    void *object = gc__allocate_collecting_once(thread, bytes, kind, &ends);
+    if (object || ends) return object;
+    gc__compact_for_room(heap, bytes); /* holes count, where it may fit; later compactions give no holes to mutators */
+    do {
         object = gc__allocate_try(thread, bytes, kind);
-        if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
-        if (!object && heap->collection.left_out) gc__fail_left_out();
-        return object;
-    }
+        if (object) return object;
+    } while (gc__compact_or_slide(heap, bytes, &packed));
+    if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* the holes that compaction has left */
+    object = gc__allocate_try(thread, bytes, kind);
+    if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
+    if (!object && heap->collection.left_out) gc__fail_left_out();
+    return object;
 }
 
 /* Tries harder at a limit: stronger collections, then the host's hook, and collections again. */
@@ -17724,6 +17805,74 @@ GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
     }
     return false;
 }
+
+/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
+   world is stopped. */
+GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+    bool packed = false;
+    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
+    while (gc__bytes_charged(heap) > bytes)
+        if (!gc__compact_or_slide(heap, 0, &packed)) break;
+    gc__large_uncommit_all(heap);
+    return gc__bytes_charged(heap) <= bytes;
+}
+
+/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
+GC__COLD void gc__limit_adapt(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    gc__pace_goal(heap, pace->full_live_bytes);
+    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
+    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
+    gc__heap_note_held(heap);
+}
+
+/* The world is stopped. */
+GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
+    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
+    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "stays, and does not become %zu KiB: drop references first",
+                 gc__bytes_charged(heap) >> 10, wanted >> 10);
+        gc__heap_fail_with_others(heap);
+        return GC_ERROR_HEAP_FULL;
+    }
+    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
+    heap->options.overhead_percent_max = limits->overhead_percent_max;
+    gc__limit_set(heap, bytes, share);
+    gc__marking_resolve(heap, false);
+    gc__limit_adapt(heap);
+    return GC_OK;
+}
+
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
+    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
+    gc__heap_lock(heap);
+    const gc_options *options = &heap->options;
+    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
+    limits->heap_bytes_soft = options->heap_bytes_soft;
+    limits->overhead_percent_max = options->overhead_percent_max;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
+    GC__API_SCOPE("gc_heap_set_limits");
+    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
+    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
+        return GC_ERROR_OPTION;
+    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
+    gc__heap_lock(heap);
+    gc__workers_start(heap, &request);
+    gc__world_stop_locked(heap);
+    gc_result result = gc__limits_change(heap, limits);
+    gc__world_resume(heap);
+    return result;
+}
+/* Allocation's slow paths. */
+
 
 GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
@@ -18124,84 +18273,6 @@ GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
     gc_heap_add_external(heap, (ptrdiff_t)((uintptr_t)stack->base - (uintptr_t)stack->limit));
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
-}
-/* Changing limits while the heap runs. */
-
-
-GC__COLD bool gc__limit_is_least(size_t bytes) {
-    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
-    if (!bytes || bytes >= least) return true;
-    gc__fail(GC_ERROR_OPTION,
-             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
-             "smaller GC_REGION_SHIFT",
-             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
-    return false;
-}
-
-/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
-   world is stopped. */
-GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
-    bool packed = false;
-    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
-    while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_or_slide(heap, 0, &packed)) break;
-    gc__large_uncommit_all(heap);
-    return gc__bytes_charged(heap) <= bytes;
-}
-
-/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
-GC__COLD void gc__limit_adapt(gc_heap *heap) {
-    gc__pace *pace = heap->pace;
-    gc__pace_goal(heap, pace->full_live_bytes);
-    if (!heap->options.nursery_bytes && !heap->options.non_generational)
-        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
-    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
-    gc__heap_note_held(heap);
-}
-
-/* The world is stopped. */
-GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
-    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
-    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
-        gc__fail(GC_ERROR_HEAP_FULL,
-                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
-                 "stays, and does not become %zu KiB: drop references first",
-                 gc__bytes_charged(heap) >> 10, wanted >> 10);
-        gc__heap_fail_with_others(heap);
-        return GC_ERROR_HEAP_FULL;
-    }
-    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
-    heap->options.overhead_percent_max = limits->overhead_percent_max;
-    gc__limit_set(heap, bytes, share);
-    gc__marking_resolve(heap, false);
-    gc__limit_adapt(heap);
-    return GC_OK;
-}
-
-GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
-    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
-    gc__heap_lock(heap);
-    const gc_options *options = &heap->options;
-    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
-    limits->heap_bytes_soft = options->heap_bytes_soft;
-    limits->overhead_percent_max = options->overhead_percent_max;
-    gc__heap_unlock(heap);
-}
-
-GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
-    GC__API_SCOPE("gc_heap_set_limits");
-    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
-        return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
-    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
-        return GC_ERROR_OPTION;
-    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
-    gc__heap_lock(heap);
-    gc__workers_start(heap, &request);
-    gc__world_stop_locked(heap);
-    gc_result result = gc__limits_change(heap, limits);
-    gc__world_resume(heap);
-    return result;
 }
 /* Mutator threads. */
 
@@ -18734,14 +18805,11 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__COLD void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;
         if (record != &all->first) free(record);
     }
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) gc__words_free(lists[i]);
 }
 /* fork(): before it, all other threads of all heaps are stopped and every lock is taken, so the child gets a copy of
    heaps whose threads are between two steps. In the child these threads do not exist, and are forgotten.
@@ -18753,10 +18821,7 @@ GC__COLD void gc__finalizers_free(gc_heap *heap) {
 /* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
-        f(&heap->marker->lock);
-        f(&heap->handles->lock);
-        f(&heap->finalizers->lock);
-        f(&heap->threads->roots_lock);
+        gc__owned_locks(heap, f);
         if (!gc__heap_workers(heap)) continue;
         f(&gc__heap_workers(heap)->space);
         f(&gc__heap_workers(heap)->lock);
@@ -19056,21 +19121,6 @@ GC__COLD void gc__arena_left(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* A heap, with the structures in which each part of the collector keeps its state. */
-typedef struct gc__instance {
-    gc_heap heap;
-    gc__threads threads;
-    gc__collector collector;
-    gc__pace pace;
-    gc__cycle cycle;
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc__stress stress;
-    gc__marker marker;
-    gc__pauses pauses;
-    gc__remembered remembered;
-} gc__instance;
-
 GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     pace->cache_bytes = gc__os_l2_bytes();
@@ -19116,10 +19166,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__pauses_open(heap->pauses);
     heap->remembered = &all->remembered;
     gc__lock_init(&heap->threads->lock);
-    gc__lock_init(&heap->threads->roots_lock);
-    gc__lock_init(&heap->handles->lock);
-    gc__lock_init(&heap->finalizers->lock);
-    gc__lock_init(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();
     heap->threads->crowded = heap->threads->processors == 1;
     heap->observer.changed = options->barrier_changed;
@@ -19135,10 +19182,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
 
 GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->lock);
-    gc__lock_end(&heap->threads->roots_lock);
-    gc__lock_end(&heap->handles->lock);
-    gc__lock_end(&heap->finalizers->lock);
-    gc__lock_end(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_end);
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -19288,15 +19332,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
-    gc__map_free(&heap->cycle->ambiguous);
-    gc__map_free(&heap->stress->seen);
-    gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
-                          &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
-                          &heap->cycle->offsets};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__owned_each(heap, ~(unsigned)GC__LOCK, GC__OWN_FREE);
     gc__heap_end_locks(heap);
     free(heap);
     gc__arena_left();

@@ -304,53 +304,6 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #endif
 
 #ifdef GC_IMPLEMENTATION
-/* The room that handles and lists of finalizers have under the heap's limit. Functions that make handles or pairs never
-   collect, and never wait for the heap's lock, since their callers hold references in no root. So they may exceed the
-   limit a little, as far as a collection may free that much: the next allocation that needs memory collects. */
-
-
-#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
-#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
-
-/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
-GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
-    return bytes - gc__min(bytes, heap->full_bytes);
-}
-
-GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
-    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
-    gc__heap_fail_with_others(heap);
-}
-
-/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
-   allocate nothing even after they were destroyed, since their places are reused for handles only. */
-GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
-    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
-}
-
-static const char gc__room_for_handles[] =
-    "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
-    "handles does not collect";
-
-/* Counts bytes that are about to be taken outside regions, and releases free regions for them. Returns false with
-   gc__fail if there is no room; `remedy` names what the room is for, and what helps. Never waits: if another thread has
-   the lock, only the next bytes are checked. */
-GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
-    bool locked = gc__heap_lock_unless_taken(heap), fits = true;
-    if (locked && heap->options.heap_bytes_max) {
-        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
-        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
-        if (!fits) gc__metadata_fail(heap, remedy);
-    }
-    if (fits) gc__count(&heap->metadata_bytes, bytes);
-    if (!locked) return fits;
-    gc__heap_note_held(heap);
-    gc__heap_unlock(heap);
-    return fits;
-}
 /* The handle table: segments of blocks of 64 handles of one kind.
 
    A place holds its object or, while it is free, the address of the next free place + 1. Each attached thread has a
@@ -898,9 +851,6 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
         free(segment);
     }
     free(heap->handles->chosen);
-    gc__words_free(&heap->handles->waiting);
-    gc__words_free(&heap->handles->ready);
-    gc__map_free(&heap->handles->keys);
 }
 /* The objects that have finalizers, and the queues of those that are due.
 
@@ -1032,30 +982,30 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
     list->words[list->count++] = finalizer;
 }
 
-/* All lists that take memory; the first four have room for all pairs. */
-enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
-GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
-    gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
-    gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
-                                            &all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
-    memcpy(lists, each, sizeof each);
+/* The lists that have room for all pairs: `registered`, `moving` and the queues. */
+enum { GC__FINALIZER_LISTS = 4 };
+GC__FN gc__words *gc__finalizers_list(gc__finalizers *all, int i) {
+    return i > 1 ? &all->due[i - 2].pairs : i ? &all->moving : &all->registered;
+}
+
+/* Returns for how many words that list needs room, for that many more pairs. Lists of due pairs include pairs taken from
+   the front: compacting at each registration would be slow. */
+GC__FN size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
+    size_t words = all->registered.count + 2 * (all->promised + more) - (i ? all->empty : 0);
+    return i > 1 ? words + all->due[i - 2].pairs.count : words;
 }
 
 /* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
    (sums[1]). If `does`, makes the room. */
 GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
-    size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    /* The lists of due pairs include pairs taken from the front: compacting at each registration would be slow. */
-    size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
     bool ok = true;
     sums[0] = sums[1] = 0;
-    for (int i = 0; i < GC__FINALIZER_PAIRS; i++) {
-        size_t bytes = gc__words_room(lists[i], counts[i], close);
-        sums[0] += gc__words_bytes(lists[i]);
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++) {
+        gc__words *list = gc__finalizers_list(all, i);
+        size_t bytes = gc__words_room(list, gc__finalizers_needed(all, i, 1), close);
+        sums[0] += gc__words_bytes(list);
         sums[1] += gc__words_charged(bytes);
-        if (does) ok = ok && gc__words_resize(lists[i], bytes);
+        if (does) ok = ok && gc__words_resize(list, bytes);
     }
     return ok;
 }
@@ -1084,21 +1034,11 @@ GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__due_compact(all, GC__NORMAL);
     gc__due_compact(all, GC__CRITICAL);
-    size_t words = all->registered.count + 2 * all->promised, live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    size_t counts[GC__FINALIZER_PAIRS] = {words, live, live + lists[2]->count, live + lists[3]->count};
     for (int i = 0; i < GC__FINALIZER_LISTS; i++)
-        gc__words_shrink(lists[i], i < GC__FINALIZER_PAIRS ? counts[i] : lists[i]->count);
+        gc__words_shrink(gc__finalizers_list(all, i), gc__finalizers_needed(all, i, 0));
+    gc__words *numbers[] = {&all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
+    for (int i = 0; i < 4; i++) gc__words_shrink(numbers[i], numbers[i]->count);
     gc__lock_release(&all->lock);
-}
-
-GC__FN size_t gc__finalizers_bytes(gc__finalizers *all) {
-    gc__words *lists[GC__FINALIZER_LISTS];
-    size_t bytes = 0;
-    gc__finalizers_lists(all, lists);
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) bytes += gc__words_bytes(lists[i]);
-    return bytes;
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {

@@ -15,7 +15,6 @@ GC__STYLE_BEGIN
 #include "api/safe_handle.h"
 
 #ifdef GC_IMPLEMENTATION
-#include "weak/handle_room.h"     /* room for handles under the heap's limit */
 #include "weak/handle_table.h"    /* the handle table */
 #include "weak/finalizers.h"      /* objects with finalizers, and queues of those that are due */
 #include "weak/entries.h"         /* entries of weak tables, and slots that wait for a key */

@@ -13,7 +13,7 @@
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
 #include "worker_threads.h"
-#include "limit.h"
+#include "components.h"
 #include "concurrent.h"
 #include "remembering.h"
 #include "store.h"

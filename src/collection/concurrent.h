@@ -191,14 +191,6 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     marker->has_thread = false;
     gc__marker_abort(heap);
     for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
-    gc__words_free(&marker->grey);
-    gc__words_free(&marker->seen);
-    gc__words_free(&marker->waiting);
-    gc__words_free(&marker->slots);
-    gc__words_free(&marker->tables);
-    gc__words_free(&marker->slices.unclean);
-    gc__words_free(&marker->finalizer_grey);
-    gc__words_free(&marker->held);
 }
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */

@@ -21,13 +21,6 @@
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
-/* Returns the bytes outside the regions that the marker takes. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->slices.unclean) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
-}
-
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);

@@ -10,7 +10,7 @@
 #include "announce.h"
 #include "../collection/worker_threads.h"
 #include "finalize.h"
-#include "adjust.h"
+#include "../collection/components.h"
 #include "fork.h"
 #include "../collection/concurrent.h"
 #include "../collection/remembering.h"
@@ -130,21 +130,6 @@ GC__COLD void gc__arena_left(void) {
     gc__lock_release(&gc__the_arena.lock);
 }
 
-/* A heap, with the structures in which each part of the collector keeps its state. */
-typedef struct gc__instance {
-    gc_heap heap;
-    gc__threads threads;
-    gc__collector collector;
-    gc__pace pace;
-    gc__cycle cycle;
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc__stress stress;
-    gc__marker marker;
-    gc__pauses pauses;
-    gc__remembered remembered;
-} gc__instance;
-
 GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     pace->cache_bytes = gc__os_l2_bytes();
@@ -190,10 +175,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__pauses_open(heap->pauses);
     heap->remembered = &all->remembered;
     gc__lock_init(&heap->threads->lock);
-    gc__lock_init(&heap->threads->roots_lock);
-    gc__lock_init(&heap->handles->lock);
-    gc__lock_init(&heap->finalizers->lock);
-    gc__lock_init(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();
     heap->threads->crowded = heap->threads->processors == 1;
     heap->observer.changed = options->barrier_changed;
@@ -209,10 +191,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
 
 GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->lock);
-    gc__lock_end(&heap->threads->roots_lock);
-    gc__lock_end(&heap->handles->lock);
-    gc__lock_end(&heap->finalizers->lock);
-    gc__lock_end(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_end);
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -362,15 +341,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
-    gc__map_free(&heap->cycle->ambiguous);
-    gc__map_free(&heap->stress->seen);
-    gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
-                          &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
-                          &heap->cycle->offsets};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__owned_each(heap, ~(unsigned)GC__LOCK, GC__OWN_FREE);
     gc__heap_end_locks(heap);
     free(heap);
     gc__arena_left();

@@ -23,7 +23,7 @@
 #pragma once
 
 #include "../threads/mode.h"
-#include "handle_room.h"
+#include "../policy/limits.h"
 #include "../cycle/finalizer_marks.h"
 #include "../trace/scan.h"
 #include "../api/finalizer.h"
@@ -134,30 +134,30 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
     list->words[list->count++] = finalizer;
 }
 
-/* All lists that take memory; the first four have room for all pairs. */
-enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
-GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
-    gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
-    gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
-                                            &all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
-    memcpy(lists, each, sizeof each);
+/* The lists that have room for all pairs: `registered`, `moving` and the queues. */
+enum { GC__FINALIZER_LISTS = 4 };
+GC__FN gc__words *gc__finalizers_list(gc__finalizers *all, int i) {
+    return i > 1 ? &all->due[i - 2].pairs : i ? &all->moving : &all->registered;
+}
+
+/* Returns for how many words that list needs room, for that many more pairs. Lists of due pairs include pairs taken from
+   the front: compacting at each registration would be slow. */
+GC__FN size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
+    size_t words = all->registered.count + 2 * (all->promised + more) - (i ? all->empty : 0);
+    return i > 1 ? words + all->due[i - 2].pairs.count : words;
 }
 
 /* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
    (sums[1]). If `does`, makes the room. */
 GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
-    size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    /* The lists of due pairs include pairs taken from the front: compacting at each registration would be slow. */
-    size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
     bool ok = true;
     sums[0] = sums[1] = 0;
-    for (int i = 0; i < GC__FINALIZER_PAIRS; i++) {
-        size_t bytes = gc__words_room(lists[i], counts[i], close);
-        sums[0] += gc__words_bytes(lists[i]);
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++) {
+        gc__words *list = gc__finalizers_list(all, i);
+        size_t bytes = gc__words_room(list, gc__finalizers_needed(all, i, 1), close);
+        sums[0] += gc__words_bytes(list);
         sums[1] += gc__words_charged(bytes);
-        if (does) ok = ok && gc__words_resize(lists[i], bytes);
+        if (does) ok = ok && gc__words_resize(list, bytes);
     }
     return ok;
 }
@@ -186,21 +186,11 @@ GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__due_compact(all, GC__NORMAL);
     gc__due_compact(all, GC__CRITICAL);
-    size_t words = all->registered.count + 2 * all->promised, live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    size_t counts[GC__FINALIZER_PAIRS] = {words, live, live + lists[2]->count, live + lists[3]->count};
     for (int i = 0; i < GC__FINALIZER_LISTS; i++)
-        gc__words_shrink(lists[i], i < GC__FINALIZER_PAIRS ? counts[i] : lists[i]->count);
+        gc__words_shrink(gc__finalizers_list(all, i), gc__finalizers_needed(all, i, 0));
+    gc__words *numbers[] = {&all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
+    for (int i = 0; i < 4; i++) gc__words_shrink(numbers[i], numbers[i]->count);
     gc__lock_release(&all->lock);
-}
-
-GC__FN size_t gc__finalizers_bytes(gc__finalizers *all) {
-    gc__words *lists[GC__FINALIZER_LISTS];
-    size_t bytes = 0;
-    gc__finalizers_lists(all, lists);
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) bytes += gc__words_bytes(lists[i]);
-    return bytes;
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {

@@ -24,7 +24,7 @@
 #include "../trace/shade.h"
 #include "../threads/stop.h"
 #include "../api/handle.h"
-#include "handle_room.h"
+#include "../policy/limits.h"
 
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
 #define GC__HANDLE_BLOCKS 96
@@ -552,7 +552,4 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
         free(segment);
     }
     free(heap->handles->chosen);
-    gc__words_free(&heap->handles->waiting);
-    gc__words_free(&heap->handles->ready);
-    gc__map_free(&heap->handles->keys);
 }
