@@ -3,22 +3,34 @@
 
 #include "limits.h"
 
-GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
-    gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-                 "or after one of them was left by longjmp or an exception instead of returning");
-        GC_ASSERT(false, "%s", gc__last_message);
-        gc__warn(&heap->options, gc__last_message); /* few callers expect it */
-        return NULL;
-    }
-    if (GC__UNLIKELY(gc__is_abandoned(heap))) {
+/* Returns whether the heap allows no allocation now, with gc__fail. No part of gc.h allocates under the lock, so a
+   thread that has it is in a callback. */
+GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
+    if (!gc__heap_is_locked(heap)) {
         gc__fail(GC_ERROR_MISUSE,
                  "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
                  "meanwhile: have the finalizer return");
-        return NULL;
+        return true;
     }
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+             "or after one of them was left by longjmp or an exception instead of returning");
+    GC_ASSERT(false, "%s", gc__last_message);
+    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+    return true;
+}
+
+GC__COLD bool gc__allocation_is_too_large(const gc_heap *heap, size_t bytes) {
+    const char *share = heap->limit_is_share ? "three quarters of the container's memory, since heap_bytes_max is 0" : NULL;
+    gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
+             heap->limit_bytes, share ? share : heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+    return true;
+}
+
+GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    bool refused = gc__heap_is_locked(heap) || gc__is_abandoned(heap);
+    if (GC__UNLIKELY(refused) && gc__allocation_is_misuse(heap)) return NULL;
     if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
     GC_ASSERT(gc__thread_self(heap) == thread,
@@ -28,15 +40,8 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes) {
-        gc__fail(GC_ERROR_TOO_LARGE,
-                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-                 heap->limit_bytes,
-                 heap->limit_is_share           ? "three quarters of the container's memory, since heap_bytes_max is 0"
-                 : heap->options.heap_bytes_max ? "heap_bytes_max"
-                                                : "GC_ARENA_BYTES");
-        return NULL;
-    }
+    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes;
+    if (GC__UNLIKELY(is_large) && gc__allocation_is_too_large(heap, bytes)) return NULL;
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */
     gc__marking_take_turn(heap);
@@ -90,8 +95,8 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
 }
 
 #if !GC_HAS_MODEL
-GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
-                              const void *caller) {
+/* Computes the size of an object. Returns false, with gc__fail, if the type is faulty or the size is too large. */
+GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
     const char *fault = gc_type_check(type);
     if (!fault && length && !type->element_bytes)
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
@@ -99,15 +104,20 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
         gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
         GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
+        return false;
     }
-    size_t bytes;
-    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+    bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
+                     __builtin_add_overflow(*bytes, (size_t)type->bytes, bytes) || *bytes > SIZE_MAX - 7;
+    if (overflows)
         gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
-        return NULL;
-    }
+    return !overflows;
+}
+
+GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                              const void *caller) {
+    size_t bytes;
+    if (!gc__new_bytes(type, length, &bytes)) return NULL;
     bool ends = type->finalizer && type->finalizer->finalize;
     if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
     if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
