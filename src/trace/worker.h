@@ -5,8 +5,8 @@
    The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
    as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false if one
-   worker runs, and no atomic instruction is needed; true if several may run at once. */
+   The trace's loop is written once and compiled twice. Its argument `many` is a constant: false if one worker runs,
+   and no atomic instruction is needed; true if several may run at once. What the loop calls asks gc__is_many. */
 #pragma once
 
 #include "../api/thread.h"
@@ -68,6 +68,7 @@ typedef struct gc__worker {
     struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until the next poll */
+    bool many;                            /* several workers run now */
     bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
@@ -78,6 +79,8 @@ typedef struct gc__worker {
 
 /* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
+
+GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->many; }
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
