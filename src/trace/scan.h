@@ -400,8 +400,11 @@ GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many
 
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->refs, false, gc__slot_enqueue, worker);
+    if (!gc__is_many(worker)) {
+        gc__scan_inline(worker, object, false);
+        return;
+    }
+    gc__slots_of_mask(object, gc__object_type(object)->refs, false, gc__slot_enqueue, worker);
     gc__scan_rest(worker, object);
 }
 
