@@ -1013,6 +1013,12 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     visitor->visit(visitor, slot, count, flags);
 }
 
+/* Returns how many of `count` items of `bytes` bytes each, which follow one another in the traced object from `items` on,
+   are wanted now, and stores the index of the first of them in *first: a young collection wants only those between an old
+   object's first dirty card and its last. A trace function may report the others as well, in more time. [trace functions;
+   never collects; cannot fail] */
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first);
+
 typedef struct gc__derived {
     void *slot, *base;
 } gc__derived;
@@ -8172,8 +8178,8 @@ GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
    The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
    as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false if one
-   worker runs, and no atomic instruction is needed; true if several may run at once. */
+   The trace's loop is written once and compiled twice. Its argument `many` is a constant: false if one worker runs,
+   and no atomic instruction is needed; true if several may run at once. What the loop calls asks gc__is_many. */
 
 
 #define GC__FIFO 32     /* slots between prefetch and use; a power of two */
@@ -8202,6 +8208,11 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 
 struct gc__workers;
 
+/* The part of an object that is scanned. */
+typedef struct gc__part {
+    uintptr_t object, from, to; /* object: 0 if there is none */
+} gc__part;
+
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
@@ -8214,6 +8225,7 @@ typedef struct gc__worker {
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    gc__part part;                     /* of the object whose trace function is called after its last dirty card */
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
@@ -8231,6 +8243,7 @@ typedef struct gc__worker {
     struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until the next poll */
+    bool many;                            /* several workers run now */
     bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
@@ -8241,6 +8254,8 @@ typedef struct gc__worker {
 
 /* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
+
+GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->many; }
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
@@ -9595,7 +9610,8 @@ GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many
 }
 /* Marks the object in a region whose mark bits are the marker's, or whose objects have slid. Returns where the
    object is now. */
-GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    bool many = gc__is_many(worker);
     if (verdict != GC__VERDICT_SLID) {
         gc__mark_object_as(worker, object, many, true);
         return object;
@@ -9605,12 +9621,6 @@ GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object
     if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
     if (!gc__object_is_leaf(place)) gc__trace_push(worker, place);
     return place;
-}
-GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
-    return gc__mark_elsewhere_as(worker, object, verdict, false);
-}
-GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t object, uint8_t verdict) {
-    return gc__mark_elsewhere_as(worker, object, verdict, true);
 }
 
 /* Marks an old object of a region that is not evacuated, in the final mark. */
@@ -9804,7 +9814,8 @@ GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
 
 /* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. Returns false if there
    is no room. */
-GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, size_t bytes, bool many) {
+GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
+    bool many = gc__is_many(worker);
     gc_window *window = &worker->windows[generation];
     if (window->region && gc__copies_extend(window, bytes)) return true;
     gc__worker_close_window(worker, generation);
@@ -9817,13 +9828,6 @@ GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, s
     if (!many) worker->cycle->cursors[generation] = region;
     gc__window_set(window, region, region->base, gc__region_end(region));
     return gc__copies_extend(window, bytes);
-}
-
-GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
-    return gc__worker_find_room(worker, generation, bytes, false);
-}
-GC__OUT_OF_LINE bool gc__worker_window_many(gc__worker *worker, unsigned generation, size_t bytes) {
-    return gc__worker_find_room(worker, generation, bytes, true);
 }
 
 /* Adds the worker's counts to the collection's. */
@@ -9880,7 +9884,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     gc_window *window = &worker->windows[target];
     size_t bytes = gc__object_bytes_as(object, header);
     if (GC__UNLIKELY(bytes > gc__window_room(window))) {
-        if (many ? !gc__worker_window_many(worker, target, bytes) : !gc__worker_window(worker, target, bytes))
+        if (!gc__worker_window(worker, target, bytes))
             return many ? 0 : gc__evacuation_failed(worker, object, target);
     }
     uintptr_t copy = (uintptr_t)window->next;
@@ -9902,7 +9906,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
         if (verdict & GC__VERDICT_NEXT_MARKS)
-            return many ? gc__mark_elsewhere_many(worker, object, verdict) : gc__mark_elsewhere(worker, object, verdict);
+            return gc__mark_elsewhere(worker, object, verdict);
         if (gc__mark_get(object)) {
             if (GC__UNLIKELY(worker->ambiguous != NULL)) gc__ambiguous_reached(worker, object);
             return object;
@@ -10120,9 +10124,7 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
 }
 
 /* gc__process as a call, for all but the hottest loops. */
-GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, false); }
-GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
-#define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
+GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, gc__is_many(worker)); }
 
 /* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has
    waited longest, or 0 if there is none. */
@@ -10165,21 +10167,13 @@ GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool valu
     if (oldest) gc__process(worker, oldest, many);
 }
 
-GC__INLINED void gc__enqueue_as(gc__worker *worker, gc_word *slot, bool value, bool many) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, many);
-    if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
-}
-GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, false); }
-GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
-    gc__enqueue_as(worker, slot, value, true);
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, gc__is_many(worker));
+    if (oldest) gc__process_one(worker, oldest);
 }
 
-/* gc__enqueue as functions of slots. */
+/* gc__enqueue as a function of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
-GC__FN void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_many((gc__worker *)worker, slot, value);
-}
-#define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
 /* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a
    store elsewhere dirties no card that would lead a young collection to the object. */
@@ -10244,7 +10238,8 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
 
 /* Records the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
    slots. If there is no memory for the record, all slots are strong. */
-GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
+GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+    bool many = gc__is_many(worker);
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
     if (!entries->count) return;
@@ -10264,20 +10259,14 @@ GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries 
         else if (!pairs)
             continue; /* as in most entries of a hash table that is not full */
         if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
-        if (strong_keys) GC__SLOT_ENQUEUE(many)(worker, key, value);
-        if (strong_values) GC__SLOT_ENQUEUE(many)(worker, gc__entry_value(entries, i), value);
+        if (strong_keys) gc__enqueue(worker, key, value);
+        if (strong_values) gc__enqueue(worker, gc__entry_value(entries, i), value);
     }
 }
 
-GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
-    gc__trace_entries_as(worker, entries, false);
-}
-GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_entries *entries) {
-    gc__trace_entries_as(worker, entries, true);
-}
-
 /* Enqueues the slots of a value stack that this collection has to look at. */
-GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
+GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+    bool many = gc__is_many(worker);
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
     uintptr_t top = (uintptr_t)stack->top;
@@ -10291,43 +10280,27 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + youth))
         gc__barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
-        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
-}
-
-GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
-    gc__trace_stack_as(worker, part, false);
-}
-GC__OUT_OF_LINE void gc__trace_stack_many(gc__worker *worker, const gc__stack_part *part) {
-    gc__trace_stack_as(worker, part, true);
+        gc__enqueue(worker, (gc_word *)at, value);
 }
 
 /* Accepts any slot in the object's region; GC_DEBUG and verify check more closely. */
-GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t count, unsigned flags, bool many) {
+GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
-            const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-            many ? gc__trace_entries_many(worker, entries) : gc__trace_entries(worker, entries);
+            gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;
         }
         if (flags & GC__SLOT_STACK) {
-            const gc__stack_part *part = (const gc__stack_part *)slot;
-            many ? gc__trace_stack_many(worker, part) : gc__trace_stack(worker, part);
+            gc__trace_stack(worker, (const gc__stack_part *)slot);
             return;
         }
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) GC__SLOT_ENQUEUE(many)(worker, &slots[i], value);
-}
-
-GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__trace_visit_as(visitor, slot, count, flags, false);
-}
-GC__FN void gc__trace_visit_many(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__trace_visit_as(visitor, slot, count, flags, true);
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], value);
 }
 
 /* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
@@ -10368,10 +10341,51 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
+    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
+}
+
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
     worker->trace_calls++;
     gc__object_trace(object, &part.visitor);
+}
+
+/* Returns whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
+}
+
+/* Calls the trace function of the object whose dirty cards were looked at last. */
+GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
+    const gc__part part = worker->part;
+    uint8_t edges = worker->edges;
+    if (!part.object) return;
+    worker->part.object = 0;
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
+    if (gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, part.object, part.from, part.to);
+    else
+        gc__object_trace_part(worker, part.object, part.from, part.to);
+    worker->edges = edges;
+}
+
+/* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
+   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
+   is between these. */
+GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part *part = &worker->part;
+    if (part->object != object) {
+        gc__trace_part(worker);
+        part->object = object;
+        part->from = from;
+        part->to = to;
+    }
+    part->from = gc__min(part->from, from);
+    part->to = gc__max(part->to, to);
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -10381,54 +10395,37 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
-    (void)many, (void)apart;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+    (void)many;
     gc__scan(worker, object);
 }
-GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__object_trace_part(worker, object, from, to);
-}
-GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_range(worker, object, from, to);
+    gc__trace_part_later(worker, object, from, to);
 }
 #else
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
-GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     bool value = GC_HAS_VALUES && type->element_values;
-    if (type->element_bytes != 8) {
-        gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
+    if (type->element_bytes != 8 || gc__is_many(worker)) {
+        gc__slots_of_elements(type, first, count, gc__slot_enqueue, worker);
         return;
     }
     for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-        gc__enqueue_inline(worker, slot, value, many);
+        gc__enqueue_inline(worker, slot, value, false);
 }
-GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    gc__scan_elements_as(worker, type, first, count, false);
-}
-GC__OUT_OF_LINE void gc__scan_elements_many(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    gc__scan_elements_as(worker, type, first, count, true);
-}
-#define GC__SCAN_ELEMENTS(many) ((many) ? gc__scan_elements_many : gc__scan_elements)
 
 /* Enqueues the slots in [from, to) that the type's masks describe; whole elements at least. */
-GC__INLINED void gc__scan_masks_in_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    uintptr_t first;
-    gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
-    size_t count = gc__elements_in(object, from, to, &first);
-    if (count) GC__SCAN_ELEMENTS(many)(worker, gc__object_type(object), first, count);
-}
 GC__OUT_OF_LINE void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_masks_in_as(worker, object, from, to, false);
-}
-GC__OUT_OF_LINE void gc__scan_masks_in_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_masks_in_as(worker, object, from, to, true);
+    uintptr_t first;
+    gc__slots_of_head(object, from, to, gc__slot_enqueue, worker);
+    size_t count = gc__elements_in(object, from, to, &first);
+    if (count) gc__scan_elements(worker, gc__object_type(object), first, count);
 }
 
 /* Scans some of the elements in [index, end) and pushes the rest, so that their referents are scanned while they are
    in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. */
-GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool many) {
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
     const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
         *worker->top++ = end << 2 | GC__NUMBER;
@@ -10436,21 +10433,13 @@ GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t 
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
-    GC__SCAN_ELEMENTS(many)(worker, type, object + type->bytes + index * type->element_bytes, end - index);
-}
-
-GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    gc__scan_chunk_as(worker, object, index, end, false);
-}
-GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    gc__scan_chunk_as(worker, object, index, end, true);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index);
 }
 
 typedef struct gc__written {
     gc__worker *worker;
     uintptr_t array;
     size_t next; /* the first element that was not scanned */
-    bool many;
 } gc__written;
 
 /* Scans the elements of a huge array that lie in a written range. */
@@ -10461,29 +10450,21 @@ GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) 
     size_t index = gc__max((from - first) / type->element_bytes, written->next);
     written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
     if (written->next == index) return;
-    if (GC__HAS_WORKERS && written->many)
-        gc__scan_chunk_many(written->worker, written->array, index, written->next);
-    else
-        gc__scan_chunk(written->worker, written->array, index, written->next);
+    gc__scan_chunk(written->worker, written->array, index, written->next);
 }
 
 /* Scans the elements of a huge array; with a goal for pauses, only those in pages that were ever written to. If the
    others were read, the system would have to find pages for them. */
-GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool many) {
+GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
     const gc_type *type = gc__object_type(array);
     uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
-    gc__written written = {worker, array, 0, many};
+    gc__written written = {worker, array, 0};
     /* not memory of the host: the system may forget where shared pages are */
     bool mapped = !worker->heap->options.memory;
     if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
         gc__os_each_written(first, end, gc__scan_written_part, &written);
     else
         gc__scan_written_part(&written, first, end);
-}
-
-/* Returns whether a worker must leave trace functions to the thread that collects. */
-GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
@@ -10500,112 +10481,92 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 }
 
 /* Enqueues the slots that are not in the mask of references. */
-GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
+GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
     if (gc__type_has_slots_in_elements(type)) {
         size_t length = gc__object_length(object);
         if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
-            gc__scan_huge(worker, object, many);
+            gc__scan_huge(worker, object);
         else
-            many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
+            gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
     if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
-    if (many && gc__trace_is_for_host(worker))
+    if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
     else
         gc__object_trace_all(worker, object);
 }
 
-GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
-GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
-
-/* `apart`: slots are handled by calls. */
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        if (apart)
-            gc__enqueue_as(worker, gc__mask_slot(object, mask), false, many);
-        else
-            gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
-    if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
-        many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+    if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace) gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false, false); }
-GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true, true); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
+    if (!gc__is_many(worker)) {
+        gc__scan_inline(worker, object, false);
+        return;
+    }
+    gc__slots_of_mask(object, gc__object_type(object)->refs, false, gc__slot_enqueue, worker);
+    gc__scan_rest(worker, object);
+}
 
 /* Enqueues the object's slots in [from, to); whole elements at least. */
-GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    many ? gc__scan_masks_in_many(worker, object, from, to) : gc__scan_masks_in(worker, object, from, to);
-    if (!gc__object_type(object)->trace) return;
-    if (many && gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, from, to);
-    else
-        gc__object_trace_part(worker, object, from, to);
-}
-
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_range_as(worker, object, from, to, false);
-}
-GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_range_as(worker, object, from, to, true);
+    gc__scan_masks_in(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
 }
 #endif
 
-GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
+GC__FN void gc__fifo_drain(gc__worker *worker) {
     if (worker->fifo_drained == worker->fifo_next) return;
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
+        if (oldest) gc__process_one(worker, oldest);
     }
     worker->fifo_drained = worker->fifo_next;
 }
 
-/* Scans until the mark stack is empty; the FIFO may still hold slots. */
-GC__FN void gc__stack_drain(gc__worker *worker) {
-    while (worker->top != worker->stack) {
-        uintptr_t object = *--worker->top;
+/* Scans an entry of the mark stack. */
+GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) {
 #if !GC_HAS_MODEL
-        if (object & GC__CONTINUED) {
-            worker->top -= 2;
-            gc__scan_chunk(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
-            continue;
-        }
-#endif
-        gc__scan_inline(worker, object, false, false);
+    if (entry & GC__CONTINUED) {
+        worker->top -= 2;
+        gc__scan_chunk(worker, entry - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
+        return;
     }
+#endif
+    gc__scan_inline(worker, entry, many);
 }
 
-#if !GC_HAS_MODEL
-/* Scans like gc__stack_drain where several workers run. Returns false if the worker must stop, with what it holds. */
-GC__FN bool gc__stack_drain_many(gc__worker *worker) {
+/* Scans until the mark stack is empty; the FIFO may still hold slots. */
+GC__FN void gc__stack_drain(gc__worker *worker) {
+    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, false);
+}
+
+/* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
+   holds. */
+GC__FN bool gc__stack_drain_some(gc__worker *worker) {
+    if (!gc__is_many(worker)) {
+        gc__stack_drain(worker);
+        return true;
+    }
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
             if (!gc__workers_poll(worker)) return false;
             if (worker->top == worker->stack) break; /* all of it was shared */
         }
-        uintptr_t object = *--worker->top;
-        if (object & GC__CONTINUED) {
-            worker->top -= 2;
-            gc__scan_chunk_many(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
-        } else {
-            gc__scan_inline(worker, object, true, false);
-        }
+        gc__scan_entry(worker, *--worker->top, true);
     }
     return true;
 }
-#else
-/* With an object model, only one worker runs. */
-GC__FN bool gc__stack_drain_many(gc__worker *worker) {
-    gc__stack_drain(worker);
-    return true;
-}
-#endif
 
 GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
@@ -10642,7 +10603,7 @@ GC__HOT void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
             gc__stack_drain(worker);
-            gc__fifo_drain(worker, false);
+            gc__fifo_drain(worker);
         } while (worker->top != worker->stack);
         if (!worker->overflowed) return;
         gc__rescan_overflowed(worker);
@@ -10740,8 +10701,8 @@ GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *cond
    long as the heap is large. With several workers regions are flipped, since one worker may look for a hole in a
    region in which another one looks for objects. A region in which some objects have finalizer marks is flipped,
    too. */
-GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
-    if (many || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
+GC__INLINED const uint64_t *gc__old_starts(const gc__worker *worker, gc__region *region) {
+    if (gc__is_many(worker) || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
     return gc__region_marks(region);
 }
 
@@ -10752,27 +10713,27 @@ GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
 }
 
 /* Scans the objects of an older region that overlap the card [from, to). */
-GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
+GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
     bool large = region->kind == GC__LARGE;
     uint8_t edges = worker->edges;
-    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, large ? region->base : from);
+    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, large ? region->base : from);
     if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (!object) object = large ? to : gc__bit_next(gc__old_starts(region, many), from, to);
+    if (!object) object = large ? to : gc__bit_next(gc__old_starts(worker, region), from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         uintptr_t until = to < end ? to : end;
         if (object >= from && end <= to)
-            many ? gc__scan_many(worker, object) : gc__scan(worker, object);
+            gc__scan(worker, object);
         else if (end > from)
-            many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
-        object = large ? to : gc__bit_next(gc__old_starts(region, many), object + GC_OBJECT_BYTES_MIN, to);
+            gc__scan_range(worker, object, from, until);
+        object = large ? to : gc__bit_next(gc__old_starts(worker, region), object + GC_OBJECT_BYTES_MIN, to);
     }
     worker->edges = edges;
 }
 
 /* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. Returns false
    if the worker must stop. */
-GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool many) {
+GC__HOT bool gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
     if (card) {
@@ -10780,15 +10741,16 @@ GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool m
         for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
     }
     if (!oldest) return true;
-    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES, many);
-    if (many) return gc__stack_drain_many(worker);
-    gc__stack_drain(worker);
-    return true;
+    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    return gc__stack_drain_some(worker);
 }
 
-GC__HOT void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
-GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
-    return gc__card_prefetch_as(worker, card, true);
+/* Scans the cards that are left in the FIFO. Returns false if the worker must stop. */
+GC__FN bool gc__cards_finish(gc__worker *worker) {
+    for (int i = 0; i < GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch(worker, 0)) return false;
+    gc__trace_part(worker);
+    return gc__stack_drain_some(worker);
 }
 
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to the
@@ -10858,62 +10820,52 @@ GC__HOT size_t gc__count_dirty_bundles(void) { return 0; }
 #if !GC_HAS_MODEL
 /* Enqueues the slots in the word, according to its object's type. Most are elements of arrays of references, or in
    the mask. */
-GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot, bool many) {
+GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot) {
     const gc_type *type = gc__object_type(object);
     size_t index = (slot - object - type->bytes) / sizeof(gc_word), word = (slot - object) / sizeof(gc_word);
     bool element = slot - object >= type->bytes && type->element_bytes == sizeof(gc_word) && type->element_refs &&
                    index < gc__object_length(object);
     if (element || (word < 64 && type->refs >> word & 1))
-        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)slot, false);
+        gc__enqueue(worker, (gc_word *)slot, false);
     else
-        many ? gc__scan_masks_in_many(worker, object, slot, slot + sizeof(gc_word))
-             : gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word));
+        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word));
 }
 #endif
 
 /* Enqueues a remembered slot, according to its object's type. A trace function would be called for each slot, so the
    object's card is dirtied instead. */
-GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
+GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
-    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
+    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, last);
     if (!gc__object_type(object)->trace) {
         uint8_t edges = worker->edges;
         worker->edges = gc__edges_of_dead(edges);
-        gc__trace_word(worker, object, slot, many);
+        gc__trace_word(worker, object, slot);
         worker->edges = edges;
         return;
     }
     gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
 #else
-    (void)worker, (void)slot, (void)many;
+    (void)worker, (void)slot;
 #endif
 }
 
 /* Traces from the slots [from, end) of a list. Returns false if the worker must stop. */
-GC__INLINED bool gc__trace_slots_of_as(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
+GC__HOT bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
             __builtin_prefetch((const void *)slots[i]);
             gc__old_starts_await(worker, slots[i]);
         }
         if (i < from + GC__FIFO || !slots[i - GC__FIFO]) continue;
-        gc__trace_slot(worker, slots[i - GC__FIFO], many);
-        if (!many)
-            gc__stack_drain(worker);
-        else if (!gc__stack_drain_many(worker))
-            return false;
+        gc__trace_slot(worker, slots[i - GC__FIFO]);
+        if (!gc__stack_drain_some(worker)) return false;
     }
     return true;
-}
-GC__HOT void gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
-    gc__trace_slots_of_as(worker, slots, from, end, false);
-}
-GC__HOT bool gc__trace_slots_of_many(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
-    return gc__trace_slots_of_as(worker, slots, from, end, true);
 }
 
 /* Traces from the dirty cards of the generations above `condemned`, and then from `slots` remembered slots. Cards
@@ -10924,7 +10876,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     worker->heap->pause.dirty_cards += worker->cards_next - before;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     gc__trace_drain(worker);
     if (slots) {
         gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
@@ -10955,7 +10907,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     worker->remember_all = before;
     return some;
 }
@@ -10983,8 +10935,8 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         const gc__words *roots = &worker->cycle->roots;
         size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
         for (size_t i = from; i < end; i++) {
-            gc__enqueue_many(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
-            if (!gc__stack_drain_many(worker)) return false;
+            gc__enqueue(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
+            if (!gc__stack_drain_some(worker)) return false;
         }
         return true;
     }
@@ -10992,12 +10944,12 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     if (unit >= slots) {
         size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
         size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of_many(worker, worker->heap->remembered->slots, first, end);
+        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
-    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
-        if (!gc__card_prefetch_many(worker, i < end ? workers->cards.words[i] : 0)) return false;
-    return true;
+    for (size_t i = from; i < end; i++)
+        if (!gc__card_prefetch(worker, workers->cards.words[i])) return false;
+    return gc__cards_finish(worker);
 }
 
 /* Calls the trace function of an object that was handed over. */
@@ -11016,7 +10968,7 @@ GC__FN bool gc__work_for_host(gc__worker *worker) {
     while (!worker->number && thread->for_host_count) {
         if (worker->workers->cards.count || worker->workers->slot_units) gc__workers_remember(worker, true);
         gc__work_for_host_once(worker);
-        if (!gc__stack_drain_many(worker)) return false;
+        if (!gc__stack_drain_some(worker)) return false;
     }
     return true;
 }
@@ -11036,8 +10988,8 @@ GC__FN bool gc__work_some(gc__worker *worker) {
         }
     }
     do {
-        if (!gc__stack_drain_many(worker)) return false;
-        gc__fifo_drain(worker, true);
+        if (!gc__stack_drain_some(worker)) return false;
+        gc__fifo_drain(worker);
     } while (worker->top != worker->stack);
     return true;
 }
@@ -11185,6 +11137,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
+    left->part.object = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -11204,15 +11157,15 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     }
     if (!workers->units) return;
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
-        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
+    for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
+    gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
     if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);
 }
 
-GC__FN void gc__workers_set_visit(gc__workers *workers, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
-    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.visitor.visit = visit;
+GC__FN void gc__workers_set_many(gc__workers *workers, bool many) {
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.many = many;
 }
 
 /* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from
@@ -11231,7 +11184,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     bool overflowed = worker->overflowed;
     workers->remember_all = worker->remember_all;
     gc__workers_close_windows(workers);
-    gc__workers_set_visit(workers, gc__trace_visit_many);
+    gc__workers_set_many(workers, true);
     for (unsigned i = 1; i < workers->count; i++) {
         gc__worker *other = &workers->threads[i].worker;
         gc__workers_remember(other, false);
@@ -11244,7 +11197,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     gc__work(worker);
     gc__workers_run_end(workers);
     gc__workers_close_windows(workers);
-    gc__workers_set_visit(workers, gc__trace_visit);
+    gc__workers_set_many(workers, false);
     gc__shade_met(workers, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
     if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);

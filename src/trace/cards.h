@@ -10,8 +10,8 @@
    long as the heap is large. With several workers regions are flipped, since one worker may look for a hole in a
    region in which another one looks for objects. A region in which some objects have finalizer marks is flipped,
    too. */
-GC__INLINED const uint64_t *gc__old_starts(gc__region *region, bool many) {
-    if (many || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
+GC__INLINED const uint64_t *gc__old_starts(const gc__worker *worker, gc__region *region) {
+    if (gc__is_many(worker) || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
     return gc__region_marks(region);
 }
 
@@ -22,27 +22,27 @@ GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
 }
 
 /* Scans the objects of an older region that overlap the card [from, to). */
-GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to, bool many) {
+GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
     bool large = region->kind == GC__LARGE;
     uint8_t edges = worker->edges;
-    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, large ? region->base : from);
+    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, large ? region->base : from);
     if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (!object) object = large ? to : gc__bit_next(gc__old_starts(region, many), from, to);
+    if (!object) object = large ? to : gc__bit_next(gc__old_starts(worker, region), from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         uintptr_t until = to < end ? to : end;
         if (object >= from && end <= to)
-            many ? gc__scan_many(worker, object) : gc__scan(worker, object);
+            gc__scan(worker, object);
         else if (end > from)
-            many ? gc__scan_range_many(worker, object, from, until) : gc__scan_range(worker, object, from, until);
-        object = large ? to : gc__bit_next(gc__old_starts(region, many), object + GC_OBJECT_BYTES_MIN, to);
+            gc__scan_range(worker, object, from, until);
+        object = large ? to : gc__bit_next(gc__old_starts(worker, region), object + GC_OBJECT_BYTES_MIN, to);
     }
     worker->edges = edges;
 }
 
 /* Prefetches the card's memory and puts the card in the FIFO; scans the card that has waited longest. Returns false
    if the worker must stop. */
-GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool many) {
+GC__HOT bool gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     uintptr_t *place = &worker->cards[worker->cards_next++ % GC__CARD_FIFO], oldest = *place;
     *place = card;
     if (card) {
@@ -50,15 +50,16 @@ GC__INLINED bool gc__card_prefetch_as(gc__worker *worker, uintptr_t card, bool m
         for (size_t line = 0; line < GC_CARD_BYTES; line += 64) __builtin_prefetch((const void *)(card + line));
     }
     if (!oldest) return true;
-    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES, many);
-    if (many) return gc__stack_drain_many(worker);
-    gc__stack_drain(worker);
-    return true;
+    gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    return gc__stack_drain_some(worker);
 }
 
-GC__HOT void gc__card_prefetch(gc__worker *worker, uintptr_t card) { gc__card_prefetch_as(worker, card, false); }
-GC__FN bool gc__card_prefetch_many(gc__worker *worker, uintptr_t card) {
-    return gc__card_prefetch_as(worker, card, true);
+/* Scans the cards that are left in the FIFO. Returns false if the worker must stop. */
+GC__FN bool gc__cards_finish(gc__worker *worker) {
+    for (int i = 0; i < GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch(worker, 0)) return false;
+    gc__trace_part(worker);
+    return gc__stack_drain_some(worker);
 }
 
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to the
@@ -128,62 +129,52 @@ GC__HOT size_t gc__count_dirty_bundles(void) { return 0; }
 #if !GC_HAS_MODEL
 /* Enqueues the slots in the word, according to its object's type. Most are elements of arrays of references, or in
    the mask. */
-GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot, bool many) {
+GC__INLINED void gc__trace_word(gc__worker *worker, uintptr_t object, uintptr_t slot) {
     const gc_type *type = gc__object_type(object);
     size_t index = (slot - object - type->bytes) / sizeof(gc_word), word = (slot - object) / sizeof(gc_word);
     bool element = slot - object >= type->bytes && type->element_bytes == sizeof(gc_word) && type->element_refs &&
                    index < gc__object_length(object);
     if (element || (word < 64 && type->refs >> word & 1))
-        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)slot, false);
+        gc__enqueue(worker, (gc_word *)slot, false);
     else
-        many ? gc__scan_masks_in_many(worker, object, slot, slot + sizeof(gc_word))
-             : gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word));
+        gc__scan_masks_in(worker, object, slot, slot + sizeof(gc_word));
 }
 #endif
 
 /* Enqueues a remembered slot, according to its object's type. A trace function would be called for each slot, so the
    object's card is dirtied instead. */
-GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot, bool many) {
+GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
 #if !GC_HAS_MODEL
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
-    uintptr_t object = gc__bit_previous(gc__old_starts(region, many), region->base, last);
+    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, last);
     if (!gc__object_type(object)->trace) {
         uint8_t edges = worker->edges;
         worker->edges = gc__edges_of_dead(edges);
-        gc__trace_word(worker, object, slot, many);
+        gc__trace_word(worker, object, slot);
         worker->edges = edges;
         return;
     }
     gc__barrier_dirty_card(&gc__tables, (const void *)slot);
     __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
 #else
-    (void)worker, (void)slot, (void)many;
+    (void)worker, (void)slot;
 #endif
 }
 
 /* Traces from the slots [from, end) of a list. Returns false if the worker must stop. */
-GC__INLINED bool gc__trace_slots_of_as(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end, bool many) {
+GC__HOT bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
         if (i < end) {
             __builtin_prefetch((const void *)slots[i]);
             gc__old_starts_await(worker, slots[i]);
         }
         if (i < from + GC__FIFO || !slots[i - GC__FIFO]) continue;
-        gc__trace_slot(worker, slots[i - GC__FIFO], many);
-        if (!many)
-            gc__stack_drain(worker);
-        else if (!gc__stack_drain_many(worker))
-            return false;
+        gc__trace_slot(worker, slots[i - GC__FIFO]);
+        if (!gc__stack_drain_some(worker)) return false;
     }
     return true;
-}
-GC__HOT void gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
-    gc__trace_slots_of_as(worker, slots, from, end, false);
-}
-GC__HOT bool gc__trace_slots_of_many(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
-    return gc__trace_slots_of_as(worker, slots, from, end, true);
 }
 
 /* Traces from the dirty cards of the generations above `condemned`, and then from `slots` remembered slots. Cards
@@ -194,7 +185,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     worker->heap->pause.dirty_cards += worker->cards_next - before;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     gc__trace_drain(worker);
     if (slots) {
         gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
@@ -225,7 +216,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     worker->remember_all = before;
     return some;
 }

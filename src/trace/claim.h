@@ -84,7 +84,8 @@ GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many
 }
 /* Marks the object in a region whose mark bits are the marker's, or whose objects have slid. Returns where the
    object is now. */
-GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
+GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
+    bool many = gc__is_many(worker);
     if (verdict != GC__VERDICT_SLID) {
         gc__mark_object_as(worker, object, many, true);
         return object;
@@ -94,12 +95,6 @@ GC__INLINED uintptr_t gc__mark_elsewhere_as(gc__worker *worker, uintptr_t object
     if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
     if (!gc__object_is_leaf(place)) gc__trace_push(worker, place);
     return place;
-}
-GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
-    return gc__mark_elsewhere_as(worker, object, verdict, false);
-}
-GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere_many(gc__worker *worker, uintptr_t object, uint8_t verdict) {
-    return gc__mark_elsewhere_as(worker, object, verdict, true);
 }
 
 /* Marks an old object of a region that is not evacuated, in the final mark. */

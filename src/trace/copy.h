@@ -125,7 +125,8 @@ GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
 
 /* Makes room for `bytes` in the generation's window, or opens it in a hole or a fresh region. Returns false if there
    is no room. */
-GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, size_t bytes, bool many) {
+GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
+    bool many = gc__is_many(worker);
     gc_window *window = &worker->windows[generation];
     if (window->region && gc__copies_extend(window, bytes)) return true;
     gc__worker_close_window(worker, generation);
@@ -138,13 +139,6 @@ GC__INLINED bool gc__worker_find_room(gc__worker *worker, unsigned generation, s
     if (!many) worker->cycle->cursors[generation] = region;
     gc__window_set(window, region, region->base, gc__region_end(region));
     return gc__copies_extend(window, bytes);
-}
-
-GC__OUT_OF_LINE bool gc__worker_window(gc__worker *worker, unsigned generation, size_t bytes) {
-    return gc__worker_find_room(worker, generation, bytes, false);
-}
-GC__OUT_OF_LINE bool gc__worker_window_many(gc__worker *worker, unsigned generation, size_t bytes) {
-    return gc__worker_find_room(worker, generation, bytes, true);
 }
 
 /* Adds the worker's counts to the collection's. */
@@ -201,7 +195,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     gc_window *window = &worker->windows[target];
     size_t bytes = gc__object_bytes_as(object, header);
     if (GC__UNLIKELY(bytes > gc__window_room(window))) {
-        if (many ? !gc__worker_window_many(worker, target, bytes) : !gc__worker_window(worker, target, bytes))
+        if (!gc__worker_window(worker, target, bytes))
             return many ? 0 : gc__evacuation_failed(worker, object, target);
     }
     uintptr_t copy = (uintptr_t)window->next;
@@ -223,7 +217,7 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
         if (verdict & GC__VERDICT_NEXT_MARKS)
-            return many ? gc__mark_elsewhere_many(worker, object, verdict) : gc__mark_elsewhere(worker, object, verdict);
+            return gc__mark_elsewhere(worker, object, verdict);
         if (gc__mark_get(object)) {
             if (GC__UNLIKELY(worker->ambiguous != NULL)) gc__ambiguous_reached(worker, object);
             return object;

@@ -28,8 +28,8 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         const gc__words *roots = &worker->cycle->roots;
         size_t from = unit * GC__UNIT_ROOTS, end = gc__min(from + GC__UNIT_ROOTS, roots->count);
         for (size_t i = from; i < end; i++) {
-            gc__enqueue_many(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
-            if (!gc__stack_drain_many(worker)) return false;
+            gc__enqueue(worker, (gc_word *)(roots->words[i] & ~(uintptr_t)1), roots->words[i] & 1);
+            if (!gc__stack_drain_some(worker)) return false;
         }
         return true;
     }
@@ -37,12 +37,12 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     if (unit >= slots) {
         size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
         size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of_many(worker, worker->heap->remembered->slots, first, end);
+        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
-    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
-        if (!gc__card_prefetch_many(worker, i < end ? workers->cards.words[i] : 0)) return false;
-    return true;
+    for (size_t i = from; i < end; i++)
+        if (!gc__card_prefetch(worker, workers->cards.words[i])) return false;
+    return gc__cards_finish(worker);
 }
 
 /* Calls the trace function of an object that was handed over. */
@@ -61,7 +61,7 @@ GC__FN bool gc__work_for_host(gc__worker *worker) {
     while (!worker->number && thread->for_host_count) {
         if (worker->workers->cards.count || worker->workers->slot_units) gc__workers_remember(worker, true);
         gc__work_for_host_once(worker);
-        if (!gc__stack_drain_many(worker)) return false;
+        if (!gc__stack_drain_some(worker)) return false;
     }
     return true;
 }
@@ -81,8 +81,8 @@ GC__FN bool gc__work_some(gc__worker *worker) {
         }
     }
     do {
-        if (!gc__stack_drain_many(worker)) return false;
-        gc__fifo_drain(worker, true);
+        if (!gc__stack_drain_some(worker)) return false;
+        gc__fifo_drain(worker);
     } while (worker->top != worker->stack);
     return true;
 }
@@ -230,6 +230,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
+    left->part.object = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -249,15 +250,15 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     }
     if (!workers->units) return;
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
-        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
+    for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
+    gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
     if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);
 }
 
-GC__FN void gc__workers_set_visit(gc__workers *workers, void (*visit)(gc_visitor *, void *, size_t, unsigned)) {
-    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.visitor.visit = visit;
+GC__FN void gc__workers_set_many(gc__workers *workers, bool many) {
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.many = many;
 }
 
 /* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from
@@ -276,7 +277,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     bool overflowed = worker->overflowed;
     workers->remember_all = worker->remember_all;
     gc__workers_close_windows(workers);
-    gc__workers_set_visit(workers, gc__trace_visit_many);
+    gc__workers_set_many(workers, true);
     for (unsigned i = 1; i < workers->count; i++) {
         gc__worker *other = &workers->threads[i].worker;
         gc__workers_remember(other, false);
@@ -289,7 +290,7 @@ GC__FN void gc__workers_run(gc__worker *worker, size_t units, gc__region *condem
     gc__work(worker);
     gc__workers_run_end(workers);
     gc__workers_close_windows(workers);
-    gc__workers_set_visit(workers, gc__trace_visit);
+    gc__workers_set_many(workers, false);
     gc__shade_met(workers, worker);
     for (gc__region *region = condemned; region; region = region->next) gc__workers_merge_marks(region);
     if (worker->cycle->condemns_old) gc__workers_merge_old(worker->heap);

@@ -52,9 +52,7 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
 }
 
 /* gc__process as a call, for all but the hottest loops. */
-GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, false); }
-GC__OUT_OF_LINE void gc__process_one_many(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, true); }
-#define GC__PROCESS_ONE(many) ((many) ? gc__process_one_many : gc__process_one)
+GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, gc__is_many(worker)); }
 
 /* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has
    waited longest, or 0 if there is none. */
@@ -97,21 +95,13 @@ GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool valu
     if (oldest) gc__process(worker, oldest, many);
 }
 
-GC__INLINED void gc__enqueue_as(gc__worker *worker, gc_word *slot, bool value, bool many) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, many);
-    if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
-}
-GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) { gc__enqueue_as(worker, slot, value, false); }
-GC__FN void gc__enqueue_many(gc__worker *worker, gc_word *slot, bool value) {
-    gc__enqueue_as(worker, slot, value, true);
+GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, gc__is_many(worker));
+    if (oldest) gc__process_one(worker, oldest);
 }
 
-/* gc__enqueue as functions of slots. */
+/* gc__enqueue as a function of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
-GC__FN void gc__slot_enqueue_many(void *worker, gc_word *slot, bool value) {
-    gc__enqueue_many((gc__worker *)worker, slot, value);
-}
-#define GC__SLOT_ENQUEUE(many) ((many) ? gc__slot_enqueue_many : gc__slot_enqueue)
 
 /* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a
    store elsewhere dirties no card that would lead a young collection to the object. */
@@ -176,7 +166,8 @@ GC__OUT_OF_LINE void gc__candidates_meet_entry(const gc__worker *worker, const g
 
 /* Records the entries of a weak table, for when the trace is done (gc__discovered_clear), and enqueues their strong
    slots. If there is no memory for the record, all slots are strong. */
-GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries *entries, bool many) {
+GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
+    bool many = gc__is_many(worker);
     bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE), pairs = entries->kind != GC_WEAK_REFS;
     uintptr_t low = gc__entry_low(entries), last = (entries->count - 1) * gc__entry_bytes(entries);
     if (!entries->count) return;
@@ -196,20 +187,14 @@ GC__INLINED void gc__trace_entries_as(gc__worker *worker, const gc_weak_entries 
         else if (!pairs)
             continue; /* as in most entries of a hash table that is not full */
         if (pairs) gc__slot_remember_early(gc__entry_value(entries, i), value);
-        if (strong_keys) GC__SLOT_ENQUEUE(many)(worker, key, value);
-        if (strong_values) GC__SLOT_ENQUEUE(many)(worker, gc__entry_value(entries, i), value);
+        if (strong_keys) gc__enqueue(worker, key, value);
+        if (strong_values) gc__enqueue(worker, gc__entry_value(entries, i), value);
     }
 }
 
-GC__OUT_OF_LINE void gc__trace_entries(gc__worker *worker, const gc_weak_entries *entries) {
-    gc__trace_entries_as(worker, entries, false);
-}
-GC__OUT_OF_LINE void gc__trace_entries_many(gc__worker *worker, const gc_weak_entries *entries) {
-    gc__trace_entries_as(worker, entries, true);
-}
-
 /* Enqueues the slots of a value stack that this collection has to look at. */
-GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *part, bool many) {
+GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
+    bool many = gc__is_many(worker);
     gc_value_stack *stack = part->stack;
     bool value = GC_HAS_VALUES && (stack->flags & GC_SLOT_VALUE);
     uintptr_t top = (uintptr_t)stack->top;
@@ -223,43 +208,27 @@ GC__INLINED void gc__trace_stack_as(gc__worker *worker, const gc__stack_part *pa
     if (gc__ranks_need_card(gc__barrier_age(&gc__tables, gc__traced) + youth))
         gc__barrier_dirty_card(&gc__tables, (void *)gc__traced);
     for (uintptr_t at = from; at < top; at += gc__stack_entry_bytes(stack))
-        GC__SLOT_ENQUEUE(many)(worker, (gc_word *)at, value);
-}
-
-GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *part) {
-    gc__trace_stack_as(worker, part, false);
-}
-GC__OUT_OF_LINE void gc__trace_stack_many(gc__worker *worker, const gc__stack_part *part) {
-    gc__trace_stack_as(worker, part, true);
+        gc__enqueue(worker, (gc_word *)at, value);
 }
 
 /* Accepts any slot in the object's region; GC_DEBUG and verify check more closely. */
-GC__INLINED void gc__trace_visit_as(gc_visitor *visitor, void *slot, size_t count, unsigned flags, bool many) {
+GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
     if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
-            const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-            many ? gc__trace_entries_many(worker, entries) : gc__trace_entries(worker, entries);
+            gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;
         }
         if (flags & GC__SLOT_STACK) {
-            const gc__stack_part *part = (const gc__stack_part *)slot;
-            many ? gc__trace_stack_many(worker, part) : gc__trace_stack(worker, part);
+            gc__trace_stack(worker, (const gc__stack_part *)slot);
             return;
         }
         gc__traced_check(worker->heap, slot, count, flags);
         if (flags & GC_SLOT_OWNED) gc__owner_remember(worker, slots, count, value);
     }
-    for (size_t i = 0; i < count; i++) GC__SLOT_ENQUEUE(many)(worker, &slots[i], value);
-}
-
-GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__trace_visit_as(visitor, slot, count, flags, false);
-}
-GC__FN void gc__trace_visit_many(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__trace_visit_as(visitor, slot, count, flags, true);
+    for (size_t i = 0; i < count; i++) gc__enqueue(worker, &slots[i], value);
 }
 
 /* A visitor for trace functions of objects of which only [from, to) is scanned. Slots outside the heap belong to the
@@ -300,10 +269,51 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
+    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
+}
+
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
     worker->trace_calls++;
     gc__object_trace(object, &part.visitor);
+}
+
+/* Returns whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
+}
+
+/* Calls the trace function of the object whose dirty cards were looked at last. */
+GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
+    const gc__part part = worker->part;
+    uint8_t edges = worker->edges;
+    if (!part.object) return;
+    worker->part.object = 0;
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
+    if (gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, part.object, part.from, part.to);
+    else
+        gc__object_trace_part(worker, part.object, part.from, part.to);
+    worker->edges = edges;
+}
+
+/* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
+   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
+   is between these. */
+GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part *part = &worker->part;
+    if (part->object != object) {
+        gc__trace_part(worker);
+        part->object = object;
+        part->from = from;
+        part->to = to;
+    }
+    part->from = gc__min(part->from, from);
+    part->to = gc__max(part->to, to);
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -313,54 +323,37 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
-    (void)many, (void)apart;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+    (void)many;
     gc__scan(worker, object);
 }
-GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan(worker, object); }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__object_trace_part(worker, object, from, to);
-}
-GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_range(worker, object, from, to);
+    gc__trace_part_later(worker, object, from, to);
 }
 #else
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
-GC__INLINED void gc__scan_elements_as(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count, bool many) {
+GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     bool value = GC_HAS_VALUES && type->element_values;
-    if (type->element_bytes != 8) {
-        gc__slots_of_elements(type, first, count, GC__SLOT_ENQUEUE(many), worker);
+    if (type->element_bytes != 8 || gc__is_many(worker)) {
+        gc__slots_of_elements(type, first, count, gc__slot_enqueue, worker);
         return;
     }
     for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-        gc__enqueue_inline(worker, slot, value, many);
+        gc__enqueue_inline(worker, slot, value, false);
 }
-GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    gc__scan_elements_as(worker, type, first, count, false);
-}
-GC__OUT_OF_LINE void gc__scan_elements_many(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
-    gc__scan_elements_as(worker, type, first, count, true);
-}
-#define GC__SCAN_ELEMENTS(many) ((many) ? gc__scan_elements_many : gc__scan_elements)
 
 /* Enqueues the slots in [from, to) that the type's masks describe; whole elements at least. */
-GC__INLINED void gc__scan_masks_in_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    uintptr_t first;
-    gc__slots_of_head(object, from, to, GC__SLOT_ENQUEUE(many), worker);
-    size_t count = gc__elements_in(object, from, to, &first);
-    if (count) GC__SCAN_ELEMENTS(many)(worker, gc__object_type(object), first, count);
-}
 GC__OUT_OF_LINE void gc__scan_masks_in(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_masks_in_as(worker, object, from, to, false);
-}
-GC__OUT_OF_LINE void gc__scan_masks_in_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_masks_in_as(worker, object, from, to, true);
+    uintptr_t first;
+    gc__slots_of_head(object, from, to, gc__slot_enqueue, worker);
+    size_t count = gc__elements_in(object, from, to, &first);
+    if (count) gc__scan_elements(worker, gc__object_type(object), first, count);
 }
 
 /* Scans some of the elements in [index, end) and pushes the rest, so that their referents are scanned while they are
    in cache, and the mark stack stays short. If several workers run, others may take the rest, or half of it. */
-GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t index, size_t end, bool many) {
+GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
     const gc_type *type = gc__object_type(object);
     if (end - index > GC__CHUNK && gc__trace_stack_room(worker, 3)) {
         *worker->top++ = end << 2 | GC__NUMBER;
@@ -368,21 +361,13 @@ GC__INLINED void gc__scan_chunk_as(gc__worker *worker, uintptr_t object, size_t 
         *worker->top++ = object | GC__CONTINUED;
         end = index + GC__CHUNK;
     }
-    GC__SCAN_ELEMENTS(many)(worker, type, object + type->bytes + index * type->element_bytes, end - index);
-}
-
-GC__FN void gc__scan_chunk(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    gc__scan_chunk_as(worker, object, index, end, false);
-}
-GC__FN void gc__scan_chunk_many(gc__worker *worker, uintptr_t object, size_t index, size_t end) {
-    gc__scan_chunk_as(worker, object, index, end, true);
+    gc__scan_elements(worker, type, object + type->bytes + index * type->element_bytes, end - index);
 }
 
 typedef struct gc__written {
     gc__worker *worker;
     uintptr_t array;
     size_t next; /* the first element that was not scanned */
-    bool many;
 } gc__written;
 
 /* Scans the elements of a huge array that lie in a written range. */
@@ -393,29 +378,21 @@ GC__FN void gc__scan_written_part(void *context, uintptr_t from, uintptr_t end) 
     size_t index = gc__max((from - first) / type->element_bytes, written->next);
     written->next = gc__max((end - first + type->element_bytes - 1) / type->element_bytes, index);
     if (written->next == index) return;
-    if (GC__HAS_WORKERS && written->many)
-        gc__scan_chunk_many(written->worker, written->array, index, written->next);
-    else
-        gc__scan_chunk(written->worker, written->array, index, written->next);
+    gc__scan_chunk(written->worker, written->array, index, written->next);
 }
 
 /* Scans the elements of a huge array; with a goal for pauses, only those in pages that were ever written to. If the
    others were read, the system would have to find pages for them. */
-GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array, bool many) {
+GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
     const gc_type *type = gc__object_type(array);
     uintptr_t first = array + type->bytes, end = first + gc__object_length(array) * type->element_bytes;
-    gc__written written = {worker, array, 0, many};
+    gc__written written = {worker, array, 0};
     /* not memory of the host: the system may forget where shared pages are */
     bool mapped = !worker->heap->options.memory;
     if (mapped && gc__has_pause_goal(worker->heap) && !type->element_values)
         gc__os_each_written(first, end, gc__scan_written_part, &written);
     else
         gc__scan_written_part(&written, first, end);
-}
-
-/* Returns whether a worker must leave trace functions to the thread that collects. */
-GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
 }
 
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
@@ -432,112 +409,92 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
 }
 
 /* Enqueues the slots that are not in the mask of references. */
-GC__INLINED void gc__scan_rest_as(gc__worker *worker, uintptr_t object, bool many) {
+GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
-    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, GC__SLOT_ENQUEUE(many), worker);
+    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
     if (gc__type_has_slots_in_elements(type)) {
         size_t length = gc__object_length(object);
         if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
-            gc__scan_huge(worker, object, many);
+            gc__scan_huge(worker, object);
         else
-            many ? gc__scan_chunk_many(worker, object, 0, length) : gc__scan_chunk(worker, object, 0, length);
+            gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
     if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
-    if (many && gc__trace_is_for_host(worker))
+    if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
     else
         gc__object_trace_all(worker, object);
 }
 
-GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, false); }
-GC__FN void gc__scan_rest_many(gc__worker *worker, uintptr_t object) { gc__scan_rest_as(worker, object, true); }
-
-/* `apart`: slots are handled by calls. */
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many, bool apart) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        if (apart)
-            gc__enqueue_as(worker, gc__mask_slot(object, mask), false, many);
-        else
-            gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
-    if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace)
-        many ? gc__scan_rest_many(worker, object) : gc__scan_rest(worker, object);
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+    if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace) gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
-GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, false, false); }
-GC__FN void gc__scan_many(gc__worker *worker, uintptr_t object) { gc__scan_inline(worker, object, true, true); }
+GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
+    if (!gc__is_many(worker)) {
+        gc__scan_inline(worker, object, false);
+        return;
+    }
+    gc__slots_of_mask(object, gc__object_type(object)->refs, false, gc__slot_enqueue, worker);
+    gc__scan_rest(worker, object);
+}
 
 /* Enqueues the object's slots in [from, to); whole elements at least. */
-GC__INLINED void gc__scan_range_as(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to, bool many) {
-    many ? gc__scan_masks_in_many(worker, object, from, to) : gc__scan_masks_in(worker, object, from, to);
-    if (!gc__object_type(object)->trace) return;
-    if (many && gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, from, to);
-    else
-        gc__object_trace_part(worker, object, from, to);
-}
-
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_range_as(worker, object, from, to, false);
-}
-GC__FN void gc__scan_range_many(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__scan_range_as(worker, object, from, to, true);
+    gc__scan_masks_in(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
 }
 #endif
 
-GC__INLINED void gc__fifo_drain(gc__worker *worker, bool many) {
+GC__FN void gc__fifo_drain(gc__worker *worker) {
     if (worker->fifo_drained == worker->fifo_next) return;
     for (unsigned i = 0; i < GC__FIFO; i++) {
         uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
         uintptr_t oldest = *place;
         *place = 0;
-        if (oldest) GC__PROCESS_ONE(many)(worker, oldest);
+        if (oldest) gc__process_one(worker, oldest);
     }
     worker->fifo_drained = worker->fifo_next;
 }
 
-/* Scans until the mark stack is empty; the FIFO may still hold slots. */
-GC__FN void gc__stack_drain(gc__worker *worker) {
-    while (worker->top != worker->stack) {
-        uintptr_t object = *--worker->top;
+/* Scans an entry of the mark stack. */
+GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) {
 #if !GC_HAS_MODEL
-        if (object & GC__CONTINUED) {
-            worker->top -= 2;
-            gc__scan_chunk(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
-            continue;
-        }
-#endif
-        gc__scan_inline(worker, object, false, false);
+    if (entry & GC__CONTINUED) {
+        worker->top -= 2;
+        gc__scan_chunk(worker, entry - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
+        return;
     }
+#endif
+    gc__scan_inline(worker, entry, many);
 }
 
-#if !GC_HAS_MODEL
-/* Scans like gc__stack_drain where several workers run. Returns false if the worker must stop, with what it holds. */
-GC__FN bool gc__stack_drain_many(gc__worker *worker) {
+/* Scans until the mark stack is empty; the FIFO may still hold slots. */
+GC__FN void gc__stack_drain(gc__worker *worker) {
+    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, false);
+}
+
+/* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
+   holds. */
+GC__FN bool gc__stack_drain_some(gc__worker *worker) {
+    if (!gc__is_many(worker)) {
+        gc__stack_drain(worker);
+        return true;
+    }
     while (worker->top != worker->stack) {
         if (GC__UNLIKELY(--worker->until_poll == 0)) {
             if (!gc__workers_poll(worker)) return false;
             if (worker->top == worker->stack) break; /* all of it was shared */
         }
-        uintptr_t object = *--worker->top;
-        if (object & GC__CONTINUED) {
-            worker->top -= 2;
-            gc__scan_chunk_many(worker, object - GC__CONTINUED, worker->top[1] >> 2, worker->top[0] >> 2);
-        } else {
-            gc__scan_inline(worker, object, true, false);
-        }
+        gc__scan_entry(worker, *--worker->top, true);
     }
     return true;
 }
-#else
-/* With an object model, only one worker runs. */
-GC__FN bool gc__stack_drain_many(gc__worker *worker) {
-    gc__stack_drain(worker);
-    return true;
-}
-#endif
 
 GC__FN void gc__rescan_marked(gc__worker *worker, const gc__region *region, const uint64_t *marks) {
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
@@ -574,7 +531,7 @@ GC__HOT void gc__trace_drain(gc__worker *worker) {
     for (;;) {
         do {
             gc__stack_drain(worker);
-            gc__fifo_drain(worker, false);
+            gc__fifo_drain(worker);
         } while (worker->top != worker->stack);
         if (!worker->overflowed) return;
         gc__rescan_overflowed(worker);

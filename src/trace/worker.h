@@ -5,8 +5,8 @@
    The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
    as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The functions of the trace are written once and compiled twice. Their argument `many` is a constant: false if one
-   worker runs, and no atomic instruction is needed; true if several may run at once. */
+   The trace's loop is written once and compiled twice. Its argument `many` is a constant: false if one worker runs,
+   and no atomic instruction is needed; true if several may run at once. What the loop calls asks gc__is_many. */
 #pragma once
 
 #include "../api/thread.h"
@@ -39,6 +39,11 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 
 struct gc__workers;
 
+/* The part of an object that is scanned. */
+typedef struct gc__part {
+    uintptr_t object, from, to; /* object: 0 if there is none */
+} gc__part;
+
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
@@ -51,6 +56,7 @@ typedef struct gc__worker {
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    gc__part part;                     /* of the object whose trace function is called after its last dirty card */
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
@@ -68,6 +74,7 @@ typedef struct gc__worker {
     struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until the next poll */
+    bool many;                            /* several workers run now */
     bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
@@ -78,6 +85,8 @@ typedef struct gc__worker {
 
 /* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
+
+GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->many; }
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
