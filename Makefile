@@ -153,6 +153,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include examples/jit/jit.mk
 -include examples/llvm/llvm.mk
 -include examples/profile/profile.mk
+-include examples/clr/clr.mk
 -include packaging/standalone.mk
 -include tools/inspect/inspect.mk
 

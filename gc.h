@@ -781,6 +781,12 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Implemented by such a host whose threads have modes of its own, and use gc_thread_create. before_wait is called by a
+       thread that has to wait for the heap's lock, and maybe for a collection: until after_wait suspend need not wait for that
+       thread, which touches no object unless it is the one that has called suspend. after_wait is called without any lock. The
+       first returns whether the second is to be called. 0: neither. */
+    bool (*before_wait)(void *host);
+    void (*after_wait)(void *host);
     /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
@@ -1013,12 +1019,6 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     visitor->visit(visitor, slot, count, flags);
 }
 
-/* Returns how many of `count` items of `bytes` bytes each, which follow one another in the traced object from `items` on,
-   are wanted now, and stores the index of the first of them in *first: a young collection wants only those between an old
-   object's first dirty card and its last. A trace function may report the others as well, in more time. [trace functions;
-   never collects; cannot fail] */
-GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first);
-
 typedef struct gc__derived {
     void *slot, *base;
 } gc__derived;
@@ -1205,6 +1205,14 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
    variables cease to be roots. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
+/* A gc_thread that is bound to no native thread, for a host that stops threads by itself (options.suspend) and has such records
+   of its own: any native thread may allocate and store by it, one at a time, while it may touch objects. It has no frames, and
+   its mode says nothing; gc.h may wait only if the host has before_wait, or lets one thread at a time call it. scan_roots is
+   not called for it. It ends by gc_thread_destroy, on any thread, or with the heap. Source: gc_alloc_context. [any thread; may
+   wait; NULL: GC_ERROR_MEMORY, GC_ERROR_OPTION] */
+GC_API gc_thread *gc_thread_create(gc_heap *heap);
+/* Ends a record of gc_thread_create; NULL is allowed. [any thread; may wait; cannot fail] */
+GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -6712,6 +6720,7 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
+    bool unbound;               /* of gc_thread_create: no native thread's, so it has no stack, nor roots */
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
@@ -6801,7 +6810,8 @@ typedef struct gc__threads {
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked */
+static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
+static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
 GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
@@ -6926,6 +6936,10 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     gc__heap_check_wait(heap);
     gc__park(NULL);
+    if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
+        gc__my_host = heap;
+        gc__my_parked++;
+    }
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
@@ -7002,6 +7016,12 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__FN void gc__unpark_all(void) {
+    const gc_heap *host = gc__my_host;
+    if (host) {
+        gc__my_host = NULL;
+        gc__my_parked--;
+        host->options.after_wait(host->options.host);
+    }
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
@@ -8088,13 +8108,19 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
+GC__FN bool gc__has_bound_thread(const gc_heap *heap) {
+    const gc_thread *thread = heap->threads->first;
+    while (thread && gc__record(thread)->unbound) thread = gc__record(thread)->next;
+    return thread != NULL;
+}
+
 /* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    if (!heap->threads->first) gc__host_roots_visit(heap, NULL, visitor);
+    if (!gc__has_bound_thread(heap)) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);
@@ -8108,7 +8134,7 @@ GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
    heap->threads->root_kind and root_site describe what reports the root. */
 GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_visit(heap, thread, visitor);
+        if (!gc__record(thread)->unbound) gc__thread_visit(heap, thread, visitor);
     gc__roots_visit_shared(heap, visitor);
 }
 
@@ -8208,11 +8234,6 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 
 struct gc__workers;
 
-/* The part of an object that is scanned. */
-typedef struct gc__part {
-    uintptr_t object, from, to; /* object: 0 if there is none */
-} gc__part;
-
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
@@ -8225,7 +8246,6 @@ typedef struct gc__worker {
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
-    gc__part part;                     /* of the object whose trace function is called after its last dirty card */
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
@@ -10341,51 +10361,10 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
-GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
-    uintptr_t low = (uintptr_t)items;
-    *first = 0;
-    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
-    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
-}
-
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
     worker->trace_calls++;
     gc__object_trace(object, &part.visitor);
-}
-
-/* Returns whether a worker must leave trace functions to the thread that collects. */
-GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
-}
-
-/* Calls the trace function of the object whose dirty cards were looked at last. */
-GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
-    const gc__part part = worker->part;
-    uint8_t edges = worker->edges;
-    if (!part.object) return;
-    worker->part.object = 0;
-    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, part.object, part.from, part.to);
-    else
-        gc__object_trace_part(worker, part.object, part.from, part.to);
-    worker->edges = edges;
-}
-
-/* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
-   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
-   is between these. */
-GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part *part = &worker->part;
-    if (part->object != object) {
-        gc__trace_part(worker);
-        part->object = object;
-        part->from = from;
-        part->to = to;
-    }
-    part->from = gc__min(part->from, from);
-    part->to = gc__max(part->to, to);
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -10401,7 +10380,7 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
 }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__trace_part_later(worker, object, from, to);
+    gc__object_trace_part(worker, object, from, to);
 }
 #else
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
@@ -10467,6 +10446,11 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
         gc__scan_written_part(&written, first, end);
 }
 
+/* Returns whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
+}
+
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -10519,7 +10503,11 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
 /* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__scan_masks_in(worker, object, from, to);
-    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
+    if (!gc__object_type(object)->trace) return;
+    if (gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, object, from, to);
+    else
+        gc__object_trace_part(worker, object, from, to);
 }
 #endif
 
@@ -10745,14 +10733,6 @@ GC__HOT bool gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     return gc__stack_drain_some(worker);
 }
 
-/* Scans the cards that are left in the FIFO. Returns false if the worker must stop. */
-GC__FN bool gc__cards_finish(gc__worker *worker) {
-    for (int i = 0; i < GC__CARD_FIFO; i++)
-        if (!gc__card_prefetch(worker, 0)) return false;
-    gc__trace_part(worker);
-    return gc__stack_drain_some(worker);
-}
-
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to the
    list, if there is one and memory for it. */
 GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
@@ -10876,7 +10856,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     worker->heap->pause.dirty_cards += worker->cards_next - before;
-    gc__cards_finish(worker);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     gc__trace_drain(worker);
     if (slots) {
         gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
@@ -10907,7 +10887,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
-    gc__cards_finish(worker);
+    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
     worker->remember_all = before;
     return some;
 }
@@ -10947,9 +10927,9 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
-    for (size_t i = from; i < end; i++)
-        if (!gc__card_prefetch(worker, workers->cards.words[i])) return false;
-    return gc__cards_finish(worker);
+    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch(worker, i < end ? workers->cards.words[i] : 0)) return false;
+    return true;
 }
 
 /* Calls the trace function of an object that was handed over. */
@@ -11137,7 +11117,6 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
-    left->part.object = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -11157,8 +11136,8 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     }
     if (!workers->units) return;
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
-    gc__cards_finish(worker);
+    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
+        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
     const gc_heap *heap = worker->heap;
     if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);
@@ -17860,7 +17839,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     if (GC__UNLIKELY(refused) && gc__allocation_is_misuse(heap)) return NULL;
     if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread,
+    GC_ASSERT(gc__record(thread)->unbound || gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__thread_name(thread));
@@ -18264,6 +18243,12 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
+GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
+    gc_thread **link = &thread->heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    return link;
+}
+
 /* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
@@ -18281,9 +18266,7 @@ GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
     gc__heap_lock(heap);
-    gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    gc__thread_unlist(thread, link);
+    gc__thread_unlist(thread, gc__thread_link(thread));
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -18348,9 +18331,6 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
-    thread->stack = &gc__record(thread)->own_stack;
-    gc__record(thread)->own_stack.heap = thread->heap;
-    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
     if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
@@ -18369,11 +18349,54 @@ typedef struct gc__attachment {
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
 } gc__attachment;
 
-GC__COLD gc_thread *gc__thread_new(void) {
+GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
-    if (!all) return NULL;
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        return NULL;
+    }
+    gc_thread *thread = &all->record.thread;
     all->record.handle_caches = all->handle_caches;
-    return &all->record.thread;
+    thread->heap = all->record.own_stack.heap = heap;
+    thread->stack = &all->record.own_stack;
+    thread->stack->thread = thread->stack->last = thread;
+    return thread;
+}
+
+/* Enters the thread, which is ready, in the heap's list. The heap's lock is held. */
+GC__FN void gc__thread_list(gc_heap *heap, gc_thread *thread) {
+    thread->safepoint = gc__safepoint_slow;
+    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
+    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
+    gc__record(thread)->next = heap->threads->first;
+    heap->threads->first = thread;
+    gc__attach_note(thread, true);
+}
+
+GC_API gc_thread *gc_thread_create(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_thread_create", "heap")) return NULL;
+    if (!heap->options.suspend)
+        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and has to know "
+                                  "which native thread each gc_thread is: call gc_thread_attach");
+    gc_thread *thread = heap->options.suspend ? gc__thread_new(heap, "gc_thread_create") : NULL;
+    if (!thread) return NULL;
+    gc__record(thread)->unbound = true;
+    gc__heap_lock(heap);
+    gc__thread_list(heap, thread);
+    gc__heap_unlock(heap);
+    return thread;
+}
+
+GC_API void gc_thread_destroy(gc_thread *thread) {
+    if (!thread || !gc__record(thread)->unbound) {
+        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
+        return;
+    }
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc__thread_unlist(thread, gc__thread_link(thread));
+    gc__heap_unlock(heap);
+    free(thread);
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
@@ -18387,27 +18410,18 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
-    gc_thread *thread = gc__thread_new();
-    if (!thread) {
-        gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
-        return NULL;
-    }
-    thread->heap = heap;
+    gc_thread *thread = gc__thread_new(heap, "gc_thread_attach");
+    if (!thread) return NULL;
     gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     gc__record(thread)->tid = gc__os_thread_number();
-    thread->safepoint = gc__safepoint_slow;
-    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
-    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
     gc__heap_lock(heap);
-    gc__record(thread)->next = heap->threads->first;
-    heap->threads->first = thread;
+    gc__thread_list(heap, thread);
     gc__record(thread)->next_attachment = gc__my_attachments;
     gc__my_attachments = thread;
-    gc__attach_note(thread, true);
     gc__heap_unlock(heap);
     return thread;
 }
@@ -18829,13 +18843,14 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
-        if (thread != self) {
+        bool stays = thread == self || gc__record(thread)->unbound;
+        if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
             /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        if (thread == self || heap->threads->lock_depth > 1) {
+        if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);
@@ -19220,7 +19235,7 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
-            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
@@ -19236,6 +19251,8 @@ GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
         gc__thread_forget(thread);
+    else if (gc__record(thread)->unbound)
+        free(thread);
     else
         thread->heap = NULL; /* its native thread frees it when it ends */
 }

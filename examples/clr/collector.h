@@ -1,0 +1,22 @@
+/* gc.h in the configuration that the CLR's write barrier needs: it marks cards of 2 KiB by a byte each, and bundles of 2 MiB,
+   and compares generations by a byte for each region. */
+#pragma once
+
+#define _GNU_SOURCE
+
+#include "object.h"
+
+#define GC_REGION_SHIFT 21
+#define GC_CARD_SHIFT 11
+#define GC_CARD_BITS 0
+#define GC_BUNDLE_SHIFT 21
+#define GC_BARRIER byte_region
+#define GC_EMBEDDED 1 /* signals and the environment are the runtime's */
+
+#include "gc.h"
+
+extern gc_heap *heap;
+
+/* A reference of the CLR's leads behind the object's header, where gc.h has its beginning. */
+static inline void *gc_of(uintptr_t object) { return (void *)(object - HEADER_BYTES); }
+static inline uintptr_t clr_of(const void *object) { return (uintptr_t)object + HEADER_BYTES; }
