@@ -1019,6 +1019,12 @@ static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsig
     visitor->visit(visitor, slot, count, flags);
 }
 
+/* Returns how many of `count` items of `bytes` bytes each, which follow one another in the traced object from `items` on,
+   are wanted now, and stores the index of the first of them in *first: a young collection wants only those between an old
+   object's first dirty card and its last. A trace function may report the others as well, in more time. [trace functions;
+   never collects; cannot fail] */
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first);
+
 typedef struct gc__derived {
     void *slot, *base;
 } gc__derived;
@@ -8234,6 +8240,11 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 
 struct gc__workers;
 
+/* The part of an object that is scanned. */
+typedef struct gc__part {
+    uintptr_t object, from, to; /* object: 0 if there is none */
+} gc__part;
+
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
@@ -8246,6 +8257,7 @@ typedef struct gc__worker {
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    gc__part part;                     /* of the object whose trace function is called after its last dirty card */
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
@@ -10361,10 +10373,51 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
+    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
+}
+
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
     worker->trace_calls++;
     gc__object_trace(object, &part.visitor);
+}
+
+/* Returns whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
+}
+
+/* Calls the trace function of the object whose dirty cards were looked at last. */
+GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
+    const gc__part part = worker->part;
+    uint8_t edges = worker->edges;
+    if (!part.object) return;
+    worker->part.object = 0;
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
+    if (gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, part.object, part.from, part.to);
+    else
+        gc__object_trace_part(worker, part.object, part.from, part.to);
+    worker->edges = edges;
+}
+
+/* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
+   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
+   is between these. */
+GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part *part = &worker->part;
+    if (part->object != object) {
+        gc__trace_part(worker);
+        part->object = object;
+        part->from = from;
+        part->to = to;
+    }
+    part->from = gc__min(part->from, from);
+    part->to = gc__max(part->to, to);
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -10380,7 +10433,7 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
 }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__object_trace_part(worker, object, from, to);
+    gc__trace_part_later(worker, object, from, to);
 }
 #else
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
@@ -10446,11 +10499,6 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
         gc__scan_written_part(&written, first, end);
 }
 
-/* Returns whether a worker must leave trace functions to the thread that collects. */
-GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
-}
-
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -10503,11 +10551,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
 /* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__scan_masks_in(worker, object, from, to);
-    if (!gc__object_type(object)->trace) return;
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, from, to);
-    else
-        gc__object_trace_part(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
 }
 #endif
 
@@ -10733,6 +10777,14 @@ GC__HOT bool gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     return gc__stack_drain_some(worker);
 }
 
+/* Scans the cards that are left in the FIFO. Returns false if the worker must stop. */
+GC__FN bool gc__cards_finish(gc__worker *worker) {
+    for (int i = 0; i < GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch(worker, 0)) return false;
+    gc__trace_part(worker);
+    return gc__stack_drain_some(worker);
+}
+
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to the
    list, if there is one and memory for it. */
 GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
@@ -10856,7 +10908,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     worker->heap->pause.dirty_cards += worker->cards_next - before;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     gc__trace_drain(worker);
     if (slots) {
         gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
@@ -10887,7 +10939,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     worker->remember_all = before;
     return some;
 }
@@ -10927,9 +10979,9 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
-    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
-        if (!gc__card_prefetch(worker, i < end ? workers->cards.words[i] : 0)) return false;
-    return true;
+    for (size_t i = from; i < end; i++)
+        if (!gc__card_prefetch(worker, workers->cards.words[i])) return false;
+    return gc__cards_finish(worker);
 }
 
 /* Calls the trace function of an object that was handed over. */
@@ -11117,6 +11169,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
+    left->part.object = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -11136,8 +11189,8 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     }
     if (!workers->units) return;
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
-        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
+    for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
+    gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
     if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);
