@@ -3877,8 +3877,10 @@ GC__COLD void gc__print(FILE *file, const char *format, ...) {
             fprintf(file, "%llu", (unsigned long long)va_arg(arguments, uint64_t));
         else if (*format == '%')
             fputc('%', file);
+        else if (*format == 'm')
+            fprintf(file, "%.2f", (double)va_arg(arguments, uint64_t) / 1048576.0);
         else
-            fprintf(file, *format == 'm' ? "%.2f" : "%.3f", (double)va_arg(arguments, uint64_t) / (*format == 'm' ? 1048576.0 : 1e6));
+            fprintf(file, "%.3f", (double)va_arg(arguments, uint64_t) / 1e6);
     }
     va_end(arguments);
 }
@@ -19063,7 +19065,8 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
         !gc__option_is_known(options->debug.stress, GC_STRESS_LOCATION, "debug.stress", "GC_STRESS_*") ||
         !gc__option_is_known(options->debug.verify, verify, "debug.verify", "GC_VERIFY_*, nor their sum") ||
         !gc__option_is_known(options->concurrent, GC_CONCURRENT_OFF, "concurrent", "GC_CONCURRENT_*") ||
-        !gc__option_is_known(options->trace_functions, GC_TRACE_FUNCTIONS_CONCURRENT, "trace_functions", "GC_TRACE_FUNCTIONS_*") ||
+        !gc__option_is_known(options->trace_functions, GC_TRACE_FUNCTIONS_CONCURRENT, "trace_functions",
+                             "GC_TRACE_FUNCTIONS_*") ||
         !gc__options_are_present(options))
         return GC_ERROR_OPTION;
     if (options->debug.stress == GC_STRESS_LOCATION && !options->debug.location)

@@ -39,8 +39,10 @@ GC__COLD void gc__print(FILE *file, const char *format, ...) {
             fprintf(file, "%llu", (unsigned long long)va_arg(arguments, uint64_t));
         else if (*format == '%')
             fputc('%', file);
+        else if (*format == 'm')
+            fprintf(file, "%.2f", (double)va_arg(arguments, uint64_t) / 1048576.0);
         else
-            fprintf(file, *format == 'm' ? "%.2f" : "%.3f", (double)va_arg(arguments, uint64_t) / (*format == 'm' ? 1048576.0 : 1e6));
+            fprintf(file, "%.3f", (double)va_arg(arguments, uint64_t) / 1e6);
     }
     va_end(arguments);
 }
