@@ -98,7 +98,8 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
         !gc__option_is_known(options->debug.stress, GC_STRESS_LOCATION, "debug.stress", "GC_STRESS_*") ||
         !gc__option_is_known(options->debug.verify, verify, "debug.verify", "GC_VERIFY_*, nor their sum") ||
         !gc__option_is_known(options->concurrent, GC_CONCURRENT_OFF, "concurrent", "GC_CONCURRENT_*") ||
-        !gc__option_is_known(options->trace_functions, GC_TRACE_FUNCTIONS_CONCURRENT, "trace_functions", "GC_TRACE_FUNCTIONS_*") ||
+        !gc__option_is_known(options->trace_functions, GC_TRACE_FUNCTIONS_CONCURRENT, "trace_functions",
+                             "GC_TRACE_FUNCTIONS_*") ||
         !gc__options_are_present(options))
         return GC_ERROR_OPTION;
     if (options->debug.stress == GC_STRESS_LOCATION && !options->debug.location)
