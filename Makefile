@@ -121,10 +121,13 @@ $(eval $(call variant,integer,clang,-Isrc $(integer),-O1,,$(filter-out $(own_gc)
 soak_programs := $(test_programs)
 test_programs := $(plain_programs)
 
-# The quick variant: with checks, and with small regions, since most tests take less time then. Tests with a configuration of their
-# own take longest to compile, so only that of handles is among them, which no other test covers.
-$(eval $(call variant,quick,$(CC),-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O1,clang -O0,$(test_sources)))
-left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) %/test_barrier_forms
+# The quick variant: with checks, with small regions, and compiled by what takes least time; tests repeat less in it (is_quick in
+# tests/tap.h). Tests with a configuration of their own take longest to compile, so only that of handles is among them, which no
+# other test covers; nor are those that take seconds whatever they repeat, or whose subject is no part of the collector.
+$(eval $(call variant,quick,clang,-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O0,clang -O0,$(test_sources)))
+left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) \
+    $(addprefix build/tests/quick/test_,barrier_forms sizes fork pins stats supply external heaps alone value_stacks finalizer_ends \
+    profile profile_threads inspect_graph jit_assembler)
 quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
 test_programs := $(plain_programs)
 
@@ -137,9 +140,9 @@ scripts := $(wildcard tests/*/*.t)
 tests := $(longest) $(filter-out $(longest),$(test_programs) $(scripts))
 wanted := $(if $(CASE),$(strip $(foreach test,$(tests),$(if $(findstring $(CASE),$(test)),$(test)))),$(tests))
 
-quick_longest := $(filter %/test_collect %/test_limits %/test_threads %/test_verify %/test_fork,$(quick_programs))
-quick_tests := $(quick_longest) tests/random/random.t $(filter-out $(quick_longest),$(quick_programs)) \
-    $(addprefix tests/compile/,compile.t docs.t headers.t style.t)
+quick_longest := $(filter %/test_verify %/test_limits %/test_workers %/test_finalizers %/test_threads %/test_collect,$(quick_programs))
+quick_tests := tests/compile/compile.t tests/compile/style.t $(quick_longest) tests/random/random.t \
+    $(filter-out $(quick_longest),$(quick_programs)) tests/compile/docs.t tests/compile/headers.t
 
 # What a script needs to have been built; phony, since else .SECONDARY leaves unbuilt what is older than the script.
 .PHONY: $(scripts)
@@ -182,7 +185,7 @@ api: ## make docs/api.md from the comments in src/api and src/barrier
 
 quick-programs: $(quick_programs) build/tests/random-quick
 
-quick: ## run the tests that show most in the least time: on two quiet cores half a minute after a change of one part, a minute from a clean tree
+quick: ## run the tests that show most in the least time: on two quiet cores some ten seconds after a change of one part, half a minute from a clean tree
 	@$(MAKE) --no-print-directory -s -j$(JOBS) quick-programs
 	@QUICK=1 prove -j$(JOBS) --exec 'tools/limit 300' $(quick_tests)
 
