@@ -4602,7 +4602,7 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 #define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
 /* Invariant: age and youth belong to the generation that the region's survivors are or will be in. */
-GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
+GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
@@ -5435,7 +5435,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
 /* Returns a region to the arena, and its memory to the system. */
-GC__FN void gc__arena_release(gc__region *region) {
+GC__COLD void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
@@ -5641,7 +5641,7 @@ GC__FN size_t gc__held_bytes(const gc_heap *heap) {
 }
 
 /* Ends the quarantine of the region that has been there longest. */
-GC__FN void gc__quarantine_pop(gc_heap *heap) {
+GC__COLD void gc__quarantine_pop(gc_heap *heap) {
     gc__region *region = heap->quarantine;
     heap->quarantine = region->next;
     if (!heap->quarantine) heap->quarantine_last = NULL;
@@ -5775,7 +5775,7 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 /* Returns the part of the reserve that mutators may not use now. With concurrent marking that is half of it, so that
    mutators need not wait for the end of a cycle, or for the holes that it leaves. In the last resort nothing is
    reserved: sliding needs no room. */
-GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
+GC__COLD size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
@@ -5828,7 +5828,7 @@ GC__FN size_t gc__large_slack(const gc__region *region) {
 }
 
 /* Makes the end of a large object's region spare, unless the system refuses. */
-GC__FN void gc__large_uncommit(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__large_uncommit(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
     size_t slack = gc__large_slack(region);
@@ -5846,7 +5846,7 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
 }
 
 /* Returns whether `bytes` more may be used; false with gc__fail. */
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
     if (needed > gc__bytes_left(heap)) gc__large_uncommit_all(heap);
@@ -5892,7 +5892,7 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
 
 /* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
    the end of the run take no memory. Returns NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
     gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
     if (region) {
         heap->held_regions++;
@@ -12176,7 +12176,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 
 /* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
    unless room is short. */
-GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
@@ -15578,7 +15578,7 @@ typedef struct gc__walk {
     int generation;
 } gc__walk;
 
-GC__FN bool gc__walk_object(void *context, uintptr_t object) {
+GC__COLD bool gc__walk_object(void *context, uintptr_t object) {
     const gc__walk *walk = (const gc__walk *)context;
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }
@@ -16330,7 +16330,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 }
 
 /* Keeps the region, in its target generation. */
-GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
@@ -16341,7 +16341,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
 }
 
-GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
         if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);
@@ -17439,7 +17439,7 @@ GC__COLD void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-GC__FN void gc__safepoint_run(gc_thread *thread) {
+GC__COLD void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
@@ -17468,7 +17468,7 @@ GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
     memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
 }
 
-GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
     gc__marks_clear(region);
@@ -17495,7 +17495,7 @@ enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
 /* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
    lock is held. */
-GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
         if (heap->fixed_search->fixed &&
@@ -18708,7 +18708,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
 
 /* Runs finalizers on the heap's own thread. */
 
-GC__FN void gc__finalizer_thread(void *context) {
+GC__COLD void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__finalizers *all = heap->finalizers;
     gc_thread *thread = gc_thread_attach(heap);

@@ -1749,7 +1749,7 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
 }
 
 /* The object may move or die during the host's release, so nothing of it is read after that. */
-GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
+GC__COLD void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
     int error = errno;
     bool closed;
     {
@@ -2446,7 +2446,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
 
 /* For verify. */
 
-GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+GC__COLD void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
     uint8_t youth_noted = segment->youth[first / GC__HANDLE_CLUMP];
     gc__handles_age_clump(NULL, segment, first, count);
@@ -2478,7 +2478,7 @@ typedef struct gc__dependent_checker {
     bool any;
 } gc__dependent_checker;
 
-GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+GC__COLD void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
     for (size_t i = first; i < first + count; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];

@@ -424,7 +424,7 @@ GC__COLD void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-GC__FN void gc__safepoint_run(gc_thread *thread) {
+GC__COLD void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {

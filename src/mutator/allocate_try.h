@@ -10,7 +10,7 @@ GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
     memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
 }
 
-GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
     gc__marks_clear(region);
@@ -37,7 +37,7 @@ enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
 /* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
    lock is held. */
-GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
         if (heap->fixed_search->fixed &&

@@ -169,7 +169,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
 
 /* Runs finalizers on the heap's own thread. */
 
-GC__FN void gc__finalizer_thread(void *context) {
+GC__COLD void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__finalizers *all = heap->finalizers;
     gc_thread *thread = gc_thread_attach(heap);

@@ -70,7 +70,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 
 /* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
    unless room is short. */
-GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
