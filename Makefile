@@ -93,11 +93,12 @@ sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-va
 # clang's check of numbers that wrap, or change when they are converted, which is not wrong in C but is where none is meant to.
 integer := -fsanitize=integer -fno-sanitize-recover=integer -fsanitize-ignorelist=tests/integer.ignore
 with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
+# Sanitized tests take a third of the time to compile where they are not optimized, and as long to run, since the collector is.
 # Some tests of the inside stop at single instructions, of which optimized code has fewer, or unwind native code.
 $(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter inside.o,$$(@F)),-O1,-O0),$(test_sources)))
 $(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
-$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),-O1,clang -O0,$(test_sources)))
+$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),$$(if $$(filter gc.o,$$(@F)),-O1,-O0),clang -O0,$(test_sources)))
 # The collector that has neither concurrent marking nor threads nor diagnostics: tests of what it has.
 least := -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0
 least_tests := $(patsubst %,tests/unit/test_%.c,left_out alloc collect external finalizers heaps large roots \
@@ -201,6 +202,7 @@ test: ## run every test (about 20 minutes on two quiet cores); with CASE=name on
 soak: ## the unit tests with gcc's sanitizers and with clang's for integers, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs soak-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' $(soak_programs)
+	RANDOM_OPS=48000 HANDLES_OPS=80000 THREADS_SECONDS=2 prove --exec 'tools/limit 7200' $(wildcard tests/random/random*.t tests/random/handles.t tests/random/threads.t)
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
 
