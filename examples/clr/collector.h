@@ -1,15 +1,12 @@
-/* gc.h in the configuration that the CLR's write barrier needs: it marks cards of 2 KiB by a byte each, and bundles of 2 MiB,
-   and compares generations by a byte for each region. */
+/* gc.h in the configuration that the CLR's write barrier needs: it compares generations by a byte for each region, and marks cards
+   of 2 KiB by a byte each. The barrier also marks bundles of 2 MiB, which are larger than these regions: nobody reads them. */
 #pragma once
-
-#define _GNU_SOURCE
 
 #include "object.h"
 
-#define GC_REGION_SHIFT 21
 #define GC_CARD_SHIFT 11
 #define GC_CARD_BITS 0
-#define GC_BUNDLE_SHIFT 21
+#define GC_BUNDLE_SHIFT 0
 #define GC_BARRIER byte_region
 #define GC_EMBEDDED 1 /* signals and the environment are the runtime's */
 

@@ -1,3 +1,4 @@
+/* The list of frozen segments. */
 #include "frozen.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* IGCHeap's functions, by their numbers. Those that only diagnostic tools call say so, and end the process: none of the programs
-   that were tried calls them. */
+/* IGCHeap's functions, by their numbers. Of those that only debuggers and profilers call, walks of the heap and of objects are
+   there; the others do nothing, which the runtime takes for an empty answer. */
 #include "heap.h"
 
 #include "allocate.h"
@@ -10,7 +10,7 @@
 #include "report.h"
 #include "settings.h"
 
-#include <time.h>
+#include <sys/mman.h>
 
 gc_heap *heap;
 static gc_thread *finalizer_thread; /* of the runtime's: what takes finalizers, which allocates nothing */
@@ -27,13 +27,16 @@ static size_t is_large_from(interface *self) { return (void)self, 85000; }
 
 /* Starting. */
 
+enum { BUNDLE_SHIFT = 21 };
+static void *bundles;
+
 static void stomp(void *host, const gc_barrier_change *change) {
     (void)host;
     if (change->operation != GC_STOMP_INITIALIZE)
         return; /* the bounds are those of all memory that objects may ever have */
     write_barrier_parameters parameters = {.operation = STOMP_INITIALIZE, .is_suspended = true};
     parameters.cards = change->tables->cards;
-    parameters.bundles = change->tables->bundles;
+    parameters.bundles = (char *)bundles - (change->tables->lowest >> BUNDLE_SHIFT);
     parameters.lowest = parameters.ephemeral_low = change->tables->lowest;
     parameters.highest = parameters.ephemeral_high = change->tables->lowest + GC_ARENA_BYTES;
     parameters.generations = change->tables->age;
@@ -44,6 +47,9 @@ static void stomp(void *host, const gc_barrier_change *change) {
 static int32_t initialize(interface *self) {
     (void)self;
     gc_options options = {.barrier_changed = stomp, .collector_threads = 1};
+    bundles = mmap(NULL, GC_ARENA_BYTES >> BUNDLE_SHIFT, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bundles == MAP_FAILED) return E_OUTOFMEMORY;
     pause_set_hooks(&options);
     settings_read(&options);
     heap = gc_heap_create(&options);
@@ -221,110 +227,144 @@ static int32_t set_large_mode(interface *self, int32_t mode) { return (void)self
 
 static void fill_settings(interface *self, void *info) { (void)self, memset(info, 0, 56); }
 
-/* Functions of tools that are not there. */
-#define MISSING(number, name)                                                                          \
-    static void missing_##number(void) {                                                               \
-        fatal("the runtime called IGCHeap::" #name " (slot " #number "), which libgch does not have"); \
-    }
-MISSING(61, DiagWalkObject)
-MISSING(62, DiagWalkObject2)
-MISSING(63, DiagWalkHeap)
-MISSING(64, DiagWalkSurvivorsWithType)
-MISSING(65, DiagWalkFinalizeQueue)
-MISSING(66, DiagScanFinalizeQueue)
-MISSING(67, DiagScanHandles)
-MISSING(68, DiagScanDependentHandles)
-MISSING(69, DiagDescrGenerations)
-MISSING(87, DiagWalkHeapWithACHandling)
-MISSING(88, NullBridgeObjectsWeakRefs)
+/* Walks, for tools that write dumps of the heap. */
 
-static void *const slots[HEAP_SLOTS] = {[0] = is_true,
-                                        is_true,
-                                        is_zero,
-                                        does_nothing,
-                                        does_nothing,
-                                        is_false,
-                                        does_nothing,
-                                        does_nothing,
-                                        is_false,
-                                        is_zero,
-                                        [10] = finalizer_count,
-                                        next_finalizable,
-                                        get_memory_info,
-                                        memory_load,
-                                        get_latency_mode,
-                                        set_latency_mode,
-                                        get_large_mode,
-                                        [17] = set_large_mode,
-                                        is_false,
-                                        is_false,
-                                        is_not_applicable,
-                                        is_not_applicable,
-                                        which_generation,
-                                        collection_count,
-                                        [24] = is_one,
-                                        is_one,
-                                        bytes_in_use,
-                                        bytes_allocated,
-                                        collect,
-                                        is_two,
-                                        suppress,
-                                        register_again,
-                                        is_zero,
-                                        [33] = last_generation_size,
-                                        initialize,
-                                        is_promoted,
-                                        is_heap_pointer,
-                                        condemned,
-                                        is_in_progress,
-                                        collections,
-                                        is_true,
-                                        [41] = is_ephemeral,
-                                        wait_until_complete,
-                                        fix_context,
-                                        bytes_in_use,
-                                        set_in_progress,
-                                        is_true,
-                                        does_nothing,
-                                        does_nothing,
-                                        [49] = does_nothing,
-                                        last_start,
-                                        last_duration,
-                                        now,
-                                        alloc,
-                                        does_nothing,
-                                        set_event,
-                                        reset_event,
-                                        is_large,
-                                        does_nothing,
-                                        [59] = is_zero,
-                                        containing_object,
-                                        missing_61,
-                                        missing_62,
-                                        missing_63,
-                                        missing_64,
-                                        missing_65,
-                                        missing_66,
-                                        missing_67,
-                                        [68] = missing_68,
-                                        missing_69,
-                                        does_nothing,
-                                        fill_settings,
-                                        is_false,
-                                        register_frozen,
-                                        unregister_frozen,
-                                        is_frozen,
-                                        [76] = does_nothing,
-                                        does_nothing,
-                                        generation_with_range,
-                                        pause_total,
-                                        does_nothing,
-                                        update_frozen,
-                                        is_zero,
-                                        is_one,
-                                        [84] = is_zero,
-                                        is_zero,
-                                        is_large_from,
-                                        missing_87,
-                                        missing_88};
+typedef bool walk_function(uintptr_t object, void *context);
+typedef bool walk_slots_function(uintptr_t object, uintptr_t *slot, void *context);
+
+typedef struct reference_walk {
+    gc_visitor visitor;
+    walk_function *each;
+    walk_slots_function *each_slot; /* instead of that */
+    void *context;
+    uintptr_t object;
+    bool ended;
+} reference_walk;
+
+static void walk_slots(gc_visitor *visitor, void *slots_of, size_t count, unsigned flags) {
+    reference_walk *walk = (reference_walk *)visitor;
+    (void)flags;
+    for (uintptr_t *slot = slots_of; count && !walk->ended; slot++, count--)
+        if (*slot)
+            walk->ended = walk->each_slot ? !walk->each_slot(walk->object, slot, walk->context)
+                                          : !walk->each(*slot, walk->context);
+}
+static void walk_object(interface *self, uintptr_t object, walk_function *each, void *context) {
+    reference_walk walk = {{walk_slots}, each, NULL, context, object, false};
+    (void)self, gc_object_visit(gc_of(object), &walk.visitor);
+}
+static void walk_object_slots(interface *self, uintptr_t object, walk_slots_function *each, void *context) {
+    reference_walk walk = {{walk_slots}, NULL, each, context, object, false};
+    (void)self, gc_object_visit(gc_of(object), &walk.visitor);
+}
+
+typedef struct heap_walk {
+    walk_function *each;
+    void *context;
+    int generation; /* the oldest */
+} heap_walk;
+
+static bool walk_one(void *context, void *object, size_t bytes, int generation) {
+    const heap_walk *walk = context;
+    (void)bytes;
+    return generation > walk->generation || walk->each(clr_of(object), walk->context);
+}
+static void walk_heap(interface *self, walk_function *each, void *context, int32_t generation, bool with_large) {
+    heap_walk walk = {each, context, generation};
+    (void)self, (void)with_large, gc_heap_walk(heap, walk_one, &walk);
+}
+
+/* clang-format off */
+static void *const slots[HEAP_SLOTS] = {
+    [0] = is_true, /* IsValidSegmentSize */
+    [1] = is_true, /* IsValidGen0MaxSize */
+    [2] = is_zero, /* GetValidSegmentSize */
+    [3] = does_nothing, /* SetReservedVMLimit */
+    [4] = does_nothing, /* WaitUntilConcurrentGCComplete */
+    [5] = is_false, /* IsConcurrentGCInProgress */
+    [6] = does_nothing, /* TemporaryEnableConcurrentGC */
+    [7] = does_nothing, /* TemporaryDisableConcurrentGC */
+    [8] = is_false, /* IsConcurrentGCEnabled */
+    [9] = is_zero, /* WaitUntilConcurrentGCCompleteAsync */
+    [10] = finalizer_count, /* GetNumberOfFinalizable */
+    [11] = next_finalizable, /* GetNextFinalizable */
+    [12] = get_memory_info, /* GetMemoryInfo */
+    [13] = memory_load, /* GetMemoryLoad */
+    [14] = get_latency_mode, /* GetGcLatencyMode */
+    [15] = set_latency_mode, /* SetGcLatencyMode */
+    [16] = get_large_mode, /* GetLOHCompactionMode */
+    [17] = set_large_mode, /* SetLOHCompactionMode */
+    [18] = is_false, /* RegisterForFullGCNotification */
+    [19] = is_false, /* CancelFullGCNotification */
+    [20] = is_not_applicable, /* WaitForFullGCApproach */
+    [21] = is_not_applicable, /* WaitForFullGCComplete */
+    [22] = which_generation, /* WhichGeneration */
+    [23] = collection_count, /* CollectionCount */
+    [24] = is_one, /* StartNoGCRegion */
+    [25] = is_one, /* EndNoGCRegion */
+    [26] = bytes_in_use, /* GetTotalBytesInUse */
+    [27] = bytes_allocated, /* GetTotalAllocatedBytes */
+    [28] = collect, /* GarbageCollect */
+    [29] = is_two, /* GetMaxGeneration */
+    [30] = suppress, /* SetFinalizationRun */
+    [31] = register_again, /* RegisterForFinalization */
+    [32] = is_zero, /* GetLastGCPercentTimeInGC */
+    [33] = last_generation_size, /* GetLastGCGenerationSize */
+    [34] = initialize, /* Initialize */
+    [35] = is_promoted, /* IsPromoted */
+    [36] = is_heap_pointer, /* IsHeapPointer */
+    [37] = condemned, /* GetCondemnedGeneration */
+    [38] = is_in_progress, /* IsGCInProgressHelper */
+    [39] = collections, /* GetGcCount */
+    [40] = is_true, /* IsThreadUsingAllocationContextHeap */
+    [41] = is_ephemeral, /* IsEphemeral */
+    [42] = wait_until_complete, /* WaitUntilGCComplete */
+    [43] = fix_context, /* FixAllocContext */
+    [44] = bytes_in_use, /* GetCurrentObjSize */
+    [45] = set_in_progress, /* SetGCInProgress */
+    [46] = is_true, /* RuntimeStructuresValid */
+    [47] = does_nothing, /* SetSuspensionPending */
+    [48] = does_nothing, /* SetYieldProcessorScalingFactor */
+    [49] = does_nothing, /* Shutdown */
+    [50] = last_start, /* GetLastGCStartTime */
+    [51] = last_duration, /* GetLastGCDuration */
+    [52] = now, /* GetNow */
+    [53] = alloc, /* Alloc */
+    [54] = does_nothing, /* PublishObject */
+    [55] = set_event, /* SetWaitForGCEvent */
+    [56] = reset_event, /* ResetWaitForGCEvent */
+    [57] = is_large, /* IsLargeObject */
+    [58] = does_nothing, /* ValidateObjectMember */
+    [59] = is_zero, /* NextObj */
+    [60] = containing_object, /* GetContainingObject */
+    [61] = walk_object, /* DiagWalkObject */
+    [62] = walk_object_slots, /* DiagWalkObject2 */
+    [63] = walk_heap, /* DiagWalkHeap */
+    [64] = does_nothing, /* DiagWalkSurvivorsWithType */
+    [65] = does_nothing, /* DiagWalkFinalizeQueue */
+    [66] = does_nothing, /* DiagScanFinalizeQueue */
+    [67] = does_nothing, /* DiagScanHandles */
+    [68] = does_nothing, /* DiagScanDependentHandles */
+    [69] = does_nothing, /* DiagDescrGenerations */
+    [70] = does_nothing, /* DiagTraceGCSegments */
+    [71] = fill_settings, /* DiagGetGCSettings */
+    [72] = is_false, /* StressHeap */
+    [73] = register_frozen, /* RegisterFrozenSegment */
+    [74] = unregister_frozen, /* UnregisterFrozenSegment */
+    [75] = is_frozen, /* IsInFrozenSegment */
+    [76] = does_nothing, /* ControlEvents */
+    [77] = does_nothing, /* ControlPrivateEvents */
+    [78] = generation_with_range, /* GetGenerationWithRange */
+    [79] = pause_total, /* GetTotalPauseDuration */
+    [80] = does_nothing, /* EnumerateConfigurationValues */
+    [81] = update_frozen, /* UpdateFrozenSegment */
+    [82] = is_zero, /* RefreshMemoryLimit */
+    [83] = is_one, /* EnableNoGCRegionCallback */
+    [84] = is_zero, /* GetExtraWorkForFinalization */
+    [85] = is_zero, /* GetGenerationBudget */
+    [86] = is_large_from, /* GetLOHThreshold */
+    [87] = walk_heap, /* DiagWalkHeapWithACHandling */
+    [88] = does_nothing, /* NullBridgeObjectsWeakRefs */
+};
+/* clang-format on */
 interface heap_interface = {slots};

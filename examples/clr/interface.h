@@ -141,4 +141,7 @@ static inline bool runtime_bool_setting(const char *key, const char *public_key,
 static inline bool runtime_int_setting(const char *key, const char *public_key, int64_t *value) {
     return RUNTIME(33, bool, const char *, const char *, int64_t *)(runtime, key, public_key, value);
 }
+static inline bool runtime_text_setting(const char *key, const char **value) {
+    return RUNTIME(34, bool, const char *, const char *, const char **)(runtime, key, NULL, value);
+}
 static inline void runtime_log_error(const char *text) { RUNTIME(49, void, const char *)(runtime, text); }

@@ -47,7 +47,7 @@ static void restart(void *host) {
     runtime_restart(true);
     if (runtime_thread() && !was_cooperative) runtime_enter_preemptive();
     if (found) runtime_wake_finalizer(true);
-    doing("nothing of the collector's");
+    doing("no collection runs");
 }
 
 /* Roots. */
@@ -81,7 +81,7 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     doing("reporting handles");
     handle_visit(visitor);
     finalize_visit(visitor);
-    doing("collecting");
+    doing("tracing");
 }
 
 /* Phases. */
@@ -98,7 +98,7 @@ static void collection_start(void *host, const gc_collection *collection) {
     runtime_start_work(generation);
     runtime_collection_begins(generation, collection->reason == GC_REASON_INDUCED);
     runtime_before_roots(generation);
-    doing("collecting");
+    doing("tracing");
 }
 
 static void follow(uintptr_t *slot, uintptr_t *extra, uintptr_t first, uintptr_t second) {
@@ -115,7 +115,7 @@ static void collection_traced(void *host, const gc_collection *collection) {
     runtime_after_roots(generation, &context);
     runtime_scan_sync_blocks(follow);
     handle_update_interior();
-    doing("collecting");
+    doing("sweeping");
 }
 
 static void record(const gc_collection *collection) {

@@ -4,6 +4,7 @@
 
 #include "interface.h"
 #include "pause.h"
+#include "report.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,8 @@ void settings_read(gc_options *options) {
     options->debug.verify = number("GCgchVerify", NULL, 0) ? GC_VERIFY_BEFORE | GC_VERIFY_AFTER : 0;
     options->non_moving = number("GCgchNonMoving", NULL, 0) != 0;
     options->non_generational = number("GCgchNonGenerational", NULL, 0) != 0;
+    const char *path = NULL;
+    if (runtime_text_setting("GCgchNote", &path)) report_to(path);
     reports = number("GCgchReport", NULL, 0) != 0;
     limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical;
 }

@@ -11,6 +11,7 @@ static class Loads {
         case "ring": Ring(size > 0 ? size : 200000); break;
         case "table": Table(size > 0 ? size : 1000000); break;
         case "mix": Mix(size > 0 ? size : 1000); break;
+        case "exhaust": Exhaust(); break;
         case "threads": Threads(size > 0 ? size : 2); break;
         default: return false;
         }
@@ -89,6 +90,21 @@ static class Loads {
             if (i % 4 == 0) kept[random.Next(kept.Length)] = value;
         }
         Console.WriteLine("mix");
+    }
+
+    // At a limit of 64 MiB: what is caught leaves room to go on.
+    static void Exhaust() {
+        int caught = 0;
+        for (int round = 0; round < 3; round++) {
+            var kept = new List<byte[]>();
+            try {
+                for (;;) kept.Add(new byte[round == 1 ? 1000 : 100000]);
+            } catch (OutOfMemoryException) {
+                caught++;
+                kept = null;
+            }
+        }
+        Console.WriteLine(caught == 3 ? "OutOfMemoryException was caught" : "it was not");
     }
 
     static void Threads(int count) {
