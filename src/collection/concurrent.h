@@ -194,6 +194,7 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     gc__marker_abort(heap);
     for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
     gc__words_free(&marker->grey);
+    gc__words_free(&marker->asked);
     gc__words_free(&marker->seen);
     gc__words_free(&marker->waiting);
     gc__words_free(&marker->slots);
