@@ -230,7 +230,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
-    left->part.object = 0; /* all cards are scanned again */
+    left->part.count = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */

@@ -47,9 +47,15 @@ typedef enum gc__tracer {
 
 struct gc__workers;
 
-/* The part of an object that is scanned. */
+#define GC__PART_RANGES 128
+
+/* The dirty ranges of an object, in ascending order. */
 typedef struct gc__part {
-    uintptr_t object, from, to; /* object: 0 if there is none */
+    uintptr_t object;
+    size_t count; /* 0: there is no object */
+    struct {
+        uintptr_t from, to;
+    } ranges[GC__PART_RANGES];
 } gc__part;
 
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
