@@ -22,7 +22,7 @@ GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
-GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
+GC__FN const char *gc__object_name(uintptr_t object) { return (void)object, GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
 GC__FN size_t gc__object_length(uintptr_t object) {
