@@ -781,6 +781,12 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Implemented by such a host whose threads have modes of its own, and use gc_thread_create. before_wait is called by a
+       thread that has to wait for the heap's lock, and maybe for a collection: until after_wait suspend need not wait for that
+       thread, which touches no object unless it is the one that has called suspend. after_wait is called without any lock. The
+       first returns whether the second is to be called. 0: neither. */
+    bool (*before_wait)(void *host);
+    void (*after_wait)(void *host);
     /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
@@ -1205,6 +1211,14 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
    variables cease to be roots. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
+/* A gc_thread that is bound to no native thread, for a host that stops threads by itself (options.suspend) and has such records
+   of its own: any native thread may allocate and store by it, one at a time, while it may touch objects. It has no frames, and
+   its mode says nothing; gc.h may wait only if the host has before_wait, or lets one thread at a time call it. scan_roots is
+   not called for it. It ends by gc_thread_destroy, on any thread, or with the heap. Source: gc_alloc_context. [any thread; may
+   wait; NULL: GC_ERROR_MEMORY, GC_ERROR_OPTION] */
+GC_API gc_thread *gc_thread_create(gc_heap *heap);
+/* Ends a record of gc_thread_create; NULL is allowed. [any thread; may wait; cannot fail] */
+GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -4947,21 +4961,25 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     return NULL;
 }
 
+GC__FN const char *gc__elements_fault(const gc_type *type) {
+    uint64_t mask = type->element_refs | type->element_values;
+    if (!type->element_bytes) return mask ? "it has element masks but no elements" : NULL;
+    if (type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
+    if (mask && (type->bytes % 8 || type->element_bytes % 8))
+        return "its elements hold references but are not 8-byte aligned";
+    return gc__mask_fault(mask, type->element_bytes, 0);
+}
+
 GC_API const char *gc_type_check(const gc_type *type) {
     if (!type) return "the type is NULL";
     if ((uintptr_t)type & 7) return "the type is not 8-byte aligned";
     if (type->bytes == 0) return "its size is 0";
     if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
-    if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
-    if (!type->element_bytes && (type->element_refs | type->element_values))
-        return "it has element masks but no elements";
     const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
-    if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
+    if (!fault) fault = gc__elements_fault(type);
     if (fault) return fault;
     if ((type->refs & type->values) || (type->element_refs & type->element_values))
         return "a word is declared both a reference and a value";
-    if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
-        return "its elements hold references but are not 8-byte aligned";
     if (type->flags & ~(unsigned)GC_TYPE_FIXED) return "it has flags that are none of GC_TYPE_*";
     if ((type->flags & GC_TYPE_FIXED) && !type->finalizer)
         return "it has GC_TYPE_FIXED but no finalizer: without one, gc_new makes its objects in line, where they move. Name "
@@ -5876,23 +5894,25 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
-   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
-GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+/* Returns the free region that is used next, or NULL if the arena has to give one. */
+GC__COLD gc__region *gc__heap_next_free(gc_heap *heap) {
+    gc__region *region = gc__heap_take_untouched(heap);
     if (region) {
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
-    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
-    region = heap->free;
-    if (span == 1 && region) {
-        gc__region_note_taken(region, 1, true);
-    } else {
-        while (!(region = gc__arena_acquire(heap, span))) {
-            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
-            gc__quarantine_pop(heap);
-        }
+    if (!heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
+    if (heap->free) gc__region_note_taken(heap->free, 1, true);
+    return heap->free;
+}
+
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
+GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+    gc__region *region = span == 1 ? gc__heap_next_free(heap) : NULL;
+    while (!region && !(region = gc__arena_acquire(heap, span))) {
+        if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
+        gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
@@ -6738,6 +6758,7 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
+    bool unbound;               /* of gc_thread_create: no native thread's, so it has no stack, nor roots */
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
@@ -6827,7 +6848,8 @@ typedef struct gc__threads {
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked */
+static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
+static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
 GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
@@ -6952,6 +6974,10 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     gc__heap_check_wait(heap);
     gc__park(NULL);
+    if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
+        gc__my_host = heap;
+        gc__my_parked++;
+    }
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
@@ -7028,6 +7054,12 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__FN void gc__unpark_all(void) {
+    const gc_heap *host = gc__my_host;
+    if (host) {
+        gc__my_host = NULL;
+        gc__my_parked--;
+        host->options.after_wait(host->options.host);
+    }
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
@@ -8114,13 +8146,19 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
+GC__FN bool gc__has_bound_thread(const gc_heap *heap) {
+    const gc_thread *thread = heap->threads->first;
+    while (thread && gc__record(thread)->unbound) thread = gc__record(thread)->next;
+    return thread != NULL;
+}
+
 /* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    if (!heap->threads->first) gc__host_roots_visit(heap, NULL, visitor);
+    if (!gc__has_bound_thread(heap)) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);
@@ -8134,7 +8172,7 @@ GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
    heap->threads->root_kind and root_site describe what reports the root. */
 GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_visit(heap, thread, visitor);
+        if (!gc__record(thread)->unbound) gc__thread_visit(heap, thread, visitor);
     gc__roots_visit_shared(heap, visitor);
 }
 
@@ -12363,12 +12401,14 @@ GC__COLD void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__
     if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
-        copied += evacuated ? space->live[percent] : 0;
-        freed += evacuated ? free : 0;
-        holes += evacuated || percent == 100 ? 0 : free;
-        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
+        if (percent <= plan->evacuate_old) {
+            copied += space->live[percent];
+            freed += free;
+        } else if (percent < 100) {
+            holes += free;
+            gaps += gc__min(free, space->live[percent]);
+        }
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
@@ -12419,6 +12459,13 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 /* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
+/* Returns whether the collection is of the kind that may promote a nursery untraced. */
+GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
+}
+
 /* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
    last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
    next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
@@ -12426,10 +12473,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
    space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
+    if (!gc__may_be_wholesale(heap, plan)) return false;
+    if (heap->options.test.wholesale) return heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
@@ -17870,7 +17915,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     if (GC__UNLIKELY(refused) && gc__allocation_is_misuse(heap)) return NULL;
     if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread,
+    GC_ASSERT(gc__record(thread)->unbound || gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__thread_name(thread));
@@ -18274,6 +18319,12 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
+GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
+    gc_thread **link = &thread->heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    return link;
+}
+
 /* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
@@ -18291,9 +18342,7 @@ GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
     gc__heap_lock(heap);
-    gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    gc__thread_unlist(thread, link);
+    gc__thread_unlist(thread, gc__thread_link(thread));
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -18358,9 +18407,6 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
-    thread->stack = &gc__record(thread)->own_stack;
-    gc__record(thread)->own_stack.heap = thread->heap;
-    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
     if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
@@ -18379,11 +18425,54 @@ typedef struct gc__attachment {
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
 } gc__attachment;
 
-GC__COLD gc_thread *gc__thread_new(void) {
+GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
-    if (!all) return NULL;
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        return NULL;
+    }
+    gc_thread *thread = &all->record.thread;
     all->record.handle_caches = all->handle_caches;
-    return &all->record.thread;
+    thread->heap = all->record.own_stack.heap = heap;
+    thread->stack = &all->record.own_stack;
+    thread->stack->thread = thread->stack->last = thread;
+    return thread;
+}
+
+/* Enters the thread, which is ready, in the heap's list. The heap's lock is held. */
+GC__FN void gc__thread_list(gc_heap *heap, gc_thread *thread) {
+    thread->safepoint = gc__safepoint_slow;
+    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
+    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
+    gc__record(thread)->next = heap->threads->first;
+    heap->threads->first = thread;
+    gc__attach_note(thread, true);
+}
+
+GC_API gc_thread *gc_thread_create(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_thread_create", "heap")) return NULL;
+    if (!heap->options.suspend)
+        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and has to know "
+                                  "which native thread each gc_thread is: call gc_thread_attach");
+    gc_thread *thread = heap->options.suspend ? gc__thread_new(heap, "gc_thread_create") : NULL;
+    if (!thread) return NULL;
+    gc__record(thread)->unbound = true;
+    gc__heap_lock(heap);
+    gc__thread_list(heap, thread);
+    gc__heap_unlock(heap);
+    return thread;
+}
+
+GC_API void gc_thread_destroy(gc_thread *thread) {
+    if (!thread || !gc__record(thread)->unbound) {
+        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
+        return;
+    }
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc__thread_unlist(thread, gc__thread_link(thread));
+    gc__heap_unlock(heap);
+    free(thread);
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
@@ -18397,27 +18486,18 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
-    gc_thread *thread = gc__thread_new();
-    if (!thread) {
-        gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
-        return NULL;
-    }
-    thread->heap = heap;
+    gc_thread *thread = gc__thread_new(heap, "gc_thread_attach");
+    if (!thread) return NULL;
     gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     gc__record(thread)->tid = gc__os_thread_number();
-    thread->safepoint = gc__safepoint_slow;
-    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
-    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
     gc__heap_lock(heap);
-    gc__record(thread)->next = heap->threads->first;
-    heap->threads->first = thread;
+    gc__thread_list(heap, thread);
     gc__record(thread)->next_attachment = gc__my_attachments;
     gc__my_attachments = thread;
-    gc__attach_note(thread, true);
     gc__heap_unlock(heap);
     return thread;
 }
@@ -18839,13 +18919,14 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
-        if (thread != self) {
+        bool stays = thread == self || gc__record(thread)->unbound;
+        if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
             /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        if (thread == self || heap->threads->lock_depth > 1) {
+        if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);
@@ -19231,7 +19312,7 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
-            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
@@ -19247,6 +19328,8 @@ GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
         gc__thread_forget(thread);
+    else if (gc__record(thread)->unbound)
+        free(thread);
     else
         thread->heap = NULL; /* its native thread frees it when it ends */
 }

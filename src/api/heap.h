@@ -172,6 +172,12 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Implemented by such a host whose threads have modes of its own, and use gc_thread_create. before_wait is called by a
+       thread that has to wait for the heap's lock, and maybe for a collection: until after_wait suspend need not wait for that
+       thread, which touches no object unless it is the one that has called suspend. after_wait is called without any lock. The
+       first returns whether the second is to be called. 0: neither. */
+    bool (*before_wait)(void *host);
+    void (*after_wait)(void *host);
     /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */

@@ -33,7 +33,7 @@ GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     if (GC__UNLIKELY(refused) && gc__allocation_is_misuse(heap)) return NULL;
     if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread,
+    GC_ASSERT(gc__record(thread)->unbound || gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__thread_name(thread));

@@ -55,13 +55,14 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
-        if (thread != self) {
+        bool stays = thread == self || gc__record(thread)->unbound;
+        if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
             /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        if (thread == self || heap->threads->lock_depth > 1) {
+        if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);

@@ -1,0 +1,12 @@
+/* Finalization: the collector finds what is due, and the runtime's finalizer thread takes it. */
+#pragma once
+
+#include "collector.h"
+
+/* False: there is no memory for it. */
+bool finalize_register(gc_thread *thread, uintptr_t object);
+/* The next object whose finalizer is due, normal ones first; 0: there is none. Called by the finalizer thread only. */
+uintptr_t finalize_next(gc_thread *thread);
+size_t finalize_count(void);
+/* Reports critical objects that wait for the normal ones. */
+void finalize_visit(gc_visitor *visitor);
