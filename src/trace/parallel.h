@@ -258,7 +258,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
 }
 
 GC__FN void gc__workers_set_many(gc__workers *workers, bool many) {
-    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.many = many;
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.tracer = many ? GC__MANY : GC__ALONE;
 }
 
 /* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from

@@ -509,9 +509,8 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
 }
 
 /* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
-GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
     uintptr_t *words = all->registered.words;
-    if (dropped) gc__finalizers_preclean_begin(all);
     gc__finalizers_follow_some(all, &all->old.unclean);
     gc__finalizers_follow_some(all, &all->kept);
     for (size_t at = all->old.next; at < all->start[1]; at += 2) {
@@ -583,7 +582,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (gc__is_mark_end(worker->heap)) {
-        gc__finalizers_follow_old(all, worker->heap->marker->no_finalizer_marks && all->kept.count + all->finalizer_grey.count);
+        gc__finalizers_follow_old(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
