@@ -56,8 +56,15 @@ __attribute__((destructor)) static void report_at_end(void) {
         (double)stats->committed_bytes_peak / 1e6);
 }
 
-uint64_t settings_memory(void) { return limit_bytes; }
+/* The limit in force is known from the first collection on. */
+uint64_t settings_memory(void) {
+    uint64_t in_force = pause_last(0).stats.heap_bytes_max;
+    return in_force && in_force < limit_bytes ? in_force : limit_bytes;
+}
 uint64_t settings_load(void) { return pause_last(0).stats.committed_bytes; }
 uint64_t settings_clock_ns(void) { return clock_now() - started_ns; }
-size_t settings_bytes_in_use(void) { return pause_last(0).stats.live_bytes; }
-uint64_t settings_bytes_allocated(void) { return pause_last(0).stats.allocated_bytes; }
+uint64_t settings_bytes_allocated(void) { return gc_heap_allocated(heap); }
+size_t settings_bytes_in_use(void) {
+    pause_record last = pause_last(0);
+    return last.stats.live_bytes + (size_t)(settings_bytes_allocated() - last.stats.allocated_bytes);
+}

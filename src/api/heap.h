@@ -302,6 +302,9 @@ typedef struct gc_stats {
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
+/* The bytes that threads have allocated since the heap's creation, with what is left of their windows: gc_stats.allocated_bytes
+   without a stop. [any thread; never collects; cannot fail] */
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);

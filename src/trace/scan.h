@@ -272,7 +272,7 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace_in(object, &part.visitor, from, to);
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
