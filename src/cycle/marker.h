@@ -21,13 +21,6 @@
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
-/* Returns the bytes outside the regions that the marker takes. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
-}
-
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
@@ -41,6 +34,19 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
     if (gc__shade_bit(gc__next_marks, word) || !gc__shade_is_object(word)) return;
     if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
+}
+
+/* Forgets what is precleaned. So many passes may follow in this cycle. */
+GC__FN void gc__preclean_begin(gc__preclean *all, unsigned passes) {
+    all->next = all->kept = all->unclean.count = 0;
+    all->passes = passes;
+    all->runs = all->again = false;
+}
+
+/* Lets a pass begin, if none is under way. */
+GC__FN void gc__preclean_allow(gc__preclean *all) {
+    all->again |= !all->runs;
+    all->passes = gc__max(all->passes, 1);
 }
 
 #if GC__HAS_MARKER
@@ -413,8 +419,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     marker->grey.count = marker->waiting.count = 0;
-    marker->tables.count = marker->pieces.count = 0;
-    marker->table_next = marker->table_from = marker->slice_next = marker->slice_kept = 0;
+    marker->tables.count = marker->table_next = marker->table_from = 0;
+    gc__preclean_begin(&marker->slices, 0);
     memset(marker->fifo, 0, sizeof marker->fifo);
     memset(marker->next, 0, sizeof marker->next);
     gc__marker_empty_buffer(heap);

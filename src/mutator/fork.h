@@ -7,15 +7,13 @@
 
 #include "../space/profiler.h"
 #include "attach.h"
+#include "../collection/components.h"
 #include "../collection/worker_threads.h"
 
 /* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
-        f(&heap->marker->lock);
-        f(&heap->handles->lock);
-        f(&heap->finalizers->lock);
-        f(&heap->threads->roots_lock);
+        gc__owned_locks(heap, f);
         if (!gc__heap_workers(heap)) continue;
         f(&gc__heap_workers(heap)->space);
         f(&gc__heap_workers(heap)->lock);

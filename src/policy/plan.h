@@ -70,7 +70,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 
 /* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
    unless room is short. */
-GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
@@ -244,7 +244,7 @@ GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
    region, none would become free. Copies of the youngest objects go to a region of their own, whose free end nothing
    else can use. Copies go to holes only if there are too few regions for all that a compaction should move. The
    expected copies must fit into the goal, too. */
-GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
+GC__COLD void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
     if (plan->condemned < 2) {
@@ -282,7 +282,7 @@ GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
 /* Gives all holes to mutators if that pays: allocating in holes costs a multiple of marking as many bytes, while
    without holes only memory freed by evacuation is allocated, and collections come sooner. A heap with a pause goal
    reserves holes for promotion, since young collections would otherwise have to look at all regions. */
-GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+GC__COLD void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;

@@ -269,10 +269,51 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
+    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
+}
+
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
     worker->trace_calls++;
     gc__object_trace_in(object, &part.visitor, from, to);
+}
+
+/* Returns whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
+}
+
+/* Calls the trace function of the object whose dirty cards were looked at last. */
+GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
+    const gc__part part = worker->part;
+    uint8_t edges = worker->edges;
+    if (!part.object) return;
+    worker->part.object = 0;
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
+    if (gc__trace_is_for_host(worker))
+        gc__workers_hand_over(worker, part.object, part.from, part.to);
+    else
+        gc__object_trace_part(worker, part.object, part.from, part.to);
+    worker->edges = edges;
+}
+
+/* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
+   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
+   is between these. */
+GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part *part = &worker->part;
+    if (part->object != object) {
+        gc__trace_part(worker);
+        part->object = object;
+        part->from = from;
+        part->to = to;
+    }
+    part->from = gc__min(part->from, from);
+    part->to = gc__max(part->to, to);
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -288,7 +329,7 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
 }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__object_trace_part(worker, object, from, to);
+    gc__trace_part_later(worker, object, from, to);
 }
 #else
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
@@ -354,11 +395,6 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
         gc__scan_written_part(&written, first, end);
 }
 
-/* Returns whether a worker must leave trace functions to the thread that collects. */
-GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
-}
-
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -411,11 +447,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
 /* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__scan_masks_in(worker, object, from, to);
-    if (!gc__object_type(object)->trace) return;
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, from, to);
-    else
-        gc__object_trace_part(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
 }
 #endif
 

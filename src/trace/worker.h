@@ -39,6 +39,11 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 
 struct gc__workers;
 
+/* The part of an object that is scanned. */
+typedef struct gc__part {
+    uintptr_t object, from, to; /* object: 0 if there is none */
+} gc__part;
+
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
@@ -51,6 +56,7 @@ typedef struct gc__worker {
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    gc__part part;                     /* of the object whose trace function is called after its last dirty card */
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
