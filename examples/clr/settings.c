@@ -23,13 +23,18 @@ static int64_t number(const char *key, const char *public_key, int64_t otherwise
     return runtime_int_setting(key, public_key, &value) ? value : otherwise;
 }
 
+static uint64_t physical_bytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE); }
+
+size_t settings_limit(void) {
+    int64_t percent = number("GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", 0);
+    int64_t bytes = number("GCHeapHardLimit", "System.GC.HeapHardLimit", 0);
+    if (!bytes && percent > 0 && percent < 100) return (size_t)(physical_bytes() / 100 * (uint64_t)percent);
+    return (size_t)bytes;
+}
+
 void settings_read(gc_options *options) {
     started_ns = clock_now();
-    uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    int64_t percent = number("GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", 0);
-    options->heap_bytes_max = (size_t)number("GCHeapHardLimit", "System.GC.HeapHardLimit", 0);
-    if (!options->heap_bytes_max && percent > 0 && percent < 100)
-        options->heap_bytes_max = (size_t)(physical / 100 * (uint64_t)percent);
+    options->heap_bytes_max = settings_limit();
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
     options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);
@@ -40,7 +45,7 @@ void settings_read(gc_options *options) {
     const char *path = NULL;
     if (runtime_text_setting("GCgchNote", &path)) report_to(path);
     reports = number("GCgchReport", NULL, 0) != 0;
-    limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical;
+    limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical_bytes();
 }
 
 /* The runtime tells nobody when it ends. */
