@@ -742,6 +742,7 @@ typedef struct gc_options {
     unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
+    size_t growth_bytes_min; /* by which it may grow in any case, so that a small heap is seldom collected as a whole; 0: 256 KiB */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
                                 `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
@@ -12807,6 +12808,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
+    growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
@@ -19174,6 +19176,7 @@ GC__COLD void gc__options_resolve(gc_options *options) {
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
     if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
     if (options->patience_ms == 0) options->patience_ms = 10000;
 }

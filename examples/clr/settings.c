@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Class libraries do much after each full collection; and a process has more than that without any objects. */
+#define SMALL_HEAP_BYTES ((size_t)8 << 20)
+
 static uint64_t started_ns, limit_bytes;
 static bool reports;
 
@@ -36,6 +39,7 @@ void settings_read(gc_options *options) {
     started_ns = clock_now();
     options->heap_bytes_max = settings_limit();
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
+    options->growth_bytes_min = SMALL_HEAP_BYTES;
     options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);
     options->debug.stress = options->debug.stress_interval ? GC_STRESS_NTH : GC_STRESS_OFF;
