@@ -217,9 +217,14 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. Where objects may be large,
+   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, too, with which the collector looks at dirty cards: it calls
+   gc_visit for the slots that lie in [from, to) at least, the words of which are the object's. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
+#ifndef GC_MODEL_TRACE_PART
+#define GC_MODEL_TRACE_PART(object, visitor, from, to) GC_MODEL_TRACE(object, visitor)
+#endif
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
 #error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
 #endif
@@ -737,6 +742,7 @@ typedef struct gc_options {
     unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
+    size_t growth_bytes_min; /* by which it may grow in any case, so that a small heap is seldom collected as a whole; 0: 256 KiB */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
                                 `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
@@ -911,6 +917,9 @@ typedef struct gc_stats {
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
+/* The bytes that threads have allocated since the heap's creation, with what is left of their windows: gc_stats.allocated_bytes
+   without a stop. [any thread; never collects; cannot fail] */
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
@@ -5016,17 +5025,24 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call that of another object. */
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+/* Calls the object's trace function, which need visit no slots but those in [from, to). The visitor may call that of another
+   object. */
+GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
+    if (from)
+        GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
+    else
+        GC_MODEL_TRACE((void *)object, visitor);
 #else
+    (void)from;
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
+    (void)to;
     gc__traced_set(outer);
 }
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, 0); }
 
 /* Weak entries as walks see them. */
 
@@ -10533,7 +10549,7 @@ GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, siz
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace_in(object, &part.visitor, from, to);
 }
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */
@@ -12772,6 +12788,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
+    growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
@@ -15060,6 +15077,10 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_stop(heap);
     gc__stats_stopped(heap, stats);
     gc__world_resume(heap);
+}
+
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_allocated", "heap") ? 0 : gc__counted(&heap->stats.allocated_bytes);
 }
 
 GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
@@ -19136,6 +19157,7 @@ GC__COLD void gc__options_resolve(gc_options *options) {
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
     if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
     if (options->patience_ms == 0) options->patience_ms = 10000;
 }

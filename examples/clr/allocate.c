@@ -34,14 +34,18 @@ void allocate_end(alloc_context *context) {
     gc_thread_destroy(thread);
 }
 
-uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
+gc_thread *allocate_thread(alloc_context *context) {
     gc_thread **thread = thread_of(context);
-    if (!*thread) *thread = gc_thread_create(heap);
-    if (!*thread) return 0;
+    return *thread ? *thread : (*thread = gc_thread_create(heap));
+}
+
+uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
+    gc_thread *thread = allocate_thread(context);
+    if (!thread) return 0;
     allocate_close(context, NULL); /* a collection may do the same meanwhile */
-    void *object = gc_new_with(*thread, NULL, bytes, flags & ALLOC_PINNED ? GC_NEW_FIXED : 0);
-    bool registered = !object || !(flags & ALLOC_FINALIZE) || finalize_register(*thread, clr_of(object));
-    context_open(context, *thread);
+    void *object = gc_new_with(thread, NULL, bytes, flags & ALLOC_PINNED ? GC_NEW_FIXED : 0);
+    bool registered = !object || !(flags & ALLOC_FINALIZE) || finalize_register(thread, clr_of(object));
+    context_open(context, thread);
     if (!object || !registered) return 0;
     int64_t size = (int64_t)((bytes + 7) & ~(size_t)7);
     *(flags & (ALLOC_LARGE | ALLOC_PINNED) ? &context->bytes_large : &context->bytes) += size;

@@ -5,7 +5,7 @@ tests/scripts/clr.t: build/examples/clr/libgch.so
 
 $(clr_objects): build/objects/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(C11) $(CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden -I. -c $< -o $@
+	$(CC) $(C11) $(CFLAGS) -D_GNU_SOURCE -fPIC -mtls-dialect=gnu2 -fvisibility=hidden -I. -c $< -o $@
 
 build/examples/clr/libgch.so: $(clr_objects)
 	@mkdir -p $(@D)

@@ -35,6 +35,19 @@ bool finalize_register(gc_thread *thread, uintptr_t object) {
     return gc_finalizer_register(thread, gc_of(object), &finalizer) == GC_OK;
 }
 
+/* A record that no thread needs to have: one thread at a time registers by it. */
+static gc_thread *registrar;
+static char registrar_lock;
+
+bool finalize_initialize(void) { return (registrar = gc_thread_create(heap)) != NULL; }
+
+bool finalize_register_again(uintptr_t object) {
+    while (__atomic_test_and_set(&registrar_lock, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
+    bool registered = finalize_register(registrar, object);
+    __atomic_clear(&registrar_lock, __ATOMIC_RELEASE);
+    return registered;
+}
+
 static void critical_push(uintptr_t object) {
     if (critical_count == critical_room) {
         critical_room = critical_room ? 2 * critical_room : 256;

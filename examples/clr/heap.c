@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 
 gc_heap *heap;
-static gc_thread *finalizer_thread; /* of the runtime's: what takes finalizers, which allocates nothing */
 
 /* Constants. */
 static bool is_true(interface *self) { return (void)self, true; }
@@ -53,8 +52,7 @@ static int32_t initialize(interface *self) {
     pause_set_hooks(&options);
     settings_read(&options);
     heap = gc_heap_create(&options);
-    finalizer_thread = heap ? gc_thread_create(heap) : NULL;
-    if (finalizer_thread) return OK;
+    if (heap && finalize_initialize()) return OK;
     report_error("libgch: %s", gc_last_message());
     return E_OUTOFMEMORY;
 }
@@ -135,7 +133,10 @@ static uint32_t generation_with_range(interface *self, uintptr_t object, uintptr
 /* Finalizers. */
 
 static size_t finalizer_count(interface *self) { return (void)self, finalize_count(); }
-static uintptr_t next_finalizable(interface *self) { return (void)self, finalize_next(finalizer_thread); }
+static uintptr_t next_finalizable(interface *self) {
+    gc_thread *thread = allocate_thread(runtime_context());
+    return (void)self, thread ? finalize_next(thread) : 0;
+}
 static void suppress(interface *self, uintptr_t object) {
     (void)self, __atomic_fetch_or(object_header(object), HEADER_FINALIZED, __ATOMIC_RELAXED);
 }
@@ -143,7 +144,7 @@ static void suppress(interface *self, uintptr_t object) {
 static bool register_again(interface *self, int32_t generation, uintptr_t object) {
     (void)self, (void)generation;
     uint32_t before = __atomic_fetch_and(object_header(object), ~HEADER_FINALIZED, __ATOMIC_RELAXED);
-    return before & HEADER_FINALIZED || finalize_register(finalizer_thread, object);
+    return before & HEADER_FINALIZED || finalize_register_again(object);
 }
 
 /* Frozen segments. */
@@ -215,6 +216,15 @@ static size_t now(interface *self) { return (void)self, (size_t)(settings_clock_
 static size_t last_generation_size(interface *self, int32_t generation) {
     return (void)self,
            generation >= 0 && generation < GC_GENERATIONS ? pause_last(0).stats.generation_bytes[generation] : 0;
+}
+
+/* 1: what lives does not fit. */
+static int32_t refresh_limit(interface *self) {
+    gc_limits limits;
+    (void)self;
+    gc_heap_limits(heap, &limits);
+    limits.heap_bytes_max = settings_limit();
+    return gc_heap_set_limits(heap, &limits) == GC_OK ? 0 : 1;
 }
 
 /* What is stored and returned. */
@@ -358,7 +368,7 @@ static void *const slots[HEAP_SLOTS] = {
     [79] = pause_total, /* GetTotalPauseDuration */
     [80] = does_nothing, /* EnumerateConfigurationValues */
     [81] = update_frozen, /* UpdateFrozenSegment */
-    [82] = is_zero, /* RefreshMemoryLimit */
+    [82] = refresh_limit, /* RefreshMemoryLimit */
     [83] = is_one, /* EnableNoGCRegionCallback */
     [84] = is_zero, /* GetExtraWorkForFinalization */
     [85] = is_zero, /* GetGenerationBudget */

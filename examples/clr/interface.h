@@ -116,6 +116,7 @@ static inline void runtime_promotions_granted(void) { RUNTIME(10, void, int)(run
 static inline bool runtime_enter_preemptive(void) { return RUNTIME(13, bool)(runtime); }
 static inline void runtime_enter_cooperative(void) { RUNTIME(14, void)(runtime); }
 static inline void *runtime_thread(void) { return RUNTIME(15, void *)(runtime); }
+static inline alloc_context *runtime_context(void) { return RUNTIME(16, alloc_context *)(runtime); }
 static inline void runtime_each_context(context_function *each) {
     RUNTIME(17, void, context_function *, void *)(runtime, each, NULL);
 }

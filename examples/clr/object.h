@@ -14,7 +14,9 @@
 #define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) + HEADER_BYTES)
 
 #define GC_MODEL_BYTES(object) object_bytes((uintptr_t)(object) + HEADER_BYTES)
-#define GC_MODEL_TRACE(object, visitor) object_trace((uintptr_t)(object) + HEADER_BYTES, visitor)
+#define GC_MODEL_TRACE(object, visitor) object_trace((uintptr_t)(object) + HEADER_BYTES, visitor, 0, UINTPTR_MAX)
+#define GC_MODEL_TRACE_PART(object, visitor, from, to) \
+    object_trace((uintptr_t)(object) + HEADER_BYTES, visitor, from, to)
 #define GC_MODEL_NAME(object) object_name((uintptr_t)(object) + HEADER_BYTES)
 
 /* Of the header's upper half. */
@@ -51,5 +53,6 @@ static inline size_t object_bytes(uintptr_t object) {
 }
 
 struct gc_visitor;
-void object_trace(uintptr_t object, struct gc_visitor *visitor);
+/* Visits the slots in [from, to) at least. */
+void object_trace(uintptr_t object, struct gc_visitor *visitor, uintptr_t from, uintptr_t to);
 const char *object_name(uintptr_t object);

@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Class libraries do much after each full collection; and a process has more than that without any objects. */
+#define SMALL_HEAP_BYTES ((size_t)8 << 20)
+
 static uint64_t started_ns, limit_bytes;
 static bool reports;
 
@@ -23,14 +26,20 @@ static int64_t number(const char *key, const char *public_key, int64_t otherwise
     return runtime_int_setting(key, public_key, &value) ? value : otherwise;
 }
 
+static uint64_t physical_bytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE); }
+
+size_t settings_limit(void) {
+    int64_t percent = number("GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", 0);
+    int64_t bytes = number("GCHeapHardLimit", "System.GC.HeapHardLimit", 0);
+    if (!bytes && percent > 0 && percent < 100) return (size_t)(physical_bytes() / 100 * (uint64_t)percent);
+    return (size_t)bytes;
+}
+
 void settings_read(gc_options *options) {
     started_ns = clock_now();
-    uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    int64_t percent = number("GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", 0);
-    options->heap_bytes_max = (size_t)number("GCHeapHardLimit", "System.GC.HeapHardLimit", 0);
-    if (!options->heap_bytes_max && percent > 0 && percent < 100)
-        options->heap_bytes_max = (size_t)(physical / 100 * (uint64_t)percent);
+    options->heap_bytes_max = settings_limit();
     options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
+    options->growth_bytes_min = SMALL_HEAP_BYTES;
     options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
     options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);
     options->debug.stress = options->debug.stress_interval ? GC_STRESS_NTH : GC_STRESS_OFF;
@@ -40,7 +49,7 @@ void settings_read(gc_options *options) {
     const char *path = NULL;
     if (runtime_text_setting("GCgchNote", &path)) report_to(path);
     reports = number("GCgchReport", NULL, 0) != 0;
-    limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical;
+    limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical_bytes();
 }
 
 /* The runtime tells nobody when it ends. */
@@ -56,8 +65,15 @@ __attribute__((destructor)) static void report_at_end(void) {
         (double)stats->committed_bytes_peak / 1e6);
 }
 
-uint64_t settings_memory(void) { return limit_bytes; }
+/* The limit in force is known from the first collection on. */
+uint64_t settings_memory(void) {
+    uint64_t in_force = pause_last(0).stats.heap_bytes_max;
+    return in_force && in_force < limit_bytes ? in_force : limit_bytes;
+}
 uint64_t settings_load(void) { return pause_last(0).stats.committed_bytes; }
 uint64_t settings_clock_ns(void) { return clock_now() - started_ns; }
-size_t settings_bytes_in_use(void) { return pause_last(0).stats.live_bytes; }
-uint64_t settings_bytes_allocated(void) { return pause_last(0).stats.allocated_bytes; }
+uint64_t settings_bytes_allocated(void) { return gc_heap_allocated(heap); }
+size_t settings_bytes_in_use(void) {
+    pause_record last = pause_last(0);
+    return last.stats.live_bytes + (size_t)(settings_bytes_allocated() - last.stats.allocated_bytes);
+}

@@ -54,6 +54,10 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_allocated", "heap") ? 0 : gc__counted(&heap->stats.allocated_bytes);
+}
+
 GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);

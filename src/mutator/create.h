@@ -120,6 +120,7 @@ GC__COLD void gc__options_resolve(gc_options *options) {
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
     if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
     if (options->patience_ms == 0) options->patience_ms = 10000;
 }

@@ -31,6 +31,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
+    growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));

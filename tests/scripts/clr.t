@@ -15,7 +15,7 @@ fi
 
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 unset "${!DOTNET_GC@}" "${!COMPlus_@}" DOTNET_gcServer DOTNET_gcConservative
-examples/clr/build.sh > "$dir/build" 2>&1
+examples/clr/build.sh programs > "$dir/build" 2>&1
 ok $? "the programs are built" || cat "$dir/build"
 programs=$PWD/build/examples/clr/programs/programs.dll
 

@@ -172,6 +172,25 @@ static class Lifetimes {
         Check.That(length == 50, "chain of ephemerons: " + length);
     }
 
+    // Several threads register objects again at the same time.
+    class Shared {
+        public static int Ended;
+        ~Shared() => System.Threading.Interlocked.Increment(ref Ended);
+    }
+    [MethodImpl(Apart)]
+    static void RegisterByThreads() {
+        var threads = Enumerable.Range(0, 4).Select(_ => new System.Threading.Thread(() => {
+            for (int i = 0; i < 2000; i++) GC.ReRegisterForFinalize(new Shared());
+        })).ToList();
+        threads.ForEach(t => t.Start());
+        threads.ForEach(t => t.Join());
+    }
+    public static void RegisteredTwice() {
+        RegisterByThreads();
+        CollectAll();
+        Check.That(Shared.Ended == 16000, "each finalizer ran twice: " + Shared.Ended);
+    }
+
     class Gen2Callback {
         public static int Calls;
         ~Gen2Callback() {

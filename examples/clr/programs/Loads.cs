@@ -4,7 +4,19 @@ using System.Collections.Generic;
 using System.Diagnostics;
 
 static class Loads {
+    // Looks at the last collection after each, in a finalizer.
+    sealed class Watch {
+        public static double Longest;
+        ~Watch() {
+            Longest = Math.Max(Longest, GC.GetGCMemoryInfo(GCKind.Any).PauseDurations[0].TotalMilliseconds);
+            if (!Environment.HasShutdownStarted) new Watch();
+        }
+    }
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    static void StartWatch() => new Watch();
+
     public static bool Run(string[] args) {
+        StartWatch();
         int size = args.Length > 1 && int.TryParse(args[1], out int given) ? given : 0;
         switch (args[0]) {
         case "trees": Trees(size > 0 ? size : 16); break;
@@ -12,12 +24,15 @@ static class Loads {
         case "table": Table(size > 0 ? size : 1000000); break;
         case "mix": Mix(size > 0 ? size : 1000); break;
         case "exhaust": Exhaust(); break;
+        case "crash":
+            Mix(50);
+            Environment.FailFast("on purpose");
+            break;
         case "threads": Threads(size > 0 ? size : 2); break;
         default: return false;
         }
-        var info = GC.GetGCMemoryInfo(GCKind.Any);
         Console.WriteLine($"collections {GC.CollectionCount(0)} {GC.CollectionCount(1)} {GC.CollectionCount(2)}" +
-                          $" pauses_ms {GC.GetTotalPauseDuration().TotalMilliseconds:F0} last_ms {info.PauseDurations[0].TotalMilliseconds:F1}");
+                          $" pauses_ms {GC.GetTotalPauseDuration().TotalMilliseconds:F0} pause_max_ms {Watch.Longest:F1}");
         return true;
     }
 

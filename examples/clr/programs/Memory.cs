@@ -25,6 +25,7 @@ static class Memory {
         GC.RemoveMemoryPressure(1 << 24);
         if (GC.TryStartNoGCRegion(1 << 20)) GC.EndNoGCRegion();
         GC.GetConfigurationVariables();
+        GC.RefreshMemoryLimit();
         GC.Collect(1, GCCollectionMode.Optimized, false);
         GC.Collect(2, GCCollectionMode.Aggressive, true, true);
     }
