@@ -3,7 +3,7 @@
 
 #include "../trace/workers.h"
 #include "../cycle/marker.h"
-#include "../trace/remembered.h"
+#include "../trace/store_buffer.h"
 #include "../weak/finalizers.h"
 #include "../weak/handle_table.h"
 
@@ -57,7 +57,7 @@ GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
     size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
                    gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
                    gc__finalizer_marks_bytes(heap) + gc__marker_bytes(heap->marker) +
-                   gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
+                   gc__stores_bytes(heap->stores) + gc__external_table_bytes(heap);
     return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
 }
 

@@ -142,7 +142,7 @@ typedef struct gc__instance {
     gc__stress stress;
     gc__marker marker;
     gc__pauses pauses;
-    gc__remembered remembered;
+    gc__store_buffer stores;
 } gc__instance;
 
 GC__COLD void gc__heap_start_pace(gc_heap *heap) {
@@ -188,7 +188,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     heap->marker = &all->marker;
     heap->pauses = &all->pauses;
     gc__pauses_open(heap->pauses);
-    heap->remembered = &all->remembered;
+    heap->stores = &all->stores;
     gc__lock_init(&heap->threads->lock);
     gc__lock_init(&heap->threads->roots_lock);
     gc__lock_init(&heap->handles->lock);
