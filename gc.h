@@ -217,9 +217,14 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. Where objects may be large,
+   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, too, with which the collector looks at dirty cards: it calls
+   gc_visit for the slots that lie in [from, to) at least, the words of which are the object's. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
+#ifndef GC_MODEL_TRACE_PART
+#define GC_MODEL_TRACE_PART(object, visitor, from, to) GC_MODEL_TRACE(object, visitor)
+#endif
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
 #error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
 #endif
@@ -737,6 +742,7 @@ typedef struct gc_options {
     unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
+    size_t growth_bytes_min; /* by which it may grow in any case, so that a small heap is seldom collected as a whole; 0: 256 KiB */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
                                 `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
@@ -781,6 +787,12 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Implemented by such a host whose threads have modes of its own, and use gc_thread_create. before_wait is called by a
+       thread that has to wait for the heap's lock, and maybe for a collection: until after_wait suspend need not wait for that
+       thread, which touches no object unless it is the one that has called suspend. after_wait is called without any lock. The
+       first returns whether the second is to be called. 0: neither. */
+    bool (*before_wait)(void *host);
+    void (*after_wait)(void *host);
     /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
@@ -905,6 +917,9 @@ typedef struct gc_stats {
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
+/* The bytes that threads have allocated since the heap's creation, with what is left of their windows: gc_stats.allocated_bytes
+   without a stop. [any thread; never collects; cannot fail] */
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
@@ -1012,6 +1027,12 @@ enum {
 static inline void gc_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     visitor->visit(visitor, slot, count, flags);
 }
+
+/* Returns how many of `count` items of `bytes` bytes each, which follow one another in the traced object from `items` on,
+   are wanted now, and stores the index of the first of them in *first: a young collection wants only those between an old
+   object's first dirty card and its last. A trace function may report the others as well, in more time. [trace functions;
+   never collects; cannot fail] */
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first);
 
 typedef struct gc__derived {
     void *slot, *base;
@@ -1199,6 +1220,14 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
    variables cease to be roots. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
+/* A gc_thread that is bound to no native thread, for a host that stops threads by itself (options.suspend) and has such records
+   of its own: any native thread may allocate and store by it, one at a time, while it may touch objects. It has no frames, and
+   its mode says nothing; gc.h may wait only if the host has before_wait, or lets one thread at a time call it. scan_roots is
+   not called for it. It ends by gc_thread_destroy, on any thread, or with the heap. Source: gc_alloc_context. [any thread; may
+   wait; NULL: GC_ERROR_MEMORY, GC_ERROR_OPTION] */
+GC_API gc_thread *gc_thread_create(gc_heap *heap);
+/* Ends a record of gc_thread_create; NULL is allowed. [any thread; may wait; cannot fail] */
+GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -3587,7 +3616,7 @@ GC_API void gc__check_outside(const char *name) {
 }
 
 GC__FN const char *gc__scope_enter(const char *name) {
-    const char *outer = gc__inside;
+    const char *outer = GC_DEBUG >= 1 ? gc__inside : NULL;
     if (GC_DEBUG >= 1) gc__inside = name;
     return outer;
 }
@@ -3835,6 +3864,7 @@ GC__OUT_OF_LINE void gc__words_free(gc__words *list) {
 /* Text of limited length, written in steps. */
 
 
+#include <limits.h>
 #include <stdarg.h>
 
 #define GC__TEXT_BYTES 640
@@ -3851,6 +3881,31 @@ GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
     int length = vsnprintf(text->text + text->length, sizeof text->text - text->length, format, arguments);
     va_end(arguments);
     text->length = gc__min(text->length + (size_t)(length > 0 ? length : 0), sizeof text->text - 1);
+}
+
+/* Prints with these conversions: %m bytes in MiB, %t nanoseconds in ms, and %n, each of a 64-bit number; %f and %s. */
+GC__COLD void gc__print(FILE *file, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    for (; *format; format++) {
+        const char *end = strchr(format, '%');
+        fprintf(file, "%.*s", end ? (int)(end - format) : INT_MAX, format);
+        if (!end) break;
+        format = end + 1;
+        if (*format == 's')
+            fputs(va_arg(arguments, const char *), file);
+        else if (*format == 'f')
+            fprintf(file, "%.1f", va_arg(arguments, double));
+        else if (*format == 'n')
+            fprintf(file, "%llu", (unsigned long long)va_arg(arguments, uint64_t));
+        else if (*format == '%')
+            fputc('%', file);
+        else if (*format == 'm')
+            fprintf(file, "%.2f", (double)va_arg(arguments, uint64_t) / 1048576.0);
+        else
+            fprintf(file, "%.3f", (double)va_arg(arguments, uint64_t) / 1e6);
+    }
+    va_end(arguments);
 }
 /* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: in
    a collection it takes the entries of condemned generations out (gc__map_take) and puts those of survivors back, which
@@ -4556,7 +4611,7 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 #define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
 /* Invariant: age and youth belong to the generation that the region's survivors are or will be in. */
-GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
+GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
@@ -4869,7 +4924,7 @@ GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
-GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
+GC__FN const char *gc__object_name(uintptr_t object) { return (void)object, GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
 GC__FN size_t gc__object_length(uintptr_t object) {
@@ -4915,21 +4970,25 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     return NULL;
 }
 
+GC__FN const char *gc__elements_fault(const gc_type *type) {
+    uint64_t mask = type->element_refs | type->element_values;
+    if (!type->element_bytes) return mask ? "it has element masks but no elements" : NULL;
+    if (type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
+    if (mask && (type->bytes % 8 || type->element_bytes % 8))
+        return "its elements hold references but are not 8-byte aligned";
+    return gc__mask_fault(mask, type->element_bytes, 0);
+}
+
 GC_API const char *gc_type_check(const gc_type *type) {
     if (!type) return "the type is NULL";
     if ((uintptr_t)type & 7) return "the type is not 8-byte aligned";
     if (type->bytes == 0) return "its size is 0";
     if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
-    if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
-    if (!type->element_bytes && (type->element_refs | type->element_values))
-        return "it has element masks but no elements";
     const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
-    if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
+    if (!fault) fault = gc__elements_fault(type);
     if (fault) return fault;
     if ((type->refs & type->values) || (type->element_refs & type->element_values))
         return "a word is declared both a reference and a value";
-    if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
-        return "its elements hold references but are not 8-byte aligned";
     if (type->flags & ~(unsigned)GC_TYPE_FIXED) return "it has flags that are none of GC_TYPE_*";
     if ((type->flags & GC_TYPE_FIXED) && !type->finalizer)
         return "it has GC_TYPE_FIXED but no finalizer: without one, gc_new makes its objects in line, where they move. Name "
@@ -4966,17 +5025,24 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call that of another object. */
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+/* Calls the object's trace function, which need visit no slots but those in [from, to). The visitor may call that of another
+   object. */
+GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
+    if (from)
+        GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
+    else
+        GC_MODEL_TRACE((void *)object, visitor);
 #else
+    (void)from;
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
+    (void)to;
     gc__traced_set(outer);
 }
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, 0); }
 
 /* Weak entries as walks see them. */
 
@@ -5389,7 +5455,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
 /* Returns a region to the arena, and its memory to the system. */
-GC__FN void gc__arena_release(gc__region *region) {
+GC__COLD void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
@@ -5595,7 +5661,7 @@ GC__FN size_t gc__held_bytes(const gc_heap *heap) {
 }
 
 /* Ends the quarantine of the region that has been there longest. */
-GC__FN void gc__quarantine_pop(gc_heap *heap) {
+GC__COLD void gc__quarantine_pop(gc_heap *heap) {
     gc__region *region = heap->quarantine;
     heap->quarantine = region->next;
     if (!heap->quarantine) heap->quarantine_last = NULL;
@@ -5729,7 +5795,7 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 /* Returns the part of the reserve that mutators may not use now. With concurrent marking that is half of it, so that
    mutators need not wait for the end of a cycle, or for the holes that it leaves. In the last resort nothing is
    reserved: sliding needs no room. */
-GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
+GC__COLD size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
@@ -5782,7 +5848,7 @@ GC__FN size_t gc__large_slack(const gc__region *region) {
 }
 
 /* Makes the end of a large object's region spare, unless the system refuses. */
-GC__FN void gc__large_uncommit(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__large_uncommit(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
     size_t slack = gc__large_slack(region);
@@ -5800,7 +5866,7 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
 }
 
 /* Returns whether `bytes` more may be used; false with gc__fail. */
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
     if (needed > gc__bytes_left(heap)) gc__large_uncommit_all(heap);
@@ -5844,23 +5910,25 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
-   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+/* Returns the free region that is used next, or NULL if the arena has to give one. */
+GC__COLD gc__region *gc__heap_next_free(gc_heap *heap) {
+    gc__region *region = gc__heap_take_untouched(heap);
     if (region) {
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
-    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
-    region = heap->free;
-    if (span == 1 && region) {
-        gc__region_note_taken(region, 1, true);
-    } else {
-        while (!(region = gc__arena_acquire(heap, span))) {
-            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
-            gc__quarantine_pop(heap);
-        }
+    if (!heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
+    if (heap->free) gc__region_note_taken(heap->free, 1, true);
+    return heap->free;
+}
+
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
+GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+    gc__region *region = span == 1 ? gc__heap_next_free(heap) : NULL;
+    while (!region && !(region = gc__arena_acquire(heap, span))) {
+        if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
+        gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
@@ -6706,6 +6774,7 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
+    bool unbound;               /* of gc_thread_create: no native thread's, so it has no stack, nor roots */
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
@@ -6795,7 +6864,8 @@ typedef struct gc__threads {
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked */
+static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
+static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
 GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
@@ -6920,6 +6990,10 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     gc__heap_check_wait(heap);
     gc__park(NULL);
+    if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
+        gc__my_host = heap;
+        gc__my_parked++;
+    }
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
@@ -6996,6 +7070,12 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__FN void gc__unpark_all(void) {
+    const gc_heap *host = gc__my_host;
+    if (host) {
+        gc__my_host = NULL;
+        gc__my_parked--;
+        host->options.after_wait(host->options.host);
+    }
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
@@ -8082,13 +8162,19 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
+GC__FN bool gc__has_bound_thread(const gc_heap *heap) {
+    const gc_thread *thread = heap->threads->first;
+    while (thread && gc__record(thread)->unbound) thread = gc__record(thread)->next;
+    return thread != NULL;
+}
+
 /* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    if (!heap->threads->first) gc__host_roots_visit(heap, NULL, visitor);
+    if (!gc__has_bound_thread(heap)) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);
@@ -8102,7 +8188,7 @@ GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
    heap->threads->root_kind and root_site describe what reports the root. */
 GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_visit(heap, thread, visitor);
+        if (!gc__record(thread)->unbound) gc__thread_visit(heap, thread, visitor);
     gc__roots_visit_shared(heap, visitor);
 }
 
@@ -8210,6 +8296,17 @@ typedef enum gc__tracer {
 
 struct gc__workers;
 
+#define GC__PART_RANGES 128
+
+/* The dirty ranges of an object, in ascending order. */
+typedef struct gc__part {
+    uintptr_t object;
+    size_t count; /* 0: there is no object */
+    struct {
+        uintptr_t from, to;
+    } ranges[GC__PART_RANGES];
+} gc__part;
+
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
@@ -8222,6 +8319,7 @@ typedef struct gc__worker {
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    gc__part part;                     /* of the object whose trace function is called after its last dirty card */
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
@@ -9106,6 +9204,17 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
+/* Weak state of one kind that the marker precleans beside the program, piece by piece: clumps of handles, old pairs of
+   objects and finalizers, or slices of weak tables. The lock of that kind guards it. */
+typedef struct gc__preclean {
+    size_t next;       /* the piece at which precleaning goes on, as the kind numbers its pieces */
+    gc__words unclean; /* the pieces that the final mark processes; handles have bits for that */
+    size_t kept;       /* words of `unclean` that this pass has looked at, and kept */
+    size_t stored;     /* pieces in which this pass has found stores */
+    unsigned passes;   /* passes that may still be made */
+    bool runs, again;  /* a pass is under way; another one may find more pieces clean */
+} gc__preclean;
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
     gc__worker worker; /* its mark stack has the grey objects */
@@ -9132,17 +9241,9 @@ typedef struct gc__marker {
     size_t began_growth, began_room;  /* how much it could grow when the cycle began, by most_bytes and by the limit */
     bool unscanned;               /* some region is unscanned; atomic */
     bool unasked;                 /* some region is unasked */
-    /* The segment of handles that is being precleaned, from clump preclean_from on; NULL: none. */
-    struct gc__handle_segment *precleaning;
-    size_t preclean_from, preclean_passes; /* the second: passes over the handles that may still be made */
-    size_t stored, stored_before;      /* clumps in which this pass, and the pass before it, has found stores */
-    bool preclean_again;            /* this pass has shaded an object, so another one may find more */
-    /* Objects with weak entries; their slices that are not precleaned, as pairs: an object, and an address in it. */
-    gc__words tables, pieces;
-    size_t table_next, table_from; /* where precleaning goes on: an index in `tables`, and an offset in that object */
-    size_t slice_next, slice_kept; /* where the second look at `pieces` goes on, and the words that it has kept */
-    unsigned table_passes;        /* passes over the tables that may still be made */
-    bool table_again;             /* the last pass has shaded an object */
+    gc__words tables; /* objects with weak entries */
+    size_t table_next, table_from; /* where the first look at these goes on: an index in `tables`, and an offset there */
+    gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
@@ -9368,12 +9469,12 @@ GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 /* Records a slice of a weak table, whose entries lie in the object, to be looked at again. Callers report a slice
    once per entry in a row, so only the last one is compared. */
 GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
-    gc__words *pieces = &heap->marker->pieces;
-    size_t count = pieces->count;
-    if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
-    if (count < GC__TABLE_WORDS && gc__shade_room(heap, pieces, 2)) {
-        gc__words_push(pieces, table);
-        gc__words_push(pieces, from);
+    gc__words *slices = &heap->marker->slices.unclean;
+    size_t count = slices->count;
+    if (count && slices->words[count - 2] == table && slices->words[count - 1] == from) return;
+    if (count < GC__TABLE_WORDS && gc__shade_room(heap, slices, 2)) {
+        gc__words_push(slices, table);
+        gc__words_push(slices, from);
     } else {
         gc__shade_wait(heap, table);
     }
@@ -10380,6 +10481,7 @@ typedef struct gc__part_visitor {
     gc_visitor visitor;
     gc__worker *worker;
     uintptr_t from, to;
+    const gc__part *all; /* the ranges of which [from, to) is one; NULL: it is the only one */
 } gc__part_visitor;
 
 /* Finds which of `count` items overlap the range. The first item extends from `low` to `high`, and each starts
@@ -10412,10 +10514,80 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+/* Visits what lies in any of the part's ranges. */
+GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__part_visitor *part = (gc__part_visitor *)visitor;
+    const gc__part *all = part->all;
+    const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
+    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
+    if (entries) high = gc__entry_high(entries) + entries->count * gc__entry_bytes(entries);
+    size_t i = 0, end = all->count;
+    bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
+    while (inside && i < end) { /* finds the first range that ends above `low` */
+        size_t middle = i + (end - i) / 2;
+        if (all->ranges[middle].to <= low)
+            i = middle + 1;
+        else
+            end = middle;
+    }
+    do {
+        if (i == all->count) return;
+        part->from = all->ranges[i].from;
+        part->to = all->ranges[i].to;
+        gc__trace_visit_part(visitor, slot, count, flags);
+    } while (inside && part->to < high && ++i);
+}
+
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    if ((visitor->visit != gc__trace_visit_part && visitor->visit != gc__trace_visit_ranges) || !bytes) return count;
+    gc__part_visitor part = *(const gc__part_visitor *)visitor;
+    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
+    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
+}
+
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace_in(object, &part.visitor, from, to);
+}
+
+/* Returns whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
+}
+
+/* Calls the trace function of the object whose dirty cards were looked at last. */
+GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
+    gc__part *all = &worker->part;
+    uint8_t edges = worker->edges;
+    if (!all->count) return;
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
+    if (gc__trace_is_for_host(worker)) {
+        gc__workers_hand_over(worker, all->object, all->ranges[0].from, all->ranges[all->count - 1].to);
+    } else {
+        gc__part_visitor part = {{gc__trace_visit_ranges}, worker, 0, 0, all};
+        worker->trace_calls++;
+        gc__object_trace(all->object, &part.visitor);
+    }
+    all->count = 0;
+    worker->edges = edges;
+}
+
+/* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
+   goes through all slots of its object each time: so it is called once for many cards of an object. */
+GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part *all = &worker->part;
+    bool goes_on = all->count && all->object == object;
+    if (goes_on && all->ranges[all->count - 1].to >= from) {
+        all->ranges[all->count - 1].to = gc__max(all->ranges[all->count - 1].to, to);
+        return;
+    }
+    if (!goes_on || all->count == GC__PART_RANGES) gc__trace_part(worker);
+    all->object = object;
+    all->ranges[all->count].from = from;
+    all->ranges[all->count++].to = to;
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -10431,7 +10603,7 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tra
 }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__object_trace_part(worker, object, from, to);
+    gc__trace_part_later(worker, object, from, to);
 }
 #else
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
@@ -10546,11 +10718,6 @@ GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 
-/* Returns whether a worker must leave trace functions to the thread that collects. */
-GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
-}
-
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -10608,11 +10775,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
 /* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__scan_masks_in(worker, object, from, to);
-    if (!gc__object_type(object)->trace) return;
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, from, to);
-    else
-        gc__object_trace_part(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
 }
 #endif
 
@@ -10741,7 +10904,7 @@ GC__HOT void gc__trace_interior(gc__worker *worker) {
 GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, GC__ALONE);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
@@ -10835,6 +10998,14 @@ GC__HOT bool gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     }
     if (!oldest) return true;
     gc__trace_card(worker, gc__region_first(gc__region_of(oldest)), oldest, oldest + GC_CARD_BYTES);
+    return gc__stack_drain_some(worker);
+}
+
+/* Scans the cards that are left in the FIFO. Returns false if the worker must stop. */
+GC__FN bool gc__cards_finish(gc__worker *worker) {
+    for (int i = 0; i < GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch(worker, 0)) return false;
+    gc__trace_part(worker);
     return gc__stack_drain_some(worker);
 }
 
@@ -10961,7 +11132,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     worker->heap->pause.dirty_cards += worker->cards_next - before;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     gc__trace_drain(worker);
     if (slots) {
         gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
@@ -10992,7 +11163,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     worker->remember_all = before;
     return some;
 }
@@ -11032,9 +11203,9 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
-    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
-        if (!gc__card_prefetch(worker, i < end ? workers->cards.words[i] : 0)) return false;
-    return true;
+    for (size_t i = from; i < end; i++)
+        if (!gc__card_prefetch(worker, workers->cards.words[i])) return false;
+    return gc__cards_finish(worker);
 }
 
 /* Calls the trace function of an object that was handed over. */
@@ -11222,6 +11393,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
+    left->part.count = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -11241,8 +11413,8 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     }
     if (!workers->units) return;
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
-        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
+    for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
+    gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
     if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);
@@ -11456,13 +11628,6 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
-/* Returns the bytes outside the regions that the marker takes. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->asked) +
-           gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
-}
-
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
@@ -11471,6 +11636,19 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
     if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
+}
+
+/* Forgets what is precleaned. So many passes may follow in this cycle. */
+GC__FN void gc__preclean_begin(gc__preclean *all, unsigned passes) {
+    all->next = all->kept = all->unclean.count = 0;
+    all->passes = passes;
+    all->runs = all->again = false;
+}
+
+/* Lets a pass begin, if none is under way. */
+GC__FN void gc__preclean_allow(gc__preclean *all) {
+    all->again |= !all->runs;
+    all->passes = gc__max(all->passes, 1);
 }
 
 /* Returns how many words the marker's stack has. */
@@ -11715,10 +11893,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
-    marker->asked.count = 0;
-    marker->waiting.count = 0;
-    marker->tables.count = marker->pieces.count = 0;
-    marker->table_next = marker->table_from = marker->slice_next = marker->slice_kept = 0;
+    marker->asked.count = marker->waiting.count = 0;
+    marker->tables.count = marker->table_next = marker->table_from = 0;
+    gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
     marker->slots.count = 0;
@@ -11991,7 +12168,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 
 /* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
    unless room is short. */
-GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
@@ -12165,7 +12342,7 @@ GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
    region, none would become free. Copies of the youngest objects go to a region of their own, whose free end nothing
    else can use. Copies go to holes only if there are too few regions for all that a compaction should move. The
    expected copies must fit into the goal, too. */
-GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
+GC__COLD void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
     if (plan->condemned < 2) {
@@ -12203,19 +12380,21 @@ GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
 /* Gives all holes to mutators if that pays: allocating in holes costs a multiple of marking as many bytes, while
    without holes only memory freed by evacuation is allocated, and collections come sooner. A heap with a pause goal
    reserves holes for promotion, since young collections would otherwise have to look at all regions. */
-GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+GC__COLD void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
     if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
-        copied += evacuated ? space->live[percent] : 0;
-        freed += evacuated ? free : 0;
-        holes += evacuated || percent == 100 ? 0 : free;
-        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
+        if (percent <= plan->evacuate_old) {
+            copied += space->live[percent];
+            freed += free;
+        } else if (percent < 100) {
+            holes += free;
+            gaps += gc__min(free, space->live[percent]);
+        }
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
@@ -12266,6 +12445,13 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 /* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
+/* Returns whether the collection is of the kind that may promote a nursery untraced. */
+GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
+}
+
 /* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
    last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
    next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
@@ -12273,10 +12459,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
    space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
+    if (!gc__may_be_wholesale(heap, plan)) return false;
+    if (heap->options.test.wholesale) return heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
@@ -12607,6 +12791,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
+    growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
@@ -13077,6 +13262,21 @@ GC__COLD void gc__pace_fill(gc_heap *heap) {
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
+/* Learns from a collection of all generations. */
+GC__COLD void gc__pace_full(gc_heap *heap) {
+    heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+    if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
+    gc__pace_room(heap);
+    if (!heap->collection.compacting)
+        heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
+    gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
+    bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
+    if (fills) gc__pace_fill(heap);
+    heap->pace->fills_holes = fills;
+    heap->old_unlisted = fills ? heap->regions[2] : NULL;
+    heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
+}
+
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
@@ -13095,19 +13295,7 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
         gc__pace_tenure(heap, generation);
     }
     gc__pace_nursery(heap);
-    if (generation == 2) {
-        heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
-        gc__pace_room(heap);
-        if (!heap->collection.compacting)
-            heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
-        gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
-        if (fills) gc__pace_fill(heap);
-        heap->pace->fills_holes = fills;
-        heap->old_unlisted = fills ? heap->regions[2] : NULL;
-        heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
-    }
+    if (generation == 2) gc__pace_full(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
@@ -13243,6 +13431,140 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
    compacted with the world stopped. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
     return gc__fills_holes(heap) && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+}
+/* The limit of a heap: its value, the room for handles and finalizers, and the GC overhead limit. What an allocation does
+   that meets the limit comes with allocation.
+
+   Functions that make handles or pairs of objects and finalizers never collect, and never wait for the heap's lock, since
+   their callers hold references in no root. So they may exceed the limit a little, as far as a collection may free that
+   much: the next allocation that needs memory collects. */
+
+
+GC__COLD bool gc__limit_is_least(size_t bytes) {
+    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
+    if (!bytes || bytes >= least) return true;
+    gc__fail(GC_ERROR_OPTION,
+             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+             "smaller GC_REGION_SHIFT",
+             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    return false;
+}
+
+/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
+   other memory. */
+GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+
+/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
+GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+    heap->limit_is_open = false;
+    heap->limit_is_share = !bytes && share;
+    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
+    heap->options.heap_bytes_max = bytes;
+    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
+}
+
+/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
+   creating a heap. The world is stopped. */
+GC__COLD void gc__limit_look(gc_heap *heap) {
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
+        gc__limit_set(heap, 0, gc__container_share());
+}
+
+#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
+#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
+
+/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
+GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
+    return bytes - gc__min(bytes, heap->full_bytes);
+}
+
+GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
+    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+    gc__heap_fail_with_others(heap);
+}
+
+/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
+   allocate nothing even after they were destroyed, since their places are reused for handles only. */
+GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
+    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
+}
+
+static const char gc__room_for_handles[] =
+    "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
+    "handles does not collect";
+
+/* Counts bytes that are about to be taken outside regions, and releases free regions for them. Returns false with
+   gc__fail if there is no room; `remedy` names what the room is for, and what helps. Never waits: if another thread has
+   the lock, only the next bytes are checked. */
+GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
+    bool locked = gc__heap_lock_unless_taken(heap), fits = true;
+    if (locked && heap->options.heap_bytes_max) {
+        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
+        if (!fits) gc__metadata_fail(heap, remedy);
+    }
+    if (fits) gc__count(&heap->metadata_bytes, bytes);
+    if (!locked) return fits;
+    gc__heap_note_held(heap);
+    gc__heap_unlock(heap);
+    return fits;
+}
+
+/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that
+   would rather fail says by options.overhead_percent_max what part of its time that may take. */
+#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
+#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
+#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
+#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
+
+GC__COLD bool gc__overhead_is_percent(unsigned percent) {
+    if (percent <= 100) return true;
+    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
+    return false;
+}
+
+/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
+GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
+    size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
+    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
+    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
+    return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
+}
+
+/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
+   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   *spent. The heap's lock is held. */
+GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
+    gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
+    unsigned most = heap->options.overhead_percent_max;
+    if (!most || !heap->options.heap_bytes_max) return false;
+    /* This is less than before if windows were given back. */
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
+    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
+    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
+    heap->pace->overhead_allocated_bytes = allocated;
+    spent->ns = gc__ns_since(now.ns, before->ns);
+    spent->paused_ns = now.paused_ns - before->paused_ns;
+    spent->collections = now.collections - before->collections;
+    bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
+    if (!goes_on || enough) *before = now;
+    return enough && spent->paused_ns >= spent->ns / 100 * most;
+}
+
+/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
+   before. */
+GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
+    if (!gc__is_nearly_full(heap)) return false;
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
+             "live of at most %zu (%s): raise that, or drop references",
+             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
+             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
+             heap->limit_bytes >> 10, gc__limit_name(heap));
+    return true;
 }
 /* When to collect, and for what purpose; also the upgrade chain of a cycle that cannot go on: concurrent,
    degenerated, full. */
@@ -13610,7 +13932,7 @@ GC__COLD void gc__finalizers_check(const gc__checker *checker) {
                        "an object with a finalizer is younger than its part of the list");
     }
     gc__check_equal(checker, empty, all->empty, "words of pairs that have ended");
-    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->looked <= all->start[1], all,
+    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->old.next <= all->start[1], all,
                    "the finalizers' list is packed, or looked at, outside of its old part");
     bool fits = registered->capacity >= room && all->moving.capacity >= room - empty;
     room -= empty;
@@ -14760,6 +15082,10 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_allocated", "heap") ? 0 : gc__counted(&heap->stats.allocated_bytes);
+}
+
 GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
@@ -14780,13 +15106,11 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 }
 
 GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
-    const double ms = (double)GC__NS_PER_MS;
-    fprintf(file,
-            "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms, p99.9 %.3f ms; at least %.1f %% of any 1 ms is left "
-            "to the program, %.1f %% of any 10 ms, %.1f %% of any 100 ms\n",
-            (double)s->pause_total_ns / ms, (double)s->pause_max_ns / ms,
-            (double)gc_stats_pause_percentile(s, 0.99) / ms, (double)gc_stats_pause_percentile(s, 0.999) / ms,
-            100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
+    gc__print(file,
+              "pauses       total %t ms, longest %t ms, p99 %t ms, p99.9 %t ms; at least %f %% of any 1 ms is left to the "
+              "program, %f %% of any 10 ms, %f %% of any 100 ms\n",
+              s->pause_total_ns, s->pause_max_ns, gc_stats_pause_percentile(s, 0.99), gc_stats_pause_percentile(s, 0.999),
+              100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
 /* Prints the share of the pauses that each phase took. */
@@ -14798,7 +15122,7 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     for (int i = 0; i < GC_PHASE_COUNT; i++) {
         double percent = total ? 100 * (double)stats->phase_total_ns[i] / (double)total : 0;
         if (percent < 0.05) continue;
-        fprintf(file, "%s %s %.1f %%", between, gc__phase_text((gc_phase)i), percent);
+        gc__print(file, "%s %s %f %%", between, gc__phase_text((gc_phase)i), percent);
         between = ",";
     }
     fprintf(file, "\n");
@@ -14809,22 +15133,16 @@ GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = gc__heap_workers(heap);
     if (workers) gc__lock_take(&workers->lock);
-    if (workers)
-        fprintf(file, "collectors   %u threads, in %llu of the traces\n", workers->count,
-                (unsigned long long)workers->traces);
+    if (workers) gc__print(file, "collectors   %n threads, in %n of the traces\n", (uint64_t)workers->count, workers->traces);
     for (unsigned i = 0; workers && i < workers->count; i++) {
         const gc__worker_thread *thread = &workers->threads[i];
-        fprintf(
-            file,
-            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms, "
-            "CPU %.3f ms\n",
-            i, (unsigned long long)thread->objects, (double)thread->bytes / 1048576.0,
-            (unsigned long long)thread->shared, (unsigned long long)thread->steals, (unsigned long long)thread->lost,
-            (double)thread->asleep_ns / (double)GC__NS_PER_MS,
-            (double)__atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
+        fprintf(file, "  %-11u", i);
+        gc__print(file,
+                  "%n objects, %m MiB copied, %n pieces shared, %n taken; %n copies lost; waited %t ms, CPU %t ms\n",
+                  thread->objects, thread->bytes, thread->shared, thread->steals, thread->lost, thread->asleep_ns,
+                  __atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED));
         if (workers->seed)
-            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)thread->steps_asleep,
-                    (unsigned long long)workers->steps);
+            gc__print(file, "             %n of %n turns idle\n", thread->steps_asleep, workers->steps);
     }
     if (workers) gc__lock_release(&workers->lock);
     gc__heap_unlock(heap);
@@ -14838,47 +15156,39 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
     }
     gc_stats s;
     gc_heap_stats(heap, &s);
-    const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
-            (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
-            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
-            (unsigned long long)s.collections_moving);
+    gc__print(file, "collections  gen0 %n, gen1 %n, gen2 %n (%n compacting); %n moved objects\n", s.collections[0],
+              s.collections[1], s.collections[2], s.collections_compacting, s.collections_moving);
     gc__print_pauses_line(&s, file);
     gc__print_phases(&s, file);
-    fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
-    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
-            (double)s.moved_bytes / mib);
-    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib,
-            (double)s.condemned_bytes / mib);
-    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n",
-            (double)s.live_bytes / mib, (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib,
-            (double)s.generation_bytes[2] / mib, (double)s.large_bytes / mib);
-    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10,
-            (double)s.used_bytes / mib, (double)s.fragmentation_bytes / mib);
-    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n",
-            (double)s.committed_bytes / mib, (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib,
-            (double)s.external_bytes / mib);
+    gc__print(file,
+              "allocated    %m MiB\n"
+              "promoted     %m MiB, of which moved %m MiB\n"
+              "last         %m of %m MiB condemned survived\n"
+              "live         %m MiB (gen0 %m, gen1 %m, gen2 %m; large objects %m)\n"
+              "regions      %n of %n KiB; used %m MiB, holes %m MiB\n"
+              "committed    %m MiB, at most %m MiB; tables %m MiB; off-heap %m MiB\n",
+              s.allocated_bytes, s.promoted_bytes, s.moved_bytes, s.survived_bytes, s.condemned_bytes, s.live_bytes,
+              s.generation_bytes[0], s.generation_bytes[1], s.generation_bytes[2], s.large_bytes, s.regions,
+              GC_REGION_BYTES >> 10, s.used_bytes, s.fragmentation_bytes, s.committed_bytes, s.committed_bytes_peak,
+              s.table_bytes, s.external_bytes);
     if (s.stops)
-        fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
-                (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
-                (double)s.stop_max_ns / 1e3, s.stop_slowest);
+        gc__print(file, "stops        %n, %f us each; the slowest thread took %f us: %s\n", s.stops,
+                  (double)s.stop_total_ns / 1e3 / (double)s.stops, (double)s.stop_max_ns / 1e3, s.stop_slowest);
     if (s.concurrent_cycles)
-        fprintf(file,
-                "concurrent   %llu cycles, %llu finished, of which %llu too late; %.2f MiB marked in %.3f ms of the marker's; "
-                "%llu objects waited for the last pause\n",
-                (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_finished,
-                (unsigned long long)s.concurrent_lost, (double)s.concurrent_marked_bytes / mib,
-                (double)s.concurrent_cpu_ns / ms, (unsigned long long)s.concurrent_waited);
+        gc__print(file,
+                  "concurrent   %n cycles, %n finished, of which %n too late; %m MiB marked in %t ms of the marker's; "
+                  "%n objects waited for the last pause\n",
+                  s.concurrent_cycles, s.concurrent_finished, s.concurrent_lost, s.concurrent_marked_bytes,
+                  s.concurrent_cpu_ns, s.concurrent_waited);
     else if (heap->options.concurrent == GC_CONCURRENT_ON)
-        fprintf(file, "concurrent   no cycle: one begins when a full collection is due and %zu MiB or more are old\n",
-                GC__MARKING_WORTH >> 20);
+        gc__print(file, "concurrent   no cycle: one begins when a full collection is due and %n MiB or more are old\n",
+                  (uint64_t)(GC__MARKING_WORTH >> 20));
     if (s.conservative_total_bytes)
-        fprintf(
-            file,
-            "conservative %zu objects, %.2f MiB, at the last collection kept by conservative words alone; %.2f MiB in "
-            "all collections\n",
-            s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
-    fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
+        gc__print(file,
+                  "conservative %n objects, %m MiB, at the last collection kept by conservative words alone; %m MiB in all "
+                  "collections\n",
+                  s.conservative_objects, s.conservative_bytes, s.conservative_total_bytes);
+    gc__print(file, "nursery      %m MiB\n", s.nursery_bytes);
     gc__print_workers(heap, file);
 }
 /* Why a pause was long, in words; and the report of pauses. */
@@ -15272,7 +15582,7 @@ typedef struct gc__walk {
     int generation;
 } gc__walk;
 
-GC__FN bool gc__walk_object(void *context, uintptr_t object) {
+GC__COLD bool gc__walk_object(void *context, uintptr_t object) {
     const gc__walk *walk = (const gc__walk *)context;
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }
@@ -15823,46 +16133,90 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     gc__heap_unlock(heap);
     return count;
 }
-/* The limit of a heap, and its memory outside its regions, which counts towards the limit. */
+/* The record of a heap: the structures in which the components of the collector keep its state, and one table of the
+   locks and the memory that they own. By this table a heap is opened and closed, its memory counted, and what it does
+   not need given back near the limit. Not in it are the segments of handles, the threads of the collector, and what
+   barriers write to. */
 
 
-/* Returns the bytes of a list that is empty between collections but keeps its memory; frees that memory if it is to
-   be released. */
-GC__OUT_OF_LINE size_t gc__list_bytes(gc__words *list, bool release) {
-    size_t bytes = gc__words_bytes(list);
-    if (release) gc__words_free(list);
-    return bytes;
-}
+typedef struct gc__instance {
+    gc_heap heap;
+    gc__threads threads;
+    gc__collector collector;
+    gc__pace pace;
+    gc__cycle cycle;
+    gc__handles handles;
+    gc__finalizers finalizers;
+    gc__stress stress;
+    gc__marker marker;
+    gc__pauses pauses;
+    gc__remembered remembered;
+} gc__instance;
 
-GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
-    if (!workers) return 0;
-    size_t bytes = sizeof *workers + gc__list_bytes(&workers->for_host, release) + gc__list_bytes(&workers->cards, release);
-    for (unsigned i = 0; i < workers->count; i++) {
-        gc__worker_thread *thread = &workers->threads[i];
-        size_t own = gc__own_marks_bytes(thread);
-        if (release) gc__own_marks_free(thread);
-        bytes += own + gc__list_bytes(&thread->stack, release) + gc__list_bytes(&thread->live, release) +
-                 gc__list_bytes(&thread->refused, release) + gc__list_bytes(&thread->seen, release);
+/* What a component owns: locks; lists that are empty between collections but keep their memory; other lists; maps; and
+   what finds faults, which does not count towards the limit. */
+enum { GC__LOCK = 1, GC__SCRATCH = 2, GC__LIST = 4, GC__MAP = 8, GC__STRESS_LIST = 16, GC__STRESS_MAP = 32 };
+
+#define GC__OWNED(kind, part) {(uint32_t)offsetof(gc__instance, part), kind}
+static const struct gc__owned {
+    uint32_t offset, kind;
+} gc__heap_owns[] = {
+    /* in the order in which they are taken, after the lock that stops threads */
+    GC__OWNED(GC__LOCK, marker.lock), GC__OWNED(GC__LOCK, handles.lock), GC__OWNED(GC__LOCK, finalizers.lock),
+    GC__OWNED(GC__LOCK, threads.roots_lock), GC__OWNED(GC__SCRATCH, cycle.roots), GC__OWNED(GC__SCRATCH, cycle.interior),
+    GC__OWNED(GC__SCRATCH, cycle.pins), GC__OWNED(GC__SCRATCH, cycle.stacks), GC__OWNED(GC__SCRATCH, cycle.offsets),
+    GC__OWNED(GC__SCRATCH, cycle.external_moving), GC__OWNED(GC__SCRATCH, cycle.entries.words),
+    GC__OWNED(GC__SCRATCH, cycle.entries.ended), GC__OWNED(GC__SCRATCH, cycle.reported), GC__OWNED(GC__MAP, cycle.ambiguous),
+    GC__OWNED(GC__SCRATCH, collector.mark_stack), GC__OWNED(GC__LIST, collector.globals),
+    GC__OWNED(GC__MAP, collector.external[0]), GC__OWNED(GC__MAP, collector.external[1]),
+    GC__OWNED(GC__MAP, collector.external[2]), GC__OWNED(GC__SCRATCH, handles.waiting), GC__OWNED(GC__SCRATCH, handles.ready),
+    GC__OWNED(GC__MAP, handles.keys), GC__OWNED(GC__LIST, finalizers.registered), GC__OWNED(GC__LIST, finalizers.moving),
+    GC__OWNED(GC__LIST, finalizers.due[0].pairs), GC__OWNED(GC__LIST, finalizers.due[1].pairs),
+    GC__OWNED(GC__LIST, finalizers.old.unclean), GC__OWNED(GC__LIST, finalizers.kept),
+    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young),
+    GC__OWNED(GC__LIST, marker.grey), GC__OWNED(GC__LIST, marker.asked), GC__OWNED(GC__LIST, marker.seen),
+    GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
+    GC__OWNED(GC__LIST, marker.tables), GC__OWNED(GC__LIST, marker.slices.unclean), GC__OWNED(GC__LIST, marker.finalizer_grey),
+    GC__OWNED(GC__LIST, marker.held), GC__OWNED(GC__STRESS_LIST, stress.kept), GC__OWNED(GC__STRESS_MAP, stress.seen),
+};
+
+/* Counts the bytes of the lists and maps of these kinds; and then shrinks maps that are far too large, or frees all. */
+typedef enum gc__own_step { GC__OWN_COUNT, GC__OWN_TRIM, GC__OWN_FREE } gc__own_step;
+GC__COLD size_t gc__owned_each(gc_heap *heap, unsigned kinds, gc__own_step step) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < sizeof gc__heap_owns / sizeof *gc__heap_owns; i++) {
+        void *part = (char *)heap + gc__heap_owns[i].offset;
+        if (!(gc__heap_owns[i].kind & kinds)) continue;
+        bool is_map = gc__heap_owns[i].kind & (GC__MAP | GC__STRESS_MAP);
+        bytes += is_map ? gc__map_bytes((gc__map *)part) : gc__words_bytes((gc__words *)part);
+        if (is_map && step == GC__OWN_TRIM) gc__map_shrink((gc__map *)part);
+        if (is_map && step == GC__OWN_FREE) gc__map_free((gc__map *)part);
+        if (!is_map && step == GC__OWN_FREE) gc__words_free((gc__words *)part);
     }
     return bytes;
 }
 
-/* Returns the bytes of all such lists of the collector. */
-GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
-    gc__cycle *cycle = heap->cycle;
-    gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
-                        &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
-                        &cycle->entries.ended,   &cycle->offsets,          &cycle->reported,
-                        &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
-    size_t bytes = gc__workers_lists_bytes(gc__heap_workers(heap), release);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
-    return bytes;
+/* Calls f for the locks, except the one that stops threads. */
+GC__COLD void gc__owned_locks(gc_heap *heap, void (*f)(gc__lock *lock)) {
+    for (size_t i = 0; gc__heap_owns[i].kind == GC__LOCK; i++) f((gc__lock *)((char *)heap + gc__heap_owns[i].offset));
 }
 
-/* Returns the bytes of the tables of off-heap memory. */
-GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+/* Returns the bytes of the workers' lists, which are empty between collections. Frees them if they are to be released. */
+GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
+    if (!workers) return 0;
+    size_t bytes = sizeof *workers;
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        gc__words *lists[] = {&thread->stack,   &thread->live, &thread->stale,
+                              &thread->refused, &thread->seen, i ? NULL : &workers->for_host,
+                              &workers->cards};
+        bytes += gc__own_marks_bytes(thread);
+        if (release) gc__own_marks_free(thread);
+        for (size_t k = 0; k < sizeof lists / sizeof *lists && lists[k]; k++) {
+            bytes += gc__words_bytes(lists[k]);
+            if (release) gc__words_free(lists[k]);
+        }
+    }
     return bytes;
 }
 
@@ -15872,48 +16226,23 @@ GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
     return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
 }
 
-GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
-    size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
-                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
-                   gc__finalizer_marks_bytes(heap) + gc__marker_bytes(heap->marker) +
-                   gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
-    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
-}
-
-/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of the
-   collector's lists, which the next collection makes again, and for unused room in tables of off-heap bytes and
-   lists of finalizers. The world is stopped. */
+/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of lists that
+   the next collection makes again, and for unused room in maps and lists of finalizers. The world is stopped. */
 GC__COLD void gc__metadata_count(gc_heap *heap) {
-    size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
-    if (gc__external_table_bytes(heap) > much)
-        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_shrink(&heap->collector->external[g]);
-    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_shrink(heap->finalizers);
-    size_t lasting = gc__lasting_lists_bytes(heap);
-    if (lists > much) {
-        gc__collection_lists_bytes(heap, true);
-        lists = gc__collection_lists_bytes(heap, false);
+    const gc__handles *handles = heap->handles;
+    gc__workers *workers = gc__heap_workers(heap);
+    size_t much = heap->limit_bytes / 64;
+    if (gc__owned_each(heap, GC__MAP, GC__OWN_COUNT) > much) gc__owned_each(heap, GC__MAP, GC__OWN_TRIM);
+    if (gc__owned_each(heap, GC__LIST, GC__OWN_COUNT) > much) gc__finalizers_shrink(heap->finalizers);
+    if (gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT) + gc__workers_lists_bytes(workers, false) > much) {
+        gc__owned_each(heap, GC__SCRATCH, GC__OWN_FREE);
+        gc__workers_lists_bytes(workers, true);
     }
-    __atomic_store_n(&heap->metadata_bytes, lasting + lists, __ATOMIC_RELAXED);
-}
-
-/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
-   other memory. */
-GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
-
-/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
-GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
-    heap->limit_is_open = false;
-    heap->limit_is_share = !bytes && share;
-    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
-    heap->options.heap_bytes_max = bytes;
-    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
-}
-
-/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
-   creating a heap. The world is stopped. */
-GC__COLD void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
-        gc__limit_set(heap, 0, gc__container_share());
+    size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__LIST | GC__MAP, GC__OWN_COUNT) +
+                   gc__workers_lists_bytes(workers, false) + gc__finalizer_marks_bytes(heap) +
+                   heap->marker->log_most * sizeof *heap->marker->log + gc__remembered_bytes(heap->remembered) +
+                   handles->segment_count * GC__HANDLE_SEGMENT_BYTES + handles->extra_count * GC__HANDLE_EXTRA_BYTES;
+    __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }
 /* Free regions whose memory is prefaulted.
 
@@ -16006,7 +16335,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 }
 
 /* Keeps the region, in its target generation. */
-GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
@@ -16017,7 +16346,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
 }
 
-GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
         if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);
@@ -16315,14 +16644,8 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
         workers->called |= 1u << i;
     }
     gc__workers_unlock(workers);
-    for (unsigned i = 0; i < GC__WORKERS_MAX; i++) {
-        gc__worker_thread *thread = &workers->threads[i];
-        gc__words *lists[] = {&thread->stack, &thread->live, &thread->own_marks, &thread->stale, &thread->refused, &thread->seen};
-        if (i && i < workers->count) gc__os_thread_join(&thread->os_thread);
-        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
-    }
-    gc__words_free(&workers->for_host);
-    gc__words_free(&workers->cards);
+    for (unsigned i = 1; i < workers->count; i++) gc__os_thread_join(&workers->threads[i].os_thread);
+    gc__workers_lists_bytes(workers, true);
     gc__lock_end(&workers->lock);
     gc__lock_end(&workers->space);
     gc__os_unmap(workers, sizeof *workers);
@@ -16400,15 +16723,13 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
    lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!gc__heap_is_marking(heap))
-        return gc__finalizers_decide_next(heap) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
-               gc__finalizers_compact_next(heap);
+        return gc__pairs_finish_some(heap, false) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
+               gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
         gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
-    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) ||
-                gc__finalizers_preclean(heap) || gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
-    if (more) return true;
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap)) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
@@ -16480,7 +16801,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     bool is_needed = gc__heap_is_marking(heap) || heap->old_unflipped || heap->old_unlisted || prefaults;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
-        marker->preclean_passes = gc__max(marker->preclean_passes, 1);
+        gc__preclean_allow(&heap->handles->preclean);
     }
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
@@ -16516,15 +16837,6 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     marker->has_thread = false;
     gc__marker_abort(heap);
     for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
-    gc__words_free(&marker->grey);
-    gc__words_free(&marker->asked);
-    gc__words_free(&marker->seen);
-    gc__words_free(&marker->waiting);
-    gc__words_free(&marker->slots);
-    gc__words_free(&marker->tables);
-    gc__words_free(&marker->pieces);
-    gc__words_free(&marker->finalizer_grey);
-    gc__words_free(&marker->held);
 }
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
@@ -17132,7 +17444,7 @@ GC__COLD void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-GC__FN void gc__safepoint_run(gc_thread *thread) {
+GC__COLD void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
@@ -17152,125 +17464,7 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     GC__API_SCOPE("gc_safepoint");
     gc__safepoint_run(thread);
 }
-/* Asking the host for room, by its out_of_memory hook. */
-
-
-/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
-GC__COLD void gc__explain_full(gc_heap *heap) {
-    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
-    if (finalizers)
-        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
-                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
-                      finalizers);
-}
-
-#define GC__ASKING_MAX 64
-
-/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
-   deeper in the stack looks the same, but not as often. */
-GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
-    if (record->asking < GC__ASKING_MAX) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
-             "times by that",
-             GC__ASKING_MAX);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
-}
-
-/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
-   shows later that it is over: gc.h is called from above its frame then. */
-GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
-    const gc_options *options = &thread->heap->options;
-    gc__thread_record *record = gc__record(thread);
-    uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
-    const gc_stack *outer_stack = record->asking_stack;
-    unsigned outer = record->asking;
-    if (!outer) __atomic_fetch_add(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
-    record->asking = outer + 1;
-    record->asking_frame = frame;
-    record->asking_stack = thread->stack;
-    GC__HOST_SCOPE;
-    bool again = options->out_of_memory(options->host, bytes, message);
-    record->asking = outer;
-    record->asking_frame = outer_frame;
-    record->asking_stack = outer_stack;
-    if (!outer) __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
-    return again;
-}
-
-GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
-    gc_heap *heap = thread->heap;
-    gc__thread_record *record = gc__record(thread);
-    if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
-    gc__asking_look(thread, gc__stack_below());
-    if (gc__asks_itself(record)) return false;
-    gc_result result = gc__last_result;
-    char message[GC__MESSAGE_BYTES];
-    memcpy(message, gc__last_message, sizeof message);
-    bool promised = record->promised;
-    if (promised) gc__finalizer_withdraw(thread);
-    bool again = gc__call_out_of_memory(thread, bytes, message);
-    if (again && promised) return gc__finalizer_promise(thread);
-    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
-    return again;
-}
-/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
-   rather fail says by options.overhead_percent_max what part of its time that may take. */
-
-
-#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
-#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
-#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
-#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
-
-GC__COLD bool gc__overhead_is_percent(unsigned percent) {
-    if (percent <= 100) return true;
-    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
-    return false;
-}
-
-/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
-GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
-    size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
-    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
-    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
-    return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
-}
-
-/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
-   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
-   *spent. The heap's lock is held. */
-GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
-    gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
-    unsigned most = heap->options.overhead_percent_max;
-    if (!most || !heap->options.heap_bytes_max) return false;
-    /* This is less than before if windows were given back. */
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
-    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
-    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
-    heap->pace->overhead_allocated_bytes = allocated;
-    spent->ns = gc__ns_since(now.ns, before->ns);
-    spent->paused_ns = now.paused_ns - before->paused_ns;
-    spent->collections = now.collections - before->collections;
-    bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
-    if (!goes_on || enough) *before = now;
-    return enough && spent->paused_ns >= spent->ns / 100 * most;
-}
-
-/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
-   before. */
-GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
-    if (!gc__is_nearly_full(heap)) return false;
-    gc__fail(GC_ERROR_HEAP_FULL,
-             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
-             "live of at most %zu (%s): raise that, or drop references",
-             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
-             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
-             heap->limit_bytes >> 10, gc__limit_name(heap));
-    return true;
-}
-/* Allocation's slow paths. */
+/* Allocation without collecting: windows, large objects, objects that never move. */
 
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -17279,7 +17473,7 @@ GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
     memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
 }
 
-GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
     gc__marks_clear(region);
@@ -17306,7 +17500,7 @@ enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
 /* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
    lock is held. */
-GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
         if (heap->fixed_search->fixed &&
@@ -17408,6 +17602,72 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
+   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
+   out_of_memory hook all of that once more. */
+
+
+/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
+GC__COLD void gc__explain_full(gc_heap *heap) {
+    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
+    if (finalizers)
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
+                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
+                      finalizers);
+}
+
+#define GC__ASKING_MAX 64
+
+/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
+   deeper in the stack looks the same, but not as often. */
+GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
+    if (record->asking < GC__ASKING_MAX) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
+             "times by that",
+             GC__ASKING_MAX);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
+/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
+   shows later that it is over: gc.h is called from above its frame then. */
+GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
+    const gc_options *options = &thread->heap->options;
+    gc__thread_record *record = gc__record(thread);
+    uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
+    const gc_stack *outer_stack = record->asking_stack;
+    unsigned outer = record->asking;
+    if (!outer) __atomic_fetch_add(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    record->asking = outer + 1;
+    record->asking_frame = frame;
+    record->asking_stack = thread->stack;
+    GC__HOST_SCOPE;
+    bool again = options->out_of_memory(options->host, bytes, message);
+    record->asking = outer;
+    record->asking_frame = outer_frame;
+    record->asking_stack = outer_stack;
+    if (!outer) __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    return again;
+}
+
+GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
+    gc_heap *heap = thread->heap;
+    gc__thread_record *record = gc__record(thread);
+    if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
+    gc__asking_look(thread, gc__stack_below());
+    if (gc__asks_itself(record)) return false;
+    gc_result result = gc__last_result;
+    char message[GC__MESSAGE_BYTES];
+    memcpy(message, gc__last_message, sizeof message);
+    bool promised = record->promised;
+    if (promised) gc__finalizer_withdraw(thread);
+    bool again = gc__call_out_of_memory(thread, bytes, message);
+    if (again && promised) return gc__finalizer_promise(thread);
+    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
+    return again;
+}
+
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that clusters objects by this much is worth another one */
 
 /* Compacts. Returns whether that gained a whole region, or clustered objects so that the next compaction may gain
@@ -17480,10 +17740,9 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
     return object;
 }
 
-/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
-   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
-   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
-GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+/* The first step: a young collection if that may be enough, waiting for a marking, and a full collection. Sets *ends if
+   the overhead limit is met. */
+GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, unsigned kind, bool *ends) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__overhead spent;
@@ -17491,32 +17750,35 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     bool overhead = gc__overhead_is_met(heap, &spent);
     bool young = !overhead && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
-    void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
-    if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
-    if (early) return early;
-    before += young;
+    void *object = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (!object) object = gc__allocate_after_marking(thread, bytes, kind);
+    if (object) return object;
     gc__heap_lock(heap);
     bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
-    if (marks || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
-    bool gives_up = overhead && gc__overhead_fails(heap, &spent);
+    if (marks || heap->collection.number == before + young) gc__collect_for(heap, GC__LIMIT_MET);
+    *ends = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
-    if (gives_up) return NULL;
-    bool packed = false;
-    size_t room_for = bytes; /* at first holes count, where it may fit; later compactions give no holes to mutators */
-    for (;;) {
-        void *object = gc__allocate_try(thread, bytes, kind);
-        if (object) return object;
-        bool strict = room_for == SIZE_MAX;
-        bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
-        room_for = SIZE_MAX;
-        if (gained || !strict) continue;
-        /* Reuses the holes that compaction has left. */
-        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE);
+    return *ends ? NULL : gc__allocate_try(thread, bytes, kind);
+}
+
+/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
+   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
+   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
+GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    bool ends = false, packed = false;
+    void *object = gc__allocate_collecting_once(thread, bytes, kind, &ends);
+    if (object || ends) return object;
+    gc__compact_for_room(heap, bytes); /* holes count, where it may fit; later compactions give no holes to mutators */
+    do {
         object = gc__allocate_try(thread, bytes, kind);
-        if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
-        if (!object && heap->collection.left_out) gc__fail_left_out();
-        return object;
-    }
+        if (object) return object;
+    } while (gc__compact_or_slide(heap, bytes, &packed));
+    if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* the holes that compaction has left */
+    object = gc__allocate_try(thread, bytes, kind);
+    if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
+    if (!object && heap->collection.left_out) gc__fail_left_out();
+    return object;
 }
 
 /* Tries harder at a limit: stronger collections, then the host's hook, and collections again. */
@@ -17547,40 +17809,113 @@ GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
     return false;
 }
 
-GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
-    gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-                 "or after one of them was left by longjmp or an exception instead of returning");
-        GC_ASSERT(false, "%s", gc__last_message);
-        gc__warn(&heap->options, gc__last_message); /* few callers expect it */
-        return NULL;
+/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
+   world is stopped. */
+GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+    bool packed = false;
+    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
+    while (gc__bytes_charged(heap) > bytes)
+        if (!gc__compact_or_slide(heap, 0, &packed)) break;
+    gc__large_uncommit_all(heap);
+    return gc__bytes_charged(heap) <= bytes;
+}
+
+/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
+GC__COLD void gc__limit_adapt(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    gc__pace_goal(heap, pace->full_live_bytes);
+    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
+    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
+    gc__heap_note_held(heap);
+}
+
+/* The world is stopped. */
+GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
+    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
+    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "stays, and does not become %zu KiB: drop references first",
+                 gc__bytes_charged(heap) >> 10, wanted >> 10);
+        gc__heap_fail_with_others(heap);
+        return GC_ERROR_HEAP_FULL;
     }
-    if (GC__UNLIKELY(gc__is_abandoned(heap))) {
+    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
+    heap->options.overhead_percent_max = limits->overhead_percent_max;
+    gc__limit_set(heap, bytes, share);
+    gc__marking_resolve(heap, false);
+    gc__limit_adapt(heap);
+    return GC_OK;
+}
+
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
+    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
+    gc__heap_lock(heap);
+    const gc_options *options = &heap->options;
+    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
+    limits->heap_bytes_soft = options->heap_bytes_soft;
+    limits->overhead_percent_max = options->overhead_percent_max;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
+    GC__API_SCOPE("gc_heap_set_limits");
+    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
+    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
+        return GC_ERROR_OPTION;
+    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
+    gc__heap_lock(heap);
+    gc__workers_start(heap, &request);
+    gc__world_stop_locked(heap);
+    gc_result result = gc__limits_change(heap, limits);
+    gc__world_resume(heap);
+    return result;
+}
+/* Allocation's slow paths. */
+
+
+/* Returns whether the heap allows no allocation now, with gc__fail. No part of gc.h allocates under the lock, so a
+   thread that has it is in a callback. */
+GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
+    if (!gc__heap_is_locked(heap)) {
         gc__fail(GC_ERROR_MISUSE,
                  "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
                  "meanwhile: have the finalizer return");
-        return NULL;
+        return true;
     }
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+             "or after one of them was left by longjmp or an exception instead of returning");
+    GC_ASSERT(false, "%s", gc__last_message);
+    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+    return true;
+}
+
+GC__COLD bool gc__allocation_is_too_large(const gc_heap *heap, size_t bytes) {
+    const char *share = heap->limit_is_share ? "three quarters of the container's memory, since heap_bytes_max is 0" : NULL;
+    gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
+             heap->limit_bytes, share ? share : heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+    return true;
+}
+
+GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    bool refused = gc__heap_is_locked(heap) || gc__is_abandoned(heap);
+    if (GC__UNLIKELY(refused) && gc__allocation_is_misuse(heap)) return NULL;
     if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread,
+    GC_ASSERT(gc__record(thread)->unbound || gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__thread_name(thread));
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes) {
-        gc__fail(GC_ERROR_TOO_LARGE,
-                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-                 heap->limit_bytes,
-                 heap->limit_is_share           ? "three quarters of the container's memory, since heap_bytes_max is 0"
-                 : heap->options.heap_bytes_max ? "heap_bytes_max"
-                                                : "GC_ARENA_BYTES");
-        return NULL;
-    }
+    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes;
+    if (GC__UNLIKELY(is_large) && gc__allocation_is_too_large(heap, bytes)) return NULL;
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */
     gc__marking_take_turn(heap);
@@ -17634,8 +17969,8 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
 }
 
 #if !GC_HAS_MODEL
-GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
-                              const void *caller) {
+/* Computes the size of an object. Returns false, with gc__fail, if the type is faulty or the size is too large. */
+GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
     const char *fault = gc_type_check(type);
     if (!fault && length && !type->element_bytes)
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
@@ -17643,15 +17978,20 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
         gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
         GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
+        return false;
     }
-    size_t bytes;
-    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+    bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
+                     __builtin_add_overflow(*bytes, (size_t)type->bytes, bytes) || *bytes > SIZE_MAX - 7;
+    if (overflows)
         gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
-        return NULL;
-    }
+    return !overflows;
+}
+
+GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                              const void *caller) {
+    size_t bytes;
+    if (!gc__new_bytes(type, length, &bytes)) return NULL;
     bool ends = type->finalizer && type->finalizer->finalize;
     if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
     if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
@@ -17947,84 +18287,6 @@ GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
 }
-/* Changing limits while the heap runs. */
-
-
-GC__COLD bool gc__limit_is_least(size_t bytes) {
-    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
-    if (!bytes || bytes >= least) return true;
-    gc__fail(GC_ERROR_OPTION,
-             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
-             "smaller GC_REGION_SHIFT",
-             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
-    return false;
-}
-
-/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
-   world is stopped. */
-GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
-    bool packed = false;
-    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
-    while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_or_slide(heap, 0, &packed)) break;
-    gc__large_uncommit_all(heap);
-    return gc__bytes_charged(heap) <= bytes;
-}
-
-/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
-GC__COLD void gc__limit_adapt(gc_heap *heap) {
-    gc__pace *pace = heap->pace;
-    gc__pace_goal(heap, pace->full_live_bytes);
-    if (!heap->options.nursery_bytes && !heap->options.non_generational)
-        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
-    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
-    gc__heap_note_held(heap);
-}
-
-/* The world is stopped. */
-GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
-    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
-    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
-        gc__fail(GC_ERROR_HEAP_FULL,
-                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
-                 "stays, and does not become %zu KiB: drop references first",
-                 gc__bytes_charged(heap) >> 10, wanted >> 10);
-        gc__heap_fail_with_others(heap);
-        return GC_ERROR_HEAP_FULL;
-    }
-    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
-    heap->options.overhead_percent_max = limits->overhead_percent_max;
-    gc__limit_set(heap, bytes, share);
-    gc__marking_resolve(heap, false);
-    gc__limit_adapt(heap);
-    return GC_OK;
-}
-
-GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
-    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
-    gc__heap_lock(heap);
-    const gc_options *options = &heap->options;
-    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
-    limits->heap_bytes_soft = options->heap_bytes_soft;
-    limits->overhead_percent_max = options->overhead_percent_max;
-    gc__heap_unlock(heap);
-}
-
-GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
-    GC__API_SCOPE("gc_heap_set_limits");
-    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
-        return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
-    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
-        return GC_ERROR_OPTION;
-    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
-    gc__heap_lock(heap);
-    gc__workers_start(heap, &request);
-    gc__world_stop_locked(heap);
-    gc_result result = gc__limits_change(heap, limits);
-    gc__world_resume(heap);
-    return result;
-}
 /* Mutator threads. */
 
 
@@ -18049,6 +18311,12 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
+GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
+    gc_thread **link = &thread->heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    return link;
+}
+
 /* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
@@ -18066,9 +18334,7 @@ GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
     gc__heap_lock(heap);
-    gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    gc__thread_unlist(thread, link);
+    gc__thread_unlist(thread, gc__thread_link(thread));
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -18133,9 +18399,6 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
-    thread->stack = &gc__record(thread)->own_stack;
-    gc__record(thread)->own_stack.heap = thread->heap;
-    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
     if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
@@ -18154,11 +18417,54 @@ typedef struct gc__attachment {
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
 } gc__attachment;
 
-GC__COLD gc_thread *gc__thread_new(void) {
+GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
-    if (!all) return NULL;
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        return NULL;
+    }
+    gc_thread *thread = &all->record.thread;
     all->record.handle_caches = all->handle_caches;
-    return &all->record.thread;
+    thread->heap = all->record.own_stack.heap = heap;
+    thread->stack = &all->record.own_stack;
+    thread->stack->thread = thread->stack->last = thread;
+    return thread;
+}
+
+/* Enters the thread, which is ready, in the heap's list. The heap's lock is held. */
+GC__FN void gc__thread_list(gc_heap *heap, gc_thread *thread) {
+    thread->safepoint = gc__safepoint_slow;
+    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
+    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
+    gc__record(thread)->next = heap->threads->first;
+    heap->threads->first = thread;
+    gc__attach_note(thread, true);
+}
+
+GC_API gc_thread *gc_thread_create(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_thread_create", "heap")) return NULL;
+    if (!heap->options.suspend)
+        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and has to know "
+                                  "which native thread each gc_thread is: call gc_thread_attach");
+    gc_thread *thread = heap->options.suspend ? gc__thread_new(heap, "gc_thread_create") : NULL;
+    if (!thread) return NULL;
+    gc__record(thread)->unbound = true;
+    gc__heap_lock(heap);
+    gc__thread_list(heap, thread);
+    gc__heap_unlock(heap);
+    return thread;
+}
+
+GC_API void gc_thread_destroy(gc_thread *thread) {
+    if (!thread || !gc__record(thread)->unbound) {
+        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
+        return;
+    }
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc__thread_unlist(thread, gc__thread_link(thread));
+    gc__heap_unlock(heap);
+    free(thread);
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
@@ -18172,27 +18478,18 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
-    gc_thread *thread = gc__thread_new();
-    if (!thread) {
-        gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
-        return NULL;
-    }
-    thread->heap = heap;
+    gc_thread *thread = gc__thread_new(heap, "gc_thread_attach");
+    if (!thread) return NULL;
     gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     gc__record(thread)->tid = gc__os_thread_number();
-    thread->safepoint = gc__safepoint_slow;
-    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
-    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
     gc__heap_lock(heap);
-    gc__record(thread)->next = heap->threads->first;
-    heap->threads->first = thread;
+    gc__thread_list(heap, thread);
     gc__record(thread)->next_attachment = gc__my_attachments;
     gc__my_attachments = thread;
-    gc__attach_note(thread, true);
     gc__heap_unlock(heap);
     return thread;
 }
@@ -18416,7 +18713,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
 
 /* Runs finalizers on the heap's own thread. */
 
-GC__FN void gc__finalizer_thread(void *context) {
+GC__COLD void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__finalizers *all = heap->finalizers;
     gc_thread *thread = gc_thread_attach(heap);
@@ -18556,14 +18853,11 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__COLD void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;
         if (record != &all->first) free(record);
     }
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) gc__words_free(lists[i]);
 }
 /* fork(): before it, all other threads of all heaps are stopped and every lock is taken, so the child gets a copy of
    heaps whose threads are between two steps. In the child these threads do not exist, and are forgotten.
@@ -18575,10 +18869,7 @@ GC__COLD void gc__finalizers_free(gc_heap *heap) {
 /* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
-        f(&heap->marker->lock);
-        f(&heap->handles->lock);
-        f(&heap->finalizers->lock);
-        f(&heap->threads->roots_lock);
+        gc__owned_locks(heap, f);
         if (!gc__heap_workers(heap)) continue;
         f(&gc__heap_workers(heap)->space);
         f(&gc__heap_workers(heap)->lock);
@@ -18620,13 +18911,14 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
-        if (thread != self) {
+        bool stays = thread == self || gc__record(thread)->unbound;
+        if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
             /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        if (thread == self || heap->threads->lock_depth > 1) {
+        if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);
@@ -18776,43 +19068,47 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     return true;
 }
 
-/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
-GC__FN gc_result gc__options_from_environment(gc_options *options) {
-    if (!GC_ENVIRONMENT) return GC_OK;
-    const char *verify = gc__setting("GC_VERIFY");
-    if (GC_DIAGNOSTICS && verify && strcmp(verify, "0") != 0) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
-    const char *checkmark = gc__setting("GC_CHECKMARK");
-    if (GC_DIAGNOSTICS && checkmark && strcmp(checkmark, "0") != 0) options->debug.checkmark = true;
-    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
-                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
-        return GC_ERROR_OPTION;
-    const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (GC_CONCURRENT && concurrent && *concurrent)
-        options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
-    if (!GC_DIAGNOSTICS) return GC_OK;
+/* Returns whether the variable is set, and not to 0. */
+GC__COLD bool gc__is_set(const char *name) {
+    const char *text = gc__setting(name);
+    return text && strcmp(text, "0") != 0;
+}
+
+GC__COLD gc_result gc__stress_from_environment(gc_options *options) {
+    static const char *const names[] = {"", "allocation", "safepoint", "", "stack", "location"}; /* by GC_STRESS_* */
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(stress, names[i]) != 0) continue;
+        options->debug.stress = (gc_stress)i;
+        return GC_OK;
+    }
     char *end;
     unsigned long every = strtoul(stress, &end, 10);
-    if (strcmp(stress, "allocation") == 0)
-        options->debug.stress = GC_STRESS_ALLOCATION;
-    else if (strcmp(stress, "safepoint") == 0)
-        options->debug.stress = GC_STRESS_SAFEPOINT;
-    else if (strcmp(stress, "stack") == 0)
-        options->debug.stress = GC_STRESS_STACK;
-    else if (strcmp(stress, "location") == 0)
-        options->debug.stress = GC_STRESS_LOCATION;
-    else if (*end == 0 && every <= 0xFFFFFFFF) {
-        options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
-        options->debug.stress_interval = (unsigned)every;
-    } else {
+    if (*end || every > 0xFFFFFFFF)
         return gc__fail(
             GC_ERROR_OPTION,
             "environment GC_STRESS=%s: it must be allocation, safepoint, stack, location, or a number N to collect at "
             "every Nth allocation",
             stress);
-    }
+    options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+    options->debug.stress_interval = (unsigned)every;
     return GC_OK;
+}
+
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
+GC__COLD gc_result gc__options_from_environment(gc_options *options) {
+    if (!GC_ENVIRONMENT) return GC_OK;
+    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
+        return GC_ERROR_OPTION;
+    const char *concurrent = gc__setting("GC_CONCURRENT");
+    if (GC_CONCURRENT && concurrent && *concurrent)
+        options->concurrent = gc__is_set("GC_CONCURRENT") ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    if (!GC_DIAGNOSTICS) return GC_OK;
+    if (gc__is_set("GC_VERIFY")) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (gc__is_set("GC_CHECKMARK")) options->debug.checkmark = true;
+    return gc__stress_from_environment(options);
 }
 
 /* Returns whether gc.h was compiled with all that the options ask for. */
@@ -18830,38 +19126,43 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
     return false;
 }
 
-GC__FN gc_result gc__options_check(gc_options *options) {
-    if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
-    if (!gc__options_are_present(options)) return GC_ERROR_OPTION;
-    if ((unsigned)options->debug.stress > GC_STRESS_LOCATION)
-        return gc__fail(GC_ERROR_OPTION, "options.debug.stress is %d, which is none of GC_STRESS_*", (int)options->debug.stress);
+/* Returns whether the value is one of those that the option may have. */
+GC__COLD bool gc__option_is_known(unsigned value, unsigned most, const char *option, const char *constants) {
+    if (value <= most) return true;
+    return gc__fail(GC_ERROR_OPTION, "options.%s is %u, which is none of %s", option, value, constants) == GC_OK;
+}
+
+GC__COLD gc_result gc__options_check(const gc_options *options) {
+    const unsigned verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (!gc__limit_is_least(options->heap_bytes_max) || !gc__overhead_is_percent(options->overhead_percent_max) ||
+        !gc__option_is_known(options->debug.stress, GC_STRESS_LOCATION, "debug.stress", "GC_STRESS_*") ||
+        !gc__option_is_known(options->debug.verify, verify, "debug.verify", "GC_VERIFY_*, nor their sum") ||
+        !gc__option_is_known(options->concurrent, GC_CONCURRENT_OFF, "concurrent", "GC_CONCURRENT_*") ||
+        !gc__option_is_known(options->trace_functions, GC_TRACE_FUNCTIONS_CONCURRENT, "trace_functions",
+                             "GC_TRACE_FUNCTIONS_*") ||
+        !gc__options_are_present(options))
+        return GC_ERROR_OPTION;
     if (options->debug.stress == GC_STRESS_LOCATION && !options->debug.location)
         return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.debug.location, by which the host says where it is");
-    if (options->debug.verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
-        return gc__fail(GC_ERROR_OPTION,
-                        "options.debug.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
-                        options->debug.verify);
     if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION,
                         "options.collector_threads is %u: at most %u threads trace together "
                         "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
-    if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
-        return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
-                        (int)options->concurrent);
-    if (!gc__overhead_is_percent(options->overhead_percent_max)) return GC_ERROR_OPTION;
-    if ((unsigned)options->trace_functions > GC_TRACE_FUNCTIONS_CONCURRENT)
-        return gc__fail(GC_ERROR_OPTION, "options.trace_functions is %d, which is none of GC_TRACE_FUNCTIONS_*",
-                        (int)options->trace_functions);
+    return GC_OK;
+}
+
+/* Replaces defaults, and values larger than any sensible one. */
+GC__COLD void gc__options_resolve(gc_options *options) {
     if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
     if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
     if (options->patience_ms == 0) options->patience_ms = 10000;
-    return GC_OK;
 }
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
@@ -18877,21 +19178,6 @@ GC__COLD void gc__arena_left(void) {
     if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
 }
-
-/* A heap, with the structures in which each part of the collector keeps its state. */
-typedef struct gc__instance {
-    gc_heap heap;
-    gc__threads threads;
-    gc__collector collector;
-    gc__pace pace;
-    gc__cycle cycle;
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc__stress stress;
-    gc__marker marker;
-    gc__pauses pauses;
-    gc__remembered remembered;
-} gc__instance;
 
 GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     gc__pace *pace = heap->pace;
@@ -18938,10 +19224,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__pauses_open(heap->pauses);
     heap->remembered = &all->remembered;
     gc__lock_init(&heap->threads->lock);
-    gc__lock_init(&heap->threads->roots_lock);
-    gc__lock_init(&heap->handles->lock);
-    gc__lock_init(&heap->finalizers->lock);
-    gc__lock_init(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();
     heap->threads->crowded = heap->threads->processors == 1;
     heap->observer.changed = options->barrier_changed;
@@ -18957,10 +19240,31 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
 
 GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->lock);
-    gc__lock_end(&heap->threads->roots_lock);
-    gc__lock_end(&heap->handles->lock);
-    gc__lock_end(&heap->finalizers->lock);
-    gc__lock_end(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_end);
+}
+
+/* Opens what all heaps share, and counts one heap more. */
+GC__COLD gc_result gc__arena_enter(const gc_options *options) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc_result opened = gc__arena_supply(options->memory);
+    if (opened == GC_OK) opened = gc__arena_open();
+    if (opened == GC_OK) opened = gc__shadow_open();
+    if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) gc__marking_tables();
+    gc__the_arena.heaps += opened == GC_OK;
+    gc__lock_release(&gc__the_arena.lock);
+    bool debugs = options->debug.stress || options->debug.verify || options->debug.checkmark;
+    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
+    return opened;
+}
+
+/* Returns a heap whose barriers are in force, or NULL, with gc__fail. */
+GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
+    gc_heap *heap = gc__heap_new(options);
+    if (!heap || gc__barrier_attach(&heap->observer) == GC_OK) return heap;
+    gc__heap_end_locks(heap);
+    free(heap);
+    return NULL;
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -18969,29 +19273,17 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     memset(&options, 0, sizeof options);
     if (given) options = *given;
     if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
-    gc__lock_take(&gc__the_arena.lock);
-    gc_result opened = gc__arena_supply(options.memory);
-    if (opened == GC_OK) opened = gc__arena_open();
-    if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK) opened = gc__fork_open();
-    if (opened == GC_OK) gc__marking_tables();
-    gc__the_arena.heaps += opened == GC_OK;
-    gc__lock_release(&gc__the_arena.lock);
-    bool debugs = options.debug.stress || options.debug.verify || options.debug.checkmark;
-    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
-    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
-    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
-        gc__heap_end_locks(heap);
-        free(heap);
-        heap = NULL;
-    }
-    if (heap) gc__marking_explain(heap);
-    if (heap)
-        gc__heaps_add(heap);
-    else if (opened == GC_OK)
+    gc__options_resolve(&options);
+    if (gc__arena_enter(&options) != GC_OK) return NULL;
+    gc_heap *heap = gc__heap_open(&options);
+    if (!heap) {
         gc__arena_left();
-    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
-    if (heap) gc__announce(&heap->options);
+        return NULL;
+    }
+    gc__marking_explain(heap);
+    gc__heaps_add(heap);
+    if (gc__the_profiling) gc__the_profiling->created(heap);
+    gc__announce(&heap->options);
     return heap;
 }
 
@@ -19013,7 +19305,7 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
-            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
@@ -19029,6 +19321,8 @@ GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
         gc__thread_forget(thread);
+    else if (gc__record(thread)->unbound)
+        free(thread);
     else
         thread->heap = NULL; /* its native thread frees it when it ends */
 }
@@ -19110,15 +19404,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
-    gc__map_free(&heap->cycle->ambiguous);
-    gc__map_free(&heap->stress->seen);
-    gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
-                          &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
-                          &heap->cycle->offsets};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__owned_each(heap, ~(unsigned)GC__LOCK, GC__OWN_FREE);
     gc__heap_end_locks(heap);
     free(heap);
     gc__arena_left();

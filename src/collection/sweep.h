@@ -33,7 +33,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 }
 
 /* Keeps the region, in its target generation. */
-GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
@@ -44,7 +44,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
 }
 
-GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__mark_get(region->base)) {
         if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);

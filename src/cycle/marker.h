@@ -17,13 +17,6 @@
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
-/* Returns the bytes outside the regions that the marker takes. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->asked) +
-           gc__words_bytes(&marker->seen) + gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
-}
-
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
@@ -32,6 +25,19 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
     if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
+}
+
+/* Forgets what is precleaned. So many passes may follow in this cycle. */
+GC__FN void gc__preclean_begin(gc__preclean *all, unsigned passes) {
+    all->next = all->kept = all->unclean.count = 0;
+    all->passes = passes;
+    all->runs = all->again = false;
+}
+
+/* Lets a pass begin, if none is under way. */
+GC__FN void gc__preclean_allow(gc__preclean *all) {
+    all->again |= !all->runs;
+    all->passes = gc__max(all->passes, 1);
 }
 
 /* Returns how many words the marker's stack has. */
@@ -276,10 +282,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
-    marker->asked.count = 0;
-    marker->waiting.count = 0;
-    marker->tables.count = marker->pieces.count = 0;
-    marker->table_next = marker->table_from = marker->slice_next = marker->slice_kept = 0;
+    marker->asked.count = marker->waiting.count = 0;
+    marker->tables.count = marker->table_next = marker->table_from = 0;
+    gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
     marker->slots.count = 0;

@@ -54,6 +54,14 @@ GC__HOT bool gc__card_prefetch(gc__worker *worker, uintptr_t card) {
     return gc__stack_drain_some(worker);
 }
 
+/* Scans the cards that are left in the FIFO. Returns false if the worker must stop. */
+GC__FN bool gc__cards_finish(gc__worker *worker) {
+    for (int i = 0; i < GC__CARD_FIFO; i++)
+        if (!gc__card_prefetch(worker, 0)) return false;
+    gc__trace_part(worker);
+    return gc__stack_drain_some(worker);
+}
+
 /* Cleans the dirty cards of [from, end), which lies in one region or bundle, and scans them; or appends them to the
    list, if there is one and memory for it. */
 GC__HOT void gc__trace_cards_of(gc__worker *worker, uintptr_t from, uintptr_t end, gc__words *list) {
@@ -177,7 +185,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, NULL);
     worker->heap->pause.dirty_cards += worker->cards_next - before;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     gc__trace_drain(worker);
     if (slots) {
         gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
@@ -208,7 +216,7 @@ GC__FN bool gc__list_cards(gc__worker *worker, int condemned, gc__words *list) {
     gc__worker_remember(worker, true);
     gc__trace_bundles(worker, condemned, list);
     bool some = worker->cards_next != scanned;
-    for (int i = 0; i < GC__CARD_FIFO; i++) gc__card_prefetch(worker, 0);
+    gc__cards_finish(worker);
     worker->remember_all = before;
     return some;
 }

@@ -40,9 +40,9 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
         return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
-    for (size_t i = from; i < end + GC__CARD_FIFO; i++)
-        if (!gc__card_prefetch(worker, i < end ? workers->cards.words[i] : 0)) return false;
-    return true;
+    for (size_t i = from; i < end; i++)
+        if (!gc__card_prefetch(worker, workers->cards.words[i])) return false;
+    return gc__cards_finish(worker);
 }
 
 /* Calls the trace function of an object that was handed over. */
@@ -230,6 +230,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
+    left->part.count = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -249,8 +250,8 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     }
     if (!workers->units) return;
     gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    for (size_t i = 0; i < workers->cards.count + GC__CARD_FIFO; i++)
-        gc__card_prefetch(worker, i < workers->cards.count ? workers->cards.words[i] : 0);
+    for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
+    gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
     if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
     gc__trace_drain(worker);

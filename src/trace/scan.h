@@ -154,6 +154,7 @@ typedef struct gc__part_visitor {
     gc_visitor visitor;
     gc__worker *worker;
     uintptr_t from, to;
+    const gc__part *all; /* the ranges of which [from, to) is one; NULL: it is the only one */
 } gc__part_visitor;
 
 /* Finds which of `count` items overlap the range. The first item extends from `low` to `high`, and each starts
@@ -186,10 +187,80 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+/* Visits what lies in any of the part's ranges. */
+GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__part_visitor *part = (gc__part_visitor *)visitor;
+    const gc__part *all = part->all;
+    const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
+    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
+    if (entries) high = gc__entry_high(entries) + entries->count * gc__entry_bytes(entries);
+    size_t i = 0, end = all->count;
+    bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
+    while (inside && i < end) { /* finds the first range that ends above `low` */
+        size_t middle = i + (end - i) / 2;
+        if (all->ranges[middle].to <= low)
+            i = middle + 1;
+        else
+            end = middle;
+    }
+    do {
+        if (i == all->count) return;
+        part->from = all->ranges[i].from;
+        part->to = all->ranges[i].to;
+        gc__trace_visit_part(visitor, slot, count, flags);
+    } while (inside && part->to < high && ++i);
+}
+
+GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
+    uintptr_t low = (uintptr_t)items;
+    *first = 0;
+    if ((visitor->visit != gc__trace_visit_part && visitor->visit != gc__trace_visit_ranges) || !bytes) return count;
+    gc__part_visitor part = *(const gc__part_visitor *)visitor;
+    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
+    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
+}
+
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace_in(object, &part.visitor, from, to);
+}
+
+/* Returns whether a worker must leave trace functions to the thread that collects. */
+GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
+    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
+}
+
+/* Calls the trace function of the object whose dirty cards were looked at last. */
+GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
+    gc__part *all = &worker->part;
+    uint8_t edges = worker->edges;
+    if (!all->count) return;
+    if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
+    if (gc__trace_is_for_host(worker)) {
+        gc__workers_hand_over(worker, all->object, all->ranges[0].from, all->ranges[all->count - 1].to);
+    } else {
+        gc__part_visitor part = {{gc__trace_visit_ranges}, worker, 0, 0, all};
+        worker->trace_calls++;
+        gc__object_trace(all->object, &part.visitor);
+    }
+    all->count = 0;
+    worker->edges = edges;
+}
+
+/* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
+   goes through all slots of its object each time: so it is called once for many cards of an object. */
+GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
+    gc__part *all = &worker->part;
+    bool goes_on = all->count && all->object == object;
+    if (goes_on && all->ranges[all->count - 1].to >= from) {
+        all->ranges[all->count - 1].to = gc__max(all->ranges[all->count - 1].to, to);
+        return;
+    }
+    if (!goes_on || all->count == GC__PART_RANGES) gc__trace_part(worker);
+    all->object = object;
+    all->ranges[all->count].from = from;
+    all->ranges[all->count++].to = to;
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -205,7 +276,7 @@ GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tra
 }
 
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__object_trace_part(worker, object, from, to);
+    gc__trace_part_later(worker, object, from, to);
 }
 #else
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
@@ -320,11 +391,6 @@ GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object
         gc__shade_ask(worker->heap, &marker->tables, object);
 }
 
-/* Returns whether a worker must leave trace functions to the thread that collects. */
-GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
-    return GC__HAS_WORKERS && worker->number && worker->heap->options.trace_functions == GC_TRACE_FUNCTIONS_ALONE;
-}
-
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -382,11 +448,7 @@ GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
 /* Enqueues the object's slots in [from, to); whole elements at least. */
 GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__scan_masks_in(worker, object, from, to);
-    if (!gc__object_type(object)->trace) return;
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, object, from, to);
-    else
-        gc__object_trace_part(worker, object, from, to);
+    if (gc__object_type(object)->trace) gc__trace_part_later(worker, object, from, to);
 }
 #endif
 

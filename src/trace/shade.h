@@ -39,6 +39,17 @@
 #define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
+/* Weak state of one kind that the marker precleans beside the program, piece by piece: clumps of handles, old pairs of
+   objects and finalizers, or slices of weak tables. The lock of that kind guards it. */
+typedef struct gc__preclean {
+    size_t next;       /* the piece at which precleaning goes on, as the kind numbers its pieces */
+    gc__words unclean; /* the pieces that the final mark processes; handles have bits for that */
+    size_t kept;       /* words of `unclean` that this pass has looked at, and kept */
+    size_t stored;     /* pieces in which this pass has found stores */
+    unsigned passes;   /* passes that may still be made */
+    bool runs, again;  /* a pass is under way; another one may find more pieces clean */
+} gc__preclean;
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
     gc__worker worker; /* its mark stack has the grey objects */
@@ -65,17 +76,9 @@ typedef struct gc__marker {
     size_t began_growth, began_room;  /* how much it could grow when the cycle began, by most_bytes and by the limit */
     bool unscanned;               /* some region is unscanned; atomic */
     bool unasked;                 /* some region is unasked */
-    /* The segment of handles that is being precleaned, from clump preclean_from on; NULL: none. */
-    struct gc__handle_segment *precleaning;
-    size_t preclean_from, preclean_passes; /* the second: passes over the handles that may still be made */
-    size_t stored, stored_before;      /* clumps in which this pass, and the pass before it, has found stores */
-    bool preclean_again;            /* this pass has shaded an object, so another one may find more */
-    /* Objects with weak entries; their slices that are not precleaned, as pairs: an object, and an address in it. */
-    gc__words tables, pieces;
-    size_t table_next, table_from; /* where precleaning goes on: an index in `tables`, and an offset in that object */
-    size_t slice_next, slice_kept; /* where the second look at `pieces` goes on, and the words that it has kept */
-    unsigned table_passes;        /* passes over the tables that may still be made */
-    bool table_again;             /* the last pass has shaded an object */
+    gc__words tables; /* objects with weak entries */
+    size_t table_next, table_from; /* where the first look at these goes on: an index in `tables`, and an offset there */
+    gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
@@ -301,12 +304,12 @@ GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 /* Records a slice of a weak table, whose entries lie in the object, to be looked at again. Callers report a slice
    once per entry in a row, so only the last one is compared. */
 GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
-    gc__words *pieces = &heap->marker->pieces;
-    size_t count = pieces->count;
-    if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
-    if (count < GC__TABLE_WORDS && gc__shade_room(heap, pieces, 2)) {
-        gc__words_push(pieces, table);
-        gc__words_push(pieces, from);
+    gc__words *slices = &heap->marker->slices.unclean;
+    size_t count = slices->count;
+    if (count && slices->words[count - 2] == table && slices->words[count - 1] == from) return;
+    if (count < GC__TABLE_WORDS && gc__shade_room(heap, slices, 2)) {
+        gc__words_push(slices, table);
+        gc__words_push(slices, from);
     } else {
         gc__shade_wait(heap, table);
     }

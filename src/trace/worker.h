@@ -47,6 +47,17 @@ typedef enum gc__tracer {
 
 struct gc__workers;
 
+#define GC__PART_RANGES 128
+
+/* The dirty ranges of an object, in ascending order. */
+typedef struct gc__part {
+    uintptr_t object;
+    size_t count; /* 0: there is no object */
+    struct {
+        uintptr_t from, to;
+    } ranges[GC__PART_RANGES];
+} gc__part;
+
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
 typedef struct gc__worker {
     gc_visitor visitor; /* for trace functions */
@@ -59,6 +70,7 @@ typedef struct gc__worker {
     uintptr_t *stack, *top, *limit;    /* the mark stack: its start, its end, and the end of its memory */
     gc__words *memory;                 /* that memory. `stack` lies above its start after others took entries */
     uintptr_t cards[GC__CARD_FIFO], bundles[GC__CARD_FIFO];
+    gc__part part;                     /* of the object whose trace function is called after its last dirty card */
     unsigned cards_next, bundles_next;
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
