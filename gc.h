@@ -10236,7 +10236,8 @@ GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
         return;
     }
     if (!gc__bit_set_shared(gc__next_marks, object)) return;
-    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(worker->heap, object);
+    bool counted = GC__UNLIKELY(gc__region_of(object)->finalizer_marks) && gc__is_finalizer_marked(object);
+    if (!counted) gc__marker_add(worker->heap, object);
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 
@@ -11812,13 +11813,15 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__worker *worker = &heap->marker->worker;
-    for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (GC__LIKELY(worker->top != worker->stack && heap->marker->seen.count <= GC__SEEN_MOST))
+    bool refills = heap->marker->seen.count > GC__SEEN_MOST;
+    if (!heap->marking) return false;
+    for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
+        if (GC__LIKELY(worker->top != worker->stack && !refills))
             gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
         else if (!gc__marker_refill(heap))
             return false;
     }
-    return heap->marking;
+    return true;
 }
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */

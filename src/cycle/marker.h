@@ -190,13 +190,15 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
     gc__worker *worker = &heap->marker->worker;
-    for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (GC__LIKELY(worker->top != worker->stack && heap->marker->seen.count <= GC__SEEN_MOST))
+    bool refills = heap->marker->seen.count > GC__SEEN_MOST;
+    if (!heap->marking) return false;
+    for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
+        if (GC__LIKELY(worker->top != worker->stack && !refills))
             gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
         else if (!gc__marker_refill(heap))
             return false;
     }
-    return heap->marking;
+    return true;
 }
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */
