@@ -4924,7 +4924,7 @@ GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
-GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
+GC__FN const char *gc__object_name(uintptr_t object) { return (void)object, GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
 GC__FN size_t gc__object_length(uintptr_t object) {
@@ -4970,21 +4970,25 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     return NULL;
 }
 
+GC__FN const char *gc__elements_fault(const gc_type *type) {
+    uint64_t mask = type->element_refs | type->element_values;
+    if (!type->element_bytes) return mask ? "it has element masks but no elements" : NULL;
+    if (type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
+    if (mask && (type->bytes % 8 || type->element_bytes % 8))
+        return "its elements hold references but are not 8-byte aligned";
+    return gc__mask_fault(mask, type->element_bytes, 0);
+}
+
 GC_API const char *gc_type_check(const gc_type *type) {
     if (!type) return "the type is NULL";
     if ((uintptr_t)type & 7) return "the type is not 8-byte aligned";
     if (type->bytes == 0) return "its size is 0";
     if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
-    if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
-    if (!type->element_bytes && (type->element_refs | type->element_values))
-        return "it has element masks but no elements";
     const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
-    if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
+    if (!fault) fault = gc__elements_fault(type);
     if (fault) return fault;
     if ((type->refs & type->values) || (type->element_refs & type->element_values))
         return "a word is declared both a reference and a value";
-    if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
-        return "its elements hold references but are not 8-byte aligned";
     if (type->flags & ~(unsigned)GC_TYPE_FIXED) return "it has flags that are none of GC_TYPE_*";
     if ((type->flags & GC_TYPE_FIXED) && !type->finalizer)
         return "it has GC_TYPE_FIXED but no finalizer: without one, gc_new makes its objects in line, where they move. Name "
@@ -5906,23 +5910,25 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
-   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
-GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+/* Returns the free region that is used next, or NULL if the arena has to give one. */
+GC__COLD gc__region *gc__heap_next_free(gc_heap *heap) {
+    gc__region *region = gc__heap_take_untouched(heap);
     if (region) {
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
-    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
-    region = heap->free;
-    if (span == 1 && region) {
-        gc__region_note_taken(region, 1, true);
-    } else {
-        while (!(region = gc__arena_acquire(heap, span))) {
-            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
-            gc__quarantine_pop(heap);
-        }
+    if (!heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
+    if (heap->free) gc__region_note_taken(heap->free, 1, true);
+    return heap->free;
+}
+
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
+GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+    gc__region *region = span == 1 ? gc__heap_next_free(heap) : NULL;
+    while (!region && !(region = gc__arena_acquire(heap, span))) {
+        if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
+        gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
@@ -8252,8 +8258,8 @@ GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
    The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
    as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The trace's loop is written once and compiled twice. Its argument `many` is a constant: false if one worker runs,
-   and no atomic instruction is needed; true if several may run at once. What the loop calls asks gc__is_many. */
+   The trace's loop is written once and compiled for each gc__tracer, which is a constant argument of what the loop
+   inlines. What the loop calls asks the worker. */
 
 
 #define GC__FIFO 32     /* slots between prefetch and use; a power of two */
@@ -8264,6 +8270,7 @@ GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
    array | CONTINUED. So a stack can also be read from its bottom. */
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
+#define GC__UNSCANNED 1 /* gc__region.unscanned: some objects that the marker has marked are in no list */
 
 /* Slots of older objects are scanned: dirties their cards again if necessary. */
 #define GC__EDGES_REMEMBER 1
@@ -8280,11 +8287,24 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 /* The size of the stripes of the arena in which several workers count what they mark. */
 #define GC__STRIPE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
 
+/* Who traces: */
+typedef enum gc__tracer {
+    GC__ALONE,     /* one worker with the world stopped, which needs no atomic instruction */
+    GC__MANY,      /* several workers with the world stopped */
+    GC__CONCURRENT /* the marker, while mutators run; or it goes on from objects with finalizers */
+} gc__tracer;
+
 struct gc__workers;
 
-/* The part of an object that is scanned. */
+#define GC__PART_RANGES 128
+
+/* The dirty ranges of an object, in ascending order. */
 typedef struct gc__part {
-    uintptr_t object, from, to; /* object: 0 if there is none */
+    uintptr_t object;
+    size_t count; /* 0: there is no object */
+    struct {
+        uintptr_t from, to;
+    } ranges[GC__PART_RANGES];
 } gc__part;
 
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
@@ -8304,6 +8324,8 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
+    gc__tracer tracer;
+    bool finalizing;  /* the marker traces from objects with finalizers, and sets finalizer marks */
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
@@ -8317,7 +8339,6 @@ typedef struct gc__worker {
     struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until the next poll */
-    bool many;                            /* several workers run now */
     bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
@@ -8329,7 +8350,11 @@ typedef struct gc__worker {
 /* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
 
-GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->many; }
+GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->tracer == GC__MANY; }
+GC__FN bool gc__is_concurrent(const gc__worker *worker) { return GC__HAS_MARKER && worker->tracer == GC__CONCURRENT; }
+GC__FN gc__tracer gc__tracer_of(const gc__worker *worker) {
+    return GC__HAS_WORKERS || GC__HAS_MARKER ? worker->tracer : GC__ALONE;
+}
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
@@ -8347,8 +8372,12 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
 
 /* Records that an object could not be pushed: its region is scanned again at the end. */
 GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
-    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->overflowed = true;
+    if (gc__is_concurrent(worker)) {
+        __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNSCANNED, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->mark_stack_overflows++;
 }
 
@@ -9144,7 +9173,7 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
    An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
-   object is in one of four places: `grey`, the marker's stack; `log`, which barriers fill, and `seen`, which
+   object is in one of four places: the marker's mark stack; `log`, which barriers fill, and `seen`, which
    collections fill with objects that they meet or move there from the log (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
@@ -9166,12 +9195,11 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
 #define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
 #define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
-#define GC__NEXT 8                      /* a power of two */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */
 #define GC__TABLE_WORDS ((size_t)1 << 16)
-#define GC__UNSCANNED 1                 /* gc__region.unscanned: some marked objects are in no list */
-#define GC__UNCOUNTED 2                 /* nor were their bytes counted, or some have grown since */
+/* gc__region.unscanned, beside GC__UNSCANNED: */
+#define GC__UNCOUNTED 2                 /* the bytes of some marked objects were not counted, or some have grown since */
 #define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
 #define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
@@ -9189,9 +9217,9 @@ typedef struct gc__preclean {
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    /* Entries are objects; or the index of an element, and above it the array | GC__CONTINUED; or an object |
-       GC__NUMBER that was scanned and counted except for what its trace function reports. */
-    gc__words grey;
+    gc__worker worker; /* its mark stack has the grey objects */
+    gc__words grey;    /* the memory of that stack */
+    gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
     char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
     uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
@@ -9224,13 +9252,11 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    gc__words finalizer_grey;          /* the grey stack of finalizer-reachable objects, as `grey` */
+    gc__worker finalizing;        /* the worker that traces from objects with finalizers */
+    gc__words finalizer_grey;     /* the memory of its mark stack */
     gc__words held;               /* finalizer-reachable objects that the final mark scans */
     bool holds;                   /* the object that is being scanned must be held */
     bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
-    uintptr_t fifo[GC__FIFO];     /* objects whose mark bits are being prefetched */
-    uintptr_t next[GC__NEXT];     /* grey objects that are being prefetched before they are scanned */
-    unsigned fifo_next, next_next; /* count up */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */
     size_t began_old_bytes;       /* bytes of generation 2 at that time */
@@ -9416,17 +9442,17 @@ GC__FN void gc__shade_unask(gc__region *region) {
 
 /* Appends the marked object to a list, so that its trace function is called again. Without memory, or if other
    objects of its region are in no list, the final mark calls it. */
-GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
+GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
-    if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
+    if (unasked || !gc__shade_push(heap, list, object)) gc__shade_unask(region);
 }
 
 /* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
    compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
-    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
+    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
@@ -10150,7 +10176,9 @@ GC__HOT gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned)
     heap->old_unlisted = NULL;
     return condemned;
 }
-/* Scanning objects for slots. */
+/* What a trace does with an edge. The tracer finds slots; the functions below are implemented by its users, for each
+   gc__tracer: gc__exchange reads a slot, and queues it if its referent is to be marked or copied; gc__process does that
+   some slots later, when the referent has reached the cache, and pushes it on the mark stack. */
 
 
 /* Two workers may handle the slots of an object that overlaps two cards; the result is the same. */
@@ -10178,8 +10206,71 @@ __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t
     if (owner) gc__trace_overflow(worker, owner);
 }
 
+/* The edges of the concurrent marker. Between reading a slot and marking the referent it keeps the referent rather than
+   the slot, to which mutators may store meanwhile. */
+
+/* Counts the object's bytes as alive. The marker's lock is held. */
+GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
+    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    gc__region_of(object)->next_live_bytes += bytes;
+    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+}
+
+/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
+GC__OUT_OF_LINE void gc__finalizer_mark(gc__worker *worker, uintptr_t object) {
+    gc__region *region = gc__region_of(object);
+    if (gc__bit_get(gc__next_marks, object) || gc__is_finalizer_marked(object)) return;
+    region->finalizer_marks = worker->heap->marker->finalizer_marks = true;
+    gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
+    gc__marker_add(worker->heap, object);
+    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+}
+
+/* Marks an object of generation 2. One with a finalizer mark was already counted. */
+GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
+    if (GC__UNLIKELY(worker->finalizing)) {
+        gc__finalizer_mark(worker, object);
+        return;
+    }
+    if (!gc__bit_set_shared(gc__next_marks, object)) return;
+    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(worker->heap, object);
+    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+}
+
+/* Takes a slot that refers to a candidate region. An object from which finalizers lead there is left to the final
+   mark. Returns whether to mark the referent. */
+GC__OUT_OF_LINE bool gc__concurrent_candidate(const gc__worker *worker, const gc_word *slot, uintptr_t ref) {
+    worker->heap->marker->holds |= worker->finalizing;
+    if (!worker->finalizing) gc__candidates_note(worker->heap, (uintptr_t)slot, ref);
+    return !worker->finalizing;
+}
+
+/* Prefetches an object to be marked. Returns the one that has waited longest, or 0 if there is none. */
+GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object) {
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch((const void *)(object + 24));
+    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
+    uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO], oldest = *place;
+    *place = object;
+    return oldest;
+}
+
+/* Reads a slot, once. Returns an object that is to be marked now, or 0 if there is none. */
+GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    unsigned age = gc__barrier_age(&gc__tables, ref);
+    if (!(age & GC__AGE_MARKING)) return 0;
+    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && !gc__concurrent_candidate(worker, slot, ref)) return 0;
+    return gc__concurrent_await(worker, ref);
+}
+
 /* Handles one slot whose referent was prefetched. */
-GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
+GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
+    bool many = tracer == GC__MANY;
+    if (tracer == GC__CONCURRENT) {
+        gc__mark_concurrently(worker, entry);
+        return;
+    }
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry - value);
     uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
@@ -10198,7 +10289,7 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
 }
 
 /* gc__process as a call, for all but the hottest loops. */
-GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, gc__is_many(worker)); }
+GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, gc__tracer_of(worker)); }
 
 /* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has
    waited longest, or 0 if there is none. */
@@ -10228,21 +10319,27 @@ GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref
 
 /* Takes a slot that may refer to a condemned object. Returns a slot that is to be handled now, or 0 if there is
    none. */
-GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, bool many) {
+GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, gc__tracer tracer) {
+    bool many = tracer == GC__MANY;
+    if (tracer == GC__CONCURRENT) return gc__exchange_concurrent(worker, slot, value);
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict) return gc__prefetch(worker, slot, ref, verdict, value, many);
     if (worker->edges) gc__edge(worker, slot, ref);
     return 0;
 }
+/* The tracer: finds the slots of objects, in fixed parts, elements, and what trace functions report, and goes on until
+   the mark stack is empty. What it does with a slot's edge is gc__exchange and gc__process, and with what a trace
+   function reports, gc__trace_visit or gc__concurrent_visit. */
 
-GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, many);
-    if (oldest) gc__process(worker, oldest, many);
+
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, gc__tracer tracer) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, tracer);
+    if (oldest) gc__process(worker, oldest, tracer);
 }
 
 GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, gc__is_many(worker));
+    uintptr_t oldest = gc__exchange(worker, slot, value, gc__tracer_of(worker));
     if (oldest) gc__process_one(worker, oldest);
 }
 
@@ -10383,6 +10480,7 @@ typedef struct gc__part_visitor {
     gc_visitor visitor;
     gc__worker *worker;
     uintptr_t from, to;
+    const gc__part *all; /* the ranges of which [from, to) is one; NULL: it is the only one */
 } gc__part_visitor;
 
 /* Finds which of `count` items overlap the range. The first item extends from `low` to `high`, and each starts
@@ -10415,15 +10513,41 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+/* Visits what lies in any of the part's ranges. */
+GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__part_visitor *part = (gc__part_visitor *)visitor;
+    const gc__part *all = part->all;
+    const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
+    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
+    if (entries) high = gc__entry_high(entries) + entries->count * gc__entry_bytes(entries);
+    size_t i = 0, end = all->count;
+    bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
+    while (inside && i < end) { /* finds the first range that ends above `low` */
+        size_t middle = i + (end - i) / 2;
+        if (all->ranges[middle].to <= low)
+            i = middle + 1;
+        else
+            end = middle;
+    }
+    do {
+        if (i == all->count) return;
+        part->from = all->ranges[i].from;
+        part->to = all->ranges[i].to;
+        gc__trace_visit_part(visitor, slot, count, flags);
+    } while (inside && part->to < high && ++i);
+}
+
 GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
     uintptr_t low = (uintptr_t)items;
     *first = 0;
-    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
-    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
+    if ((visitor->visit != gc__trace_visit_part && visitor->visit != gc__trace_visit_ranges) || !bytes) return count;
+    gc__part_visitor part = *(const gc__part_visitor *)visitor;
+    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
+    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
 }
 
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
     gc__object_trace_in(object, &part.visitor, from, to);
 }
@@ -10435,31 +10559,34 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 
 /* Calls the trace function of the object whose dirty cards were looked at last. */
 GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
-    const gc__part part = worker->part;
+    gc__part *all = &worker->part;
     uint8_t edges = worker->edges;
-    if (!part.object) return;
-    worker->part.object = 0;
+    if (!all->count) return;
     if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, part.object, part.from, part.to);
-    else
-        gc__object_trace_part(worker, part.object, part.from, part.to);
+    if (gc__trace_is_for_host(worker)) {
+        gc__workers_hand_over(worker, all->object, all->ranges[0].from, all->ranges[all->count - 1].to);
+    } else {
+        gc__part_visitor part = {{gc__trace_visit_ranges}, worker, 0, 0, all};
+        worker->trace_calls++;
+        gc__object_trace(all->object, &part.visitor);
+    }
+    all->count = 0;
     worker->edges = edges;
 }
 
 /* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
-   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
-   is between these. */
+   goes through all slots of its object each time: so it is called once for many cards of an object. */
 GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part *part = &worker->part;
-    if (part->object != object) {
-        gc__trace_part(worker);
-        part->object = object;
-        part->from = from;
-        part->to = to;
+    gc__part *all = &worker->part;
+    bool goes_on = all->count && all->object == object;
+    if (goes_on && all->ranges[all->count - 1].to >= from) {
+        all->ranges[all->count - 1].to = gc__max(all->ranges[all->count - 1].to, to);
+        return;
     }
-    part->from = gc__min(part->from, from);
-    part->to = gc__max(part->to, to);
+    if (!goes_on || all->count == GC__PART_RANGES) gc__trace_part(worker);
+    all->object = object;
+    all->ranges[all->count].from = from;
+    all->ranges[all->count++].to = to;
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -10469,8 +10596,8 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
-    (void)many;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
+    (void)tracer;
     gc__scan(worker, object);
 }
 
@@ -10481,12 +10608,13 @@ GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from,
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
 GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     bool value = GC_HAS_VALUES && type->element_values;
-    if (type->element_bytes != 8 || gc__is_many(worker)) {
+    gc_word *slot = (gc_word *)first, *end = slot + count;
+    if (type->element_bytes != 8 || gc__is_many(worker))
         gc__slots_of_elements(type, first, count, gc__slot_enqueue, worker);
-        return;
-    }
-    for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-        gc__enqueue_inline(worker, slot, value, false);
+    else if (gc__is_concurrent(worker))
+        for (; slot < end; slot++) gc__enqueue_inline(worker, slot, value, GC__CONCURRENT);
+    else
+        for (; slot < end; slot++) gc__enqueue_inline(worker, slot, value, GC__ALONE);
 }
 
 /* Enqueues the slots in [from, to) that the type's masks describe; whole elements at least. */
@@ -10541,6 +10669,54 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
         gc__scan_written_part(&written, first, end);
 }
 
+/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
+   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
+   pause. */
+typedef struct gc__concurrent_visitor {
+    gc_visitor visitor;
+    gc__worker *worker;
+    bool waits, has_entries;
+} gc__concurrent_visitor;
+
+/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
+   with two long separate arrays, a part of the object would overlap most entries. */
+GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
+    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
+    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
+    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
+}
+
+GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
+    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (flags & GC__SLOT_ENTRIES) {
+        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+        if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
+        return;
+    }
+    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
+        concurrent->waits |= count != 0;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, (gc_word *)slot + i, value);
+}
+
+/* Calls the object's trace function if the marker may, and has the final pause look at what the marker may not. */
+GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
+    gc__marker *marker = worker->heap->marker;
+    bool may = gc__shade_may_trace(worker->heap, object);
+    gc__concurrent_visitor concurrent = {{gc__concurrent_visit}, worker, !may, false};
+    if (may) gc__object_trace(object, &concurrent.visitor);
+    if (worker->finalizing)
+        marker->holds |= concurrent.waits || concurrent.has_entries;
+    else if (concurrent.waits)
+        gc__shade_wait(worker->heap, object);
+    else if (concurrent.has_entries)
+        gc__shade_ask(worker->heap, &marker->tables, object);
+}
+
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -10548,7 +10724,7 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (gc__shade_may_trace(worker->heap, object))
-        gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
+        gc__shade_ask(worker->heap, &worker->heap->marker->asked, object);
     else
         gc__shade_wait(worker->heap, object);
     if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
@@ -10559,13 +10735,18 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
     if (gc__type_has_slots_in_elements(type)) {
-        size_t length = gc__object_length(object);
-        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
+        /* an array may be growing beside the marker; its new elements are stored to through barriers */
+        size_t length = __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_ACQUIRE);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)) && !gc__is_concurrent(worker))
             gc__scan_huge(worker, object);
         else
             gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
+    if (gc__is_concurrent(worker)) {
+        gc__trace_concurrently(worker, object);
+        return;
+    }
     if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
     if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
@@ -10573,17 +10754,17 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
         gc__object_trace_all(worker, object);
 }
 
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, tracer);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace) gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
-    if (!gc__is_many(worker)) {
-        gc__scan_inline(worker, object, false);
+    if (gc__tracer_of(worker) == GC__ALONE) {
+        gc__scan_inline(worker, object, GC__ALONE);
         return;
     }
     gc__slots_of_mask(object, gc__object_type(object)->refs, false, gc__slot_enqueue, worker);
@@ -10609,7 +10790,7 @@ GC__FN void gc__fifo_drain(gc__worker *worker) {
 }
 
 /* Scans an entry of the mark stack. */
-GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) {
+GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
 #if !GC_HAS_MODEL
     if (entry & GC__CONTINUED) {
         worker->top -= 2;
@@ -10617,12 +10798,12 @@ GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) 
         return;
     }
 #endif
-    gc__scan_inline(worker, entry, many);
+    gc__scan_inline(worker, entry, tracer);
 }
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
-    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, false);
+    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, GC__ALONE);
 }
 
 /* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
@@ -10637,7 +10818,7 @@ GC__FN bool gc__stack_drain_some(gc__worker *worker) {
             if (!gc__workers_poll(worker)) return false;
             if (worker->top == worker->stack) break; /* all of it was shared */
         }
-        gc__scan_entry(worker, *--worker->top, true);
+        gc__scan_entry(worker, *--worker->top, GC__MANY);
     }
     return true;
 }
@@ -10722,7 +10903,7 @@ GC__HOT void gc__trace_interior(gc__worker *worker) {
 GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, GC__ALONE);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
@@ -11211,7 +11392,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
-    left->part.object = 0; /* all cards are scanned again */
+    left->part.count = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -11239,7 +11420,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
 }
 
 GC__FN void gc__workers_set_many(gc__workers *workers, bool many) {
-    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.many = many;
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.tracer = many ? GC__MANY : GC__ALONE;
 }
 
 /* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from
@@ -11443,7 +11624,6 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 
 /* If collections have met more objects than this, the marker takes these before grey ones. */
 #define GC__SEEN_MOST ((size_t)1 << 13)
-#define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
 
@@ -11452,14 +11632,9 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
-GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
-    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
-}
-
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (gc__shade_bit(gc__next_marks, word) || !gc__shade_is_object(word)) return;
-    if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
+    if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
 }
 
 /* Forgets what is precleaned. So many passes may follow in this cycle. */
@@ -11475,143 +11650,25 @@ GC__FN void gc__preclean_allow(gc__preclean *all) {
     all->passes = gc__max(all->passes, 1);
 }
 
+/* Returns how many words the marker's stack has. */
+GC__FN size_t gc__marker_grey(const gc__marker *marker) { return (size_t)(marker->worker.top - marker->worker.stack); }
+
 #if GC__HAS_MARKER
-/* Counts the object's bytes as alive. The marker's lock is held. */
-GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
-    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    gc__region_of(object)->next_live_bytes += bytes;
-    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
-}
-
-/* Counts a marked object, unless it was counted when it got a finalizer mark. */
-GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
-    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(heap, object);
-}
-
-/* Marks the object, whose bit has reached the cache. */
-GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (gc__bit_set_shared(gc__next_marks, object)) gc__marker_push(heap, object);
-}
-
-/* Objects wait in a FIFO for the prefetch of their mark bits, and grey objects, once they are taken from the stack,
-   in another for that of their memory: an object may leave the stack a long time after it was found. */
-GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
-    gc__marker *marker = heap->marker;
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
-    uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
-    *place = object;
-    if (oldest) gc__marker_reach(heap, oldest);
-}
-
-/* Puts an object, or 0, into the second FIFO. Returns the object that has waited longest there, or 0 if there is
-   none. */
-GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
-    __builtin_prefetch((const void *)object);
-    uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
-    *place = object;
-    return oldest;
-}
-
-/* Visits a slot. Each slot is read once, while mutators may be storing to it. */
-GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
-    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
-    if (!(age & GC__AGE_MARKING)) return;
-    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE)) gc__candidates_note((gc_heap *)heap, (uintptr_t)slot, object);
-    gc__marker_prefetch((gc_heap *)heap, object);
-}
-
-/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
-   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
-   pause. */
-typedef struct gc__marker_visitor {
-    gc_visitor visitor;
-    gc_heap *heap;
-    gc__slot_function slot;
-    bool waits, has_entries;
-} gc__marker_visitor;
-
-/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
-   with two long separate arrays, a part of the object would overlap most entries. */
-GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
-    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
-    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
-    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
-    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
-}
-
-GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__marker_visitor *concurrent = (gc__marker_visitor *)visitor;
-    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
-    if (flags & GC__SLOT_ENTRIES) {
-        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-        if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
-        return;
-    }
-    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
-        concurrent->waits |= count != 0;
-        return;
-    }
-    for (size_t i = 0; i < count; i++) concurrent->slot(concurrent->heap, (gc_word *)slot + i, value);
-}
-
-/* Calls the object's trace function if the marker may, makes the object wait for the final pause, or does both.
-   Returns whether the function may be called. */
-GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
-    bool may = gc__shade_may_trace(heap, object);
-    gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
-    if (may) gc__object_trace(object, &concurrent.visitor);
-    if (concurrent.waits)
-        gc__shade_wait(heap, object);
-    else if (concurrent.has_entries)
-        gc__shade_ask(heap, &heap->marker->tables, object, 0);
-    return may;
-}
-
-/* Scans elements from `index` on, and pushes the rest on the stack. An array may be growing: its new elements are
-   stored to through barriers. */
-GC__INLINED void gc__marker_elements_to(gc_heap *heap, gc__words *grey, gc__slot_function slot, uintptr_t array, size_t index) {
-    const gc_type *type = gc__object_type(array);
-    size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
-    size_t count = length > index ? length - index : 0;
-    if (count > GC__MARK_CHUNK && gc__shade_room(heap, grey, 2)) {
-        count = GC__MARK_CHUNK;
-        gc__words_push(grey, index + count);
-        gc__words_push(grey, array | GC__CONTINUED);
-    }
-    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, slot, heap);
-}
-GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
-    gc__marker_elements_to(heap, &heap->marker->grey, gc__marker_slot, array, index);
-}
-
-GC__FN void gc__marker_read(gc_heap *heap, uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
-    if (type->trace && !gc__marker_trace(heap, object)) return;
-    gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
-    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
-    if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
-}
-
-GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
-    gc__marker_count(heap, object);
-    gc__marker_read(heap, object);
-}
-
 /* Scans an object of an unscanned region again. It may be waiting already, so objects with trace functions are not
    recorded one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
     if (gc__object_type(object)->trace)
         gc__shade_unask(region);
     else if (!gc__object_is_leaf(object))
-        gc__marker_scan(heap, object);
+        gc__scan(&heap->marker->worker, object);
 }
 
 /* Scans every marked object of the next region for which there was no room. Returns false if there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
+    bool unscanned = __atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE);
+    if (!marker->rescans && !unscanned && !marker->worker.overflowed) return false;
+    marker->worker.overflowed = false;
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         /* not region->base, which a thread that takes the region may be writing */
@@ -11621,7 +11678,7 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         if (!(was & left)) continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__next_marks, base, end);
         for (; at < end; at = gc__bit_next(gc__next_marks, at + GC_OBJECT_BYTES_MIN, end))
-            was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
+            was & GC__UNREAD ? gc__scan(&marker->worker, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
     }
@@ -11742,60 +11799,46 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Sets all bits that wait in the FIFO. */
-GC__FN void gc__marker_reach_all(gc_heap *heap) {
-    for (unsigned i = 0; i < GC__FIFO; i++) {
-        uintptr_t *place = &heap->marker->fifo[i], oldest = *place;
-        *place = 0;
-        if (oldest) gc__marker_reach(heap, oldest);
-    }
-}
-
-/* Scans objects that wait in the second FIFO, until that has made an object grey. */
-GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
-    const gc__words *grey = &heap->marker->grey;
-    for (unsigned i = 0; i < GC__NEXT && !grey->count; i++) {
-        uintptr_t object = gc__marker_await_next(heap->marker, 0);
-        if (!object) continue;
-        gc__marker_scan(heap, object);
-        gc__marker_reach_all(heap);
-    }
-}
-
 /* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
    log comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_seen(heap);
     if (marker->seen.count) return true;
-    gc__marker_reach_all(heap);
-    gc__marker_scan_waiting(heap);
-    if (marker->grey.count) return true;
+    if (marker->asked.count) gc__trace_concurrently(&marker->worker, marker->asked.words[--marker->asked.count]);
+    gc__fifo_drain(&marker->worker);
+    if (marker->asked.count || gc__marker_grey(marker)) return true;
     bool more = gc__marker_take_buffer(heap, GC__MARK_BUFFER_CHUNK);
-    return more || marker->grey.count || gc__marker_rescan(heap);
+    return more || gc__marker_grey(marker) || gc__marker_rescan(heap);
 }
 
 /* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. Returns false if
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
-    gc__words *grey = &heap->marker->grey;
+    gc__worker *worker = &heap->marker->worker;
     for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (!grey->count || heap->marker->seen.count > GC__SEEN_MOST) {
-            if (!gc__marker_refill(heap)) return false;
-            continue;
-        }
-        uintptr_t object = grey->words[--grey->count];
-        if (object & GC__CONTINUED)
-            gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
-        else if (object & GC__NUMBER)
-            gc__marker_trace(heap, object - GC__NUMBER);
-        else if ((object = gc__marker_await_next(heap->marker, object)) != 0)
-            gc__marker_scan(heap, object);
+        if (GC__LIKELY(worker->top != worker->stack && heap->marker->seen.count <= GC__SEEN_MOST))
+            gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
+        else if (!gc__marker_refill(heap))
+            return false;
     }
     return heap->marking;
 }
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */
+
+/* Makes a worker of the marker ready, without any work. */
+GC__FN void gc__marker_renew_worker(gc_heap *heap, gc__worker *worker, gc__words *memory) {
+    memset(worker, 0, sizeof *worker);
+    worker->heap = heap;
+    worker->memory = memory;
+    worker->tracer = GC__CONCURRENT;
+    worker->finalizing = worker == &heap->marker->finalizing;
+}
+GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
+    gc__marker_renew_worker(heap, &heap->marker->finalizing, &heap->marker->finalizer_grey);
+    heap->marker->held.count = 0;
+}
 
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
@@ -11819,6 +11862,8 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    gc__marker_renew_finalizing(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
     marker->blind = gc__min(gc__max(entries, GC__MARK_BUFFER_BLIND_LEAST), GC__MARK_BUFFER_BLIND_MOST);
     gc__remembered_renew(heap->remembered);
@@ -11844,11 +11889,10 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 /* Forgets what was grey, after the final mark or when the cycle is given up. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->grey.count = marker->waiting.count = 0;
+    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    marker->asked.count = marker->waiting.count = 0;
     marker->tables.count = marker->table_next = marker->table_from = 0;
     gc__preclean_begin(&marker->slices, 0);
-    memset(marker->fifo, 0, sizeof marker->fifo);
-    memset(marker->next, 0, sizeof marker->next);
     gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
     marker->slots.count = 0;
@@ -11870,8 +11914,8 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
         region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    heap->marker->finalizer_grey.count = heap->marker->held.count = 0;
     heap->marker->finalizer_marks = false;
+    gc__marker_renew_finalizing(heap);
     gc__marker_forget(heap);
 }
 
@@ -11925,7 +11969,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     marker->last_old_bytes = marker->done ? marker->began_old_bytes : 0;
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
-    heap->pause.left_objects = marker->grey.count + marker->seen.count;
+    heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
     if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
 }
@@ -11952,33 +11996,28 @@ GC__FN void gc__marker_condemn_old(gc_heap *heap) {
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
-/* Hands an entry of the grey stack over to the trace. An object that was not begun was not counted either. */
-GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
-    uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
-    gc__region *region = gc__region_of(object);
-    if (region->candidate) return;
-    if (entry == object && !gc__is_finalizer_marked(object)) region->next_live_bytes += gc__object_bytes(object);
-    gc__trace_push(worker, object);
+/* Hands what a worker of the marker holds over to the trace, except objects that are evacuated. */
+GC__FN void gc__marker_hand_stack_over(gc__worker *worker, gc__worker *from) {
+    for (size_t words; from->stack != from->top; from->stack += words) {
+        words = gc__entry_words(from->stack);
+        if (!gc__marker_evacuates(from->stack[words - 1])) gc__workers_push(worker, from->stack, words);
+    }
 }
 
 /* Hands the grey objects over to the trace of the final mark. */
 GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i] && !gc__marker_evacuates(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
+        if (marker->worker.fifo[i] && !gc__marker_evacuates(marker->worker.fifo[i])) gc__mark_old(worker, marker->worker.fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_evacuates(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
-    for (unsigned i = 0; i < GC__NEXT; i++)
-        if (marker->next[i]) gc__marker_hand_grey_over(worker, marker->next[i]);
-    for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t entry = marker->grey.words[i - 1];
-        if (entry & GC__CONTINUED) i--;
-        gc__marker_hand_grey_over(worker, entry);
-    }
+    gc__marker_hand_stack_over(worker, &marker->worker);
+    for (size_t i = 0; i < marker->asked.count; i++)
+        if (!gc__marker_evacuates(marker->asked.words[i])) gc__trace_push(worker, marker->asked.words[i]);
     for (size_t i = 0; i < marker->waiting.count; i++) /* except dead ones, to which a dirty card has led */
         if (!gc__marker_evacuates(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
-    worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
+    worker->overflowed |= marker->worker.overflowed || marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
 }
 #endif
@@ -11991,8 +12030,8 @@ GC__HOT void gc__marker_hand_over(gc__worker *worker) {
    finalizers, those bits count as marks, and what they mark need not be traced.
 
    Invariant: by then each object with a finalizer mark was counted in its region, and its referents are young,
-   marked, finalizer-marked, or in candidate regions; or the object is in `finalizer_grey`, the marker's stack of
-   those that it has not scanned, or in `held`, for the final mark. Objects are held if they refer to candidate
+   marked, finalizer-marked, or in candidate regions; or the object is on the mark stack of
+   those that were not scanned, or in `held`, for the final mark. Objects are held if they refer to candidate
    regions, or have trace functions that may report weak entries or must not run concurrently. A store into such an
    object, which a mutator can only have found through a weak handle, shades both references as any other store does. */
 
@@ -12009,95 +12048,25 @@ GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
     return gc__finalizer_marks != NULL;
 }
 
-/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
-GC__FN void gc__finalizer_mark(gc_heap *heap, uintptr_t object) {
-    gc__marker *marker = heap->marker;
-    gc__region *region = gc__region_of(object);
-    if (gc__bit_get(gc__next_marks, object) || gc__is_finalizer_marked(object)) return;
-    region->finalizer_marks = marker->finalizer_marks = true;
-    gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
-    __builtin_prefetch((const void *)object);
-    if (!gc__shade_push(heap, &marker->finalizer_grey, object)) marker->no_finalizer_marks = true;
-}
-
-GC__INLINED void gc__finalizer_mark_slot(void *heap, gc_word *slot, bool value) {
-    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (!gc__is_marking(object)) return;
-    if (gc__is_candidate(object))
-        ((gc_heap *)heap)->marker->holds = true;
-    else
-        gc__finalizer_mark((gc_heap *)heap, object);
-}
-
-GC__FN void gc__finalizer_mark_elements(gc_heap *heap, uintptr_t array, size_t index) {
-    gc__marker_elements_to(heap, &heap->marker->finalizer_grey, gc__finalizer_mark_slot, array, index);
-}
-
-/* Scans what the object reports. Returns false if the marker must not call its trace function, so that all is left
-   to the final mark. */
-GC__FN bool gc__finalizer_mark_trace(gc_heap *heap, uintptr_t object) {
-    gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__finalizer_mark_slot, false, false};
-    if (!gc__shade_may_trace(heap, object)) return false;
-    gc__object_trace(object, &concurrent.visitor);
-    heap->marker->holds |= concurrent.waits || concurrent.has_entries;
-    return true;
-}
-
 /* Holds the object for the final mark if that is necessary, after the object, or a part of it, was scanned. */
 GC__FN void gc__finalizer_mark_hold(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
-    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_finalizer_marks = true;
+    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) gc__trace_overflow(&marker->finalizing, object);
     marker->holds = false;
-}
-
-GC__FN void gc__finalizer_mark_scan(gc_heap *heap, uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
-    if (!type->trace || gc__finalizer_mark_trace(heap, object)) {
-        gc__slots_of_mask(object, type->refs, false, gc__finalizer_mark_slot, heap);
-        gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__finalizer_mark_slot, heap);
-        if (gc__type_has_slots_in_elements(type)) gc__finalizer_mark_elements(heap, object, 0);
-    } else {
-        heap->marker->holds = true;
-    }
-    gc__finalizer_mark_hold(heap, object);
-}
-
-/* Counts the object, and scans it unless it has been marked since. */
-GC__FN void gc__finalizer_mark_look(gc_heap *heap, uintptr_t object) {
-    gc__marker_add(heap, object);
-    if (!gc__bit_get(gc__next_marks, object)) gc__finalizer_mark_scan(heap, object);
 }
 
 /* Scans some of the finalizer-reachable objects, until a collection waits. The marker's lock is held. Returns
    whether more are left. */
 GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
-    gc__marker *marker = heap->marker;
-    gc__words *grey = &marker->finalizer_grey;
-    for (; steps && grey->count && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED); steps--) {
-        uintptr_t object = grey->words[--grey->count];
-        if (!(object & GC__CONTINUED)) {
-            gc__finalizer_mark_look(heap, object);
-            continue;
-        }
-        object -= GC__CONTINUED;
-        gc__finalizer_mark_elements(heap, object, grey->words[--grey->count]);
-        gc__finalizer_mark_hold(heap, object);
+    gc__worker *worker = &heap->marker->finalizing;
+    for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
+        if (worker->top == worker->stack) gc__fifo_drain(worker);
+        if (worker->top == worker->stack) return false;
+        uintptr_t entry = *--worker->top;
+        gc__scan_entry(worker, entry, GC__CONCURRENT);
+        gc__finalizer_mark_hold(heap, entry & ~(uintptr_t)GC__CONTINUED);
     }
-    return grey->count != 0;
-}
-
-/* Drops the finalizer marks, since there is no memory: unmarked objects are left to the final mark. The marker's
-   lock is held, or the world is stopped. */
-GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    marker->finalizer_grey.count = marker->held.count = 0;
-    marker->finalizer_marks = false;
-    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, heap) || !region->finalizer_marks) continue;
-        gc__finalizer_marks_clear(region);
-        __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
-    }
+    return true;
 }
 
 /* Flips the regions with finalizer marks, since a stop-the-world full collection is about to condemn all regions and
@@ -12107,23 +12076,27 @@ GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
         if (region->finalizer_marks) gc__region_flip_whole(region);
 }
 
+/* Scans all regions with finalizer marks again, since there was no memory for some of the marker's lists. */
+GC__COLD void gc__finalizer_marks_overflowed(gc__worker *worker) {
+    worker->overflowed = true;
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, worker->heap) && region->finalizer_marks) region->overflowed = true;
+    }
+}
+
 /* Counts finalizer-reachable objects as reached from now on, and queues those that the marker has not scanned for
    the trace. Called in the final mark. */
 GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     gc__marker *marker = heap->marker;
-    gc__words *grey = &marker->finalizer_grey;
     heap->finalizer_marks = marker->finalizer_marks;
-    while (grey->count) {
-        uintptr_t entry = grey->words[--grey->count], object = entry & ~(uintptr_t)GC__CONTINUED;
-        if (entry != object)
-            grey->count--;
-        else
-            gc__region_of(object)->next_live_bytes += gc__object_bytes(object);
-        gc__trace_push(worker, object);
-    }
+    for (unsigned i = 0; i < GC__FIFO; i++)
+        if (marker->finalizing.fifo[i]) gc__finalizer_mark(&marker->finalizing, marker->finalizing.fifo[i]);
+    gc__marker_hand_stack_over(worker, &marker->finalizing);
     for (size_t i = 0; i < marker->held.count; i++) gc__trace_push(worker, marker->held.words[i]);
-    marker->held.count = 0;
+    if (marker->finalizing.overflowed) gc__finalizer_marks_overflowed(worker);
+    gc__marker_renew_finalizing(heap);
 }
 #else
 GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
@@ -12411,12 +12384,14 @@ GC__COLD void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__
     if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
-        copied += evacuated ? space->live[percent] : 0;
-        freed += evacuated ? free : 0;
-        holes += evacuated || percent == 100 ? 0 : free;
-        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
+        if (percent <= plan->evacuate_old) {
+            copied += space->live[percent];
+            freed += free;
+        } else if (percent < 100) {
+            holes += free;
+            gaps += gc__min(free, space->live[percent]);
+        }
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
@@ -12467,6 +12442,13 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 /* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
+/* Returns whether the collection is of the kind that may promote a nursery untraced. */
+GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
+}
+
 /* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
    last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
    next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
@@ -12474,10 +12456,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
    space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
+    if (!gc__may_be_wholesale(heap, plan)) return false;
+    if (heap->options.test.wholesale) return heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
@@ -16190,8 +16170,9 @@ static const struct gc__owned {
     GC__OWNED(GC__MAP, handles.keys), GC__OWNED(GC__LIST, finalizers.registered), GC__OWNED(GC__LIST, finalizers.moving),
     GC__OWNED(GC__LIST, finalizers.due[0].pairs), GC__OWNED(GC__LIST, finalizers.due[1].pairs),
     GC__OWNED(GC__LIST, finalizers.old.unclean), GC__OWNED(GC__LIST, finalizers.kept),
-    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young), GC__OWNED(GC__LIST, marker.grey),
-    GC__OWNED(GC__LIST, marker.seen), GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
+    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young),
+    GC__OWNED(GC__LIST, marker.grey), GC__OWNED(GC__LIST, marker.asked), GC__OWNED(GC__LIST, marker.seen),
+    GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
     GC__OWNED(GC__LIST, marker.tables), GC__OWNED(GC__LIST, marker.slices.unclean), GC__OWNED(GC__LIST, marker.finalizer_grey),
     GC__OWNED(GC__LIST, marker.held), GC__OWNED(GC__STRESS_LIST, stress.kept), GC__OWNED(GC__STRESS_MAP, stress.seen),
 };

@@ -990,14 +990,14 @@ GC__FN gc__words *gc__finalizers_list(gc__finalizers *all, int i) {
 
 /* Returns for how many words that list needs room, for that many more pairs. Lists of due pairs include pairs taken from
    the front: compacting at each registration would be slow. */
-GC__FN size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
+GC__COLD size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
     size_t words = all->registered.count + 2 * (all->promised + more) - (i ? all->empty : 0);
     return i > 1 ? words + all->due[i - 2].pairs.count : words;
 }
 
 /* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
    (sums[1]). If `does`, makes the room. */
-GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
+GC__COLD bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     bool ok = true;
     sums[0] = sums[1] = 0;
     for (int i = 0; i < GC__FINALIZER_LISTS; i++) {
@@ -1017,10 +1017,12 @@ static const char gc__room_for_finalizers[] =
 /* Makes the lists grow for one more pair, by doubling or, near the limit, by little. Returns false with gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    size_t sums[2];
+    const gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
+    size_t sums[2], words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
+    bool fits = all->registered.capacity >= words && all->moving.capacity >= live;
+    if (GC__LIKELY(fits && normal->capacity - normal->count >= live && critical->capacity - critical->count >= live)) return true;
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
-        if (sums[1] == sums[0]) return true; /* there is room */
         if (!gc__metadata_reserve(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
@@ -1355,9 +1357,8 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
 }
 
 /* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
-GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
     uintptr_t *words = all->registered.words;
-    if (dropped) gc__finalizers_preclean_begin(all);
     gc__finalizers_follow_some(all, &all->old.unclean);
     gc__finalizers_follow_some(all, &all->kept);
     for (size_t at = all->old.next; at < all->start[1]; at += 2) {
@@ -1429,7 +1430,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (gc__is_mark_end(worker->heap)) {
-        gc__finalizers_follow_old(all, worker->heap->marker->no_finalizer_marks && all->kept.count + all->finalizer_grey.count);
+        gc__finalizers_follow_old(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -1749,7 +1750,7 @@ GC_API gc_result gc_safe_handle_add_ref(gc_safe_handle *handle, bool *success) {
 }
 
 /* The object may move or die during the host's release, so nothing of it is read after that. */
-GC__COLD void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
+GC__FN void gc__safe_close(gc_thread *thread, const gc_safe_handle_kind *kind, intptr_t value) {
     int error = errno;
     bool closed;
     {
@@ -2001,7 +2002,7 @@ GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
         }
         more |= due->shaded < due->shading;
     }
-    return more || heap->marker->grey.count;
+    return more || gc__marker_grey(heap->marker);
 }
 
 /* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
@@ -2032,25 +2033,22 @@ GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     if (!object || gc__is_precleaned(object)) return;
     bool keeps = !gc__is_marking(object) || gc__is_candidate(object) || heap->marker->no_finalizer_marks;
     keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
-    if (!keeps) gc__finalizer_mark(heap, object);
-    if (!gc__shade_push(heap, keeps ? &all->kept : &all->finalizer_grey, number)) heap->marker->no_finalizer_marks = true;
+    if (!keeps) gc__finalizer_mark(&heap->marker->finalizing, object);
+    gc__words_push(keeps ? &all->kept : &all->finalizer_grey, number);
 }
 
-/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. Returns
-   false if all is done. */
+/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. */
 GC__FN bool gc__pairs_mark_on_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__words *white = &all->old.unclean;
     gc__marker *marker = heap->marker;
     for (size_t i = 0; i < GC__PRECLEAN_PAIRS && white->count && !marker->no_finalizer_marks; i++) {
+        marker->no_finalizer_marks = !gc__shade_room(heap, &all->kept, 1) || !gc__shade_room(heap, &all->finalizer_grey, 1);
+        if (marker->no_finalizer_marks) break;
         size_t number = white->words[--white->count], ahead = white->count - gc__min(white->count, GC__FIFO);
         if (ahead) gc__finalizer_await(all, white->words[ahead]);
         gc__finalizer_mark_pair(heap, number);
     }
-    if (!marker->no_finalizer_marks) return true;
-    if (!marker->finalizer_marks) return false;
-    gc__finalizer_marks_drop(heap);
-    gc__finalizers_preclean_begin(all);
     return true;
 }
 
@@ -2058,7 +2056,7 @@ GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__marker *marker = heap->marker;
     bool more = gc__finalizer_marks_work(heap, GC__PRECLEAN_PAIRS);
-    if (!marker->no_finalizer_marks && (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker))) return more;
+    if (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker)) return more;
     return gc__preclean_locked(heap, &all->lock, gc__pairs_mark_on_some);
 }
 
@@ -2115,7 +2113,7 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
 
 /* Returns which slices of that stretch of the table are not clean, as bits. */
 GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
-    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes}, heap, 0};
+    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes, NULL}, heap, 0};
     gc__object_trace(table, &precleaner.part.visitor);
     return precleaner.left;
 }

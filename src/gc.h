@@ -104,6 +104,7 @@ GC__STYLE_BEGIN
 #include "trace/claim.h"            /* marks and forwarding words */
 #include "trace/copy.h"             /* copying survivors */
 #include "trace/candidates.h"       /* regions that the final mark evacuates */
+#include "trace/edge.h"             /* what a trace does with an edge */
 #include "trace/scan.h"             /* scanning objects: the trace's loop */
 #include "trace/trace.h"            /* tracing from roots */
 #include "trace/cards.h"            /* tracing from dirty cards */

@@ -45,8 +45,9 @@ static const struct gc__owned {
     GC__OWNED(GC__MAP, handles.keys), GC__OWNED(GC__LIST, finalizers.registered), GC__OWNED(GC__LIST, finalizers.moving),
     GC__OWNED(GC__LIST, finalizers.due[0].pairs), GC__OWNED(GC__LIST, finalizers.due[1].pairs),
     GC__OWNED(GC__LIST, finalizers.old.unclean), GC__OWNED(GC__LIST, finalizers.kept),
-    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young), GC__OWNED(GC__LIST, marker.grey),
-    GC__OWNED(GC__LIST, marker.seen), GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
+    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young),
+    GC__OWNED(GC__LIST, marker.grey), GC__OWNED(GC__LIST, marker.asked), GC__OWNED(GC__LIST, marker.seen),
+    GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
     GC__OWNED(GC__LIST, marker.tables), GC__OWNED(GC__LIST, marker.slices.unclean), GC__OWNED(GC__LIST, marker.finalizer_grey),
     GC__OWNED(GC__LIST, marker.held), GC__OWNED(GC__STRESS_LIST, stress.kept), GC__OWNED(GC__STRESS_MAP, stress.seen),
 };

@@ -289,12 +289,14 @@ GC__COLD void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__
     if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
-        copied += evacuated ? space->live[percent] : 0;
-        freed += evacuated ? free : 0;
-        holes += evacuated || percent == 100 ? 0 : free;
-        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
+        if (percent <= plan->evacuate_old) {
+            copied += space->live[percent];
+            freed += free;
+        } else if (percent < 100) {
+            holes += free;
+            gaps += gc__min(free, space->live[percent]);
+        }
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
@@ -345,6 +347,13 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 /* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
+/* Returns whether the collection is of the kind that may promote a nursery untraced. */
+GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
+}
+
 /* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
    last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
    next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
@@ -352,10 +361,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
    space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
+    if (!gc__may_be_wholesale(heap, plan)) return false;
+    if (heap->options.test.wholesale) return heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {

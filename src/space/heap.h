@@ -389,23 +389,25 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
-   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
-GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+/* Returns the free region that is used next, or NULL if the arena has to give one. */
+GC__COLD gc__region *gc__heap_next_free(gc_heap *heap) {
+    gc__region *region = gc__heap_take_untouched(heap);
     if (region) {
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
-    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
-    region = heap->free;
-    if (span == 1 && region) {
-        gc__region_note_taken(region, 1, true);
-    } else {
-        while (!(region = gc__arena_acquire(heap, span))) {
-            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
-            gc__quarantine_pop(heap);
-        }
+    if (!heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
+    if (heap->free) gc__region_note_taken(heap->free, 1, true);
+    return heap->free;
+}
+
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
+GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+    gc__region *region = span == 1 ? gc__heap_next_free(heap) : NULL;
+    while (!region && !(region = gc__arena_acquire(heap, span))) {
+        if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
+        gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);

@@ -1,7 +1,7 @@
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
    An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
-   object is in one of four places: `grey`, the marker's stack; `log`, which barriers fill, and `seen`, which
+   object is in one of four places: the marker's mark stack; `log`, which barriers fill, and `seen`, which
    collections fill with objects that they meet or move there from the log (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
@@ -30,12 +30,11 @@
 #define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
 #define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
 #define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
-#define GC__NEXT 8                      /* a power of two */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */
 #define GC__TABLE_WORDS ((size_t)1 << 16)
-#define GC__UNSCANNED 1                 /* gc__region.unscanned: some marked objects are in no list */
-#define GC__UNCOUNTED 2                 /* nor were their bytes counted, or some have grown since */
+/* gc__region.unscanned, beside GC__UNSCANNED: */
+#define GC__UNCOUNTED 2                 /* the bytes of some marked objects were not counted, or some have grown since */
 #define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
 #define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
@@ -53,9 +52,9 @@ typedef struct gc__preclean {
 
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    /* Entries are objects; or the index of an element, and above it the array | GC__CONTINUED; or an object |
-       GC__NUMBER that was scanned and counted except for what its trace function reports. */
-    gc__words grey;
+    gc__worker worker; /* its mark stack has the grey objects */
+    gc__words grey;    /* the memory of that stack */
+    gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
     char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
     uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
@@ -88,13 +87,11 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    gc__words finalizer_grey;          /* the grey stack of finalizer-reachable objects, as `grey` */
+    gc__worker finalizing;        /* the worker that traces from objects with finalizers */
+    gc__words finalizer_grey;     /* the memory of its mark stack */
     gc__words held;               /* finalizer-reachable objects that the final mark scans */
     bool holds;                   /* the object that is being scanned must be held */
     bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
-    uintptr_t fifo[GC__FIFO];     /* objects whose mark bits are being prefetched */
-    uintptr_t next[GC__NEXT];     /* grey objects that are being prefetched before they are scanned */
-    unsigned fifo_next, next_next; /* count up */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */
     size_t began_old_bytes;       /* bytes of generation 2 at that time */
@@ -280,17 +277,17 @@ GC__FN void gc__shade_unask(gc__region *region) {
 
 /* Appends the marked object to a list, so that its trace function is called again. Without memory, or if other
    objects of its region are in no list, the final mark calls it. */
-GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
+GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
-    if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
+    if (unasked || !gc__shade_push(heap, list, object)) gc__shade_unask(region);
 }
 
 /* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
    compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
-    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
+    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's

@@ -142,14 +142,14 @@ GC__FN gc__words *gc__finalizers_list(gc__finalizers *all, int i) {
 
 /* Returns for how many words that list needs room, for that many more pairs. Lists of due pairs include pairs taken from
    the front: compacting at each registration would be slow. */
-GC__FN size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
+GC__COLD size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
     size_t words = all->registered.count + 2 * (all->promised + more) - (i ? all->empty : 0);
     return i > 1 ? words + all->due[i - 2].pairs.count : words;
 }
 
 /* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
    (sums[1]). If `does`, makes the room. */
-GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
+GC__COLD bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     bool ok = true;
     sums[0] = sums[1] = 0;
     for (int i = 0; i < GC__FINALIZER_LISTS; i++) {
@@ -169,10 +169,12 @@ static const char gc__room_for_finalizers[] =
 /* Makes the lists grow for one more pair, by doubling or, near the limit, by little. Returns false with gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    size_t sums[2];
+    const gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
+    size_t sums[2], words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
+    bool fits = all->registered.capacity >= words && all->moving.capacity >= live;
+    if (GC__LIKELY(fits && normal->capacity - normal->count >= live && critical->capacity - critical->count >= live)) return true;
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
-        if (sums[1] == sums[0]) return true; /* there is room */
         if (!gc__metadata_reserve(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
@@ -507,9 +509,8 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
 }
 
 /* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
-GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
     uintptr_t *words = all->registered.words;
-    if (dropped) gc__finalizers_preclean_begin(all);
     gc__finalizers_follow_some(all, &all->old.unclean);
     gc__finalizers_follow_some(all, &all->kept);
     for (size_t at = all->old.next; at < all->start[1]; at += 2) {
@@ -581,7 +582,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (gc__is_mark_end(worker->heap)) {
-        gc__finalizers_follow_old(all, worker->heap->marker->no_finalizer_marks && all->kept.count + all->finalizer_grey.count);
+        gc__finalizers_follow_old(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);

@@ -156,7 +156,7 @@ GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
         }
         more |= due->shaded < due->shading;
     }
-    return more || heap->marker->grey.count;
+    return more || gc__marker_grey(heap->marker);
 }
 
 /* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
@@ -187,25 +187,22 @@ GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     if (!object || gc__is_precleaned(object)) return;
     bool keeps = !gc__is_marking(object) || gc__is_candidate(object) || heap->marker->no_finalizer_marks;
     keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
-    if (!keeps) gc__finalizer_mark(heap, object);
-    if (!gc__shade_push(heap, keeps ? &all->kept : &all->finalizer_grey, number)) heap->marker->no_finalizer_marks = true;
+    if (!keeps) gc__finalizer_mark(&heap->marker->finalizing, object);
+    gc__words_push(keeps ? &all->kept : &all->finalizer_grey, number);
 }
 
-/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. Returns
-   false if all is done. */
+/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. */
 GC__FN bool gc__pairs_mark_on_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__words *white = &all->old.unclean;
     gc__marker *marker = heap->marker;
     for (size_t i = 0; i < GC__PRECLEAN_PAIRS && white->count && !marker->no_finalizer_marks; i++) {
+        marker->no_finalizer_marks = !gc__shade_room(heap, &all->kept, 1) || !gc__shade_room(heap, &all->finalizer_grey, 1);
+        if (marker->no_finalizer_marks) break;
         size_t number = white->words[--white->count], ahead = white->count - gc__min(white->count, GC__FIFO);
         if (ahead) gc__finalizer_await(all, white->words[ahead]);
         gc__finalizer_mark_pair(heap, number);
     }
-    if (!marker->no_finalizer_marks) return true;
-    if (!marker->finalizer_marks) return false;
-    gc__finalizer_marks_drop(heap);
-    gc__finalizers_preclean_begin(all);
     return true;
 }
 
@@ -213,7 +210,7 @@ GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__marker *marker = heap->marker;
     bool more = gc__finalizer_marks_work(heap, GC__PRECLEAN_PAIRS);
-    if (!marker->no_finalizer_marks && (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker))) return more;
+    if (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker)) return more;
     return gc__preclean_locked(heap, &all->lock, gc__pairs_mark_on_some);
 }
 
@@ -270,7 +267,7 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
 
 /* Returns which slices of that stretch of the table are not clean, as bits. */
 GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
-    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes}, heap, 0};
+    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes, NULL}, heap, 0};
     gc__object_trace(table, &precleaner.part.visitor);
     return precleaner.left;
 }
