@@ -218,8 +218,8 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
    slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. Where objects may be large,
-   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, too, with which the collector looks at dirty cards: it calls
-   gc_visit for the slots that lie in [from, to) at least, the words of which are the object's. */
+   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, which the collector then uses for all: it calls gc_visit for
+   the slots that lie in [from, to) at least, which is what a dirty card covers, or [0, UINTPTR_MAX). */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #ifndef GC_MODEL_TRACE_PART
@@ -742,7 +742,7 @@ typedef struct gc_options {
     unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
-    size_t growth_bytes_min; /* by which it may grow in any case, so that a small heap is seldom collected as a whole; 0: 256 KiB */
+    size_t growth_bytes_min; /* by which it may grow in any case: a small heap is seldom collected as a whole then; 0: 256 KiB */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
                                 `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
@@ -5024,19 +5024,15 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
 GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
+    (void)from, (void)to;
 #if GC_HAS_MODEL
-    if (from)
-        GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
-    else
-        GC_MODEL_TRACE((void *)object, visitor);
+    GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
 #else
-    (void)from;
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
-    (void)to;
     gc__traced_set(outer);
 }
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, 0); }
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, UINTPTR_MAX); }
 
 /* Weak entries as walks see them. */
 
@@ -8156,19 +8152,15 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
-GC__FN bool gc__has_bound_thread(const gc_heap *heap) {
-    const gc_thread *thread = heap->threads->first;
-    while (thread && gc__record(thread)->unbound) thread = gc__record(thread)->next;
-    return thread != NULL;
-}
-
 /* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    if (!gc__has_bound_thread(heap)) gc__host_roots_visit(heap, NULL, visitor);
+    const gc_thread *bound = heap->threads->first;
+    while (bound && gc__record(bound)->unbound) bound = gc__record(bound)->next;
+    if (!bound) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);
@@ -18463,10 +18455,8 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
 }
 
 GC_API void gc_thread_destroy(gc_thread *thread) {
-    if (!thread || !gc__record(thread)->unbound) {
-        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
-        return;
-    }
+    GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
+    if (!thread || !gc__record(thread)->unbound) return;
     gc_heap *heap = thread->heap;
     gc__heap_lock(heap);
     gc__thread_unlist(thread, gc__thread_link(thread));
