@@ -148,7 +148,7 @@ GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
         if (__atomic_load_n(&stores->entries[i].old, __ATOMIC_ACQUIRE) == stores->epoch)
             gc__marker_read_chunk(heap, &stores->entries[i], false);
     heap->marker->taken_stores = before;
-    return heap->marker->grey.count || __atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED);
+    return gc__marker_grey(heap->marker) || __atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED);
 }
 
 /* Takes all that barriers have logged and queues it for the marker. From now on threads have other chunks. The world is
