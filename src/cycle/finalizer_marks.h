@@ -31,7 +31,7 @@ GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
 GC__FN void gc__finalizer_mark(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
     gc__region *region = gc__region_of(object);
-    if (gc__bit_get(gc__next_marks, object) || gc__is_finalizer_marked(object)) return;
+    if (gc__bit_get(heap->marker->marks, object) || gc__is_finalizer_marked(object)) return;
     region->finalizer_marks = marker->finalizer_marks = true;
     gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
     __builtin_prefetch((const void *)object);
@@ -83,7 +83,7 @@ GC__FN void gc__finalizer_mark_scan(gc_heap *heap, uintptr_t object) {
 /* Counts the object, and scans it unless it has been marked since. */
 GC__FN void gc__finalizer_mark_look(gc_heap *heap, uintptr_t object) {
     gc__marker_add(heap, object);
-    if (!gc__bit_get(gc__next_marks, object)) gc__finalizer_mark_scan(heap, object);
+    if (!gc__bit_get(heap->marker->marks, object)) gc__finalizer_mark_scan(heap, object);
 }
 
 /* Scans some of the finalizer-reachable objects, until a collection waits. The marker's lock is held. Returns
@@ -118,11 +118,10 @@ GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
     }
 }
 
-/* Flips the regions with finalizer marks, since a stop-the-world full collection is about to condemn all regions and
-   knows objects by their marks alone. */
+/* Drops the finalizer marks, since a stop-the-world full collection is about to condemn all regions and knows objects by
+   their marks alone. */
 GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
-    for (gc__region *region = heap->regions[2]; region; region = region->next)
-        if (region->finalizer_marks) gc__region_flip_whole(region);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__finalizer_marks_clear(region);
 }
 
 /* Counts finalizer-reachable objects as reached from now on, and queues those that the marker has not scanned for

@@ -39,8 +39,8 @@ GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
 
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (gc__shade_bit(gc__next_marks, word) || !gc__shade_is_object(word)) return;
-    if (gc__bit_set_shared(gc__next_marks, word)) gc__marker_push(heap, word);
+    if (gc__shade_bit(heap->marker->marks, word) || !gc__shade_is_object(word)) return;
+    if (gc__bit_set_shared(heap->marker->marks, word)) gc__marker_push(heap, word);
 }
 
 #if GC__HAS_MARKER
@@ -58,14 +58,14 @@ GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
 
 /* Marks the object, whose bit has reached the cache. */
 GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (gc__bit_set_shared(gc__next_marks, object)) gc__marker_push(heap, object);
+    if (gc__bit_set_shared(heap->marker->marks, object)) gc__marker_push(heap, object);
 }
 
 /* Objects wait in a FIFO for the prefetch of their mark bits, and grey objects, once they are taken from the stack,
    in another for that of their memory: an object may leave the stack a long time after it was found. */
 GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
     uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
     *place = object;
     if (oldest) gc__marker_reach(heap, oldest);
@@ -187,8 +187,8 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
         if (!(was & left)) continue;
-        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__next_marks, base, end);
-        for (; at < end; at = gc__bit_next(gc__next_marks, at + GC_OBJECT_BYTES_MIN, end))
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marker->marks, base, end);
+        for (; at < end; at = gc__bit_next(marker->marks, at + GC_OBJECT_BYTES_MIN, end))
             was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
@@ -197,10 +197,10 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
-GC__INLINED void gc__marker_await(uintptr_t object) {
+GC__INLINED void gc__marker_await(const gc_heap *heap, uintptr_t object) {
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
-    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(object) >> 6]);
 }
 
 /* Returns whether a word of the log refers to an object that is being marked. Ages have not changed since the word
@@ -225,7 +225,7 @@ GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
         uintptr_t entry = gc__marker_take_entry(marker, from), ahead = 0;
         if (!entry) break;
         if (from + GC__FIFO < GC__MARK_BUFFER_WORDS) ahead = __atomic_load_n(&marker->log[from + GC__FIFO], __ATOMIC_RELAXED);
-        if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
+        if (ahead && gc__is_marking(~ahead)) gc__marker_await(heap, ~ahead);
         if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
     }
     return from;
@@ -306,7 +306,7 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
-    for (size_t i = from; i < seen->count; i++) gc__marker_await(seen->words[i]);
+    for (size_t i = from; i < seen->count; i++) gc__marker_await(heap, seen->words[i]);
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
@@ -370,8 +370,9 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
     if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__MARK_BUFFER_BYTES);
     marker->left = marker->log + GC__MARK_BUFFER_WORDS;
     gc__lock_take(&gc__the_arena.lock);
-    if (!gc__next_marks) __atomic_store_n(&gc__next_marks, gc__side_reserve_bits(GC__SIDE_NEXT_MARKS), __ATOMIC_RELEASE);
-    bool opened = marker->log && gc__next_marks;
+    uint64_t **second = &gc__the_arena.marks[1];
+    if (!*second) __atomic_store_n(second, gc__side_reserve_bits(GC__SIDE_MARKS_SECOND), __ATOMIC_RELEASE);
+    bool opened = marker->log && *second;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
 }
@@ -401,10 +402,10 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->candidates_begin = NULL;
     marker->no_finalizer_marks = marker->finalizer_marks = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unflipped; region; region = region->next) gc__region_flip_whole(region);
-    heap->old_unflipped = NULL;
+    gc__stale_clear(heap, SIZE_MAX);
+    marker->marks = gc__the_arena.marks[heap->plane ^ 1];
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!gc__flip_is_due(region) && !region->unscanned && !region->finalizer_marks,
+        GC_ASSERT(!region->stale && !region->unscanned && !region->finalizer_marks,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
     gc__old_rank(heap, GC__IGNORE);
 }
@@ -431,7 +432,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        gc__marks_take(region, false);
+        gc__other_plane_clear(region);
         gc__finalizer_marks_clear(region);
         region->next_live_bytes = 0;
         region->unscanned = 0;
@@ -448,9 +449,9 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
-        if (i + GC__FIFO < seen->count) gc__marker_await(seen->words[i + GC__FIFO]);
+        if (i + GC__FIFO < seen->count) gc__marker_await(heap, seen->words[i + GC__FIFO]);
         uintptr_t word = seen->words[i];
-        if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
+        if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
     }
     seen->count = kept;
 }
@@ -498,11 +499,9 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* Drops the marker's bits of a candidate region, which are useless since its live objects are copied, or of a region
-   that has just become old, in which nothing is left to do. */
-GC__FN void gc__marker_drop_bits(gc__region *region) {
+/* Drops what the marker has counted in a candidate region, since its live objects are copied. */
+GC__FN void gc__marker_drop(gc__region *region) {
     if (region->generation < 2) return;
-    gc__marks_take(region, false);
     region->next_live_bytes = 0;
     region->unscanned = 0;
 }

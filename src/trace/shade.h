@@ -1,6 +1,6 @@
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
-   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
+   An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
    object is in one of four places: `grey`, the marker's stack; `log`, which barriers fill, and `seen`, which
    collections fill with objects that they meet or move there from the log (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
@@ -57,6 +57,7 @@ typedef struct gc__marker {
     unsigned open_count, left_count;
     size_t taken_words;                 /* words taken from the log since the last collection began */
     size_t *left; /* first untaken entries of the chunks that are left to the next collection; stored behind the log */
+    uint64_t *marks;              /* the mark plane of the cycle: the objects of generation 2 that it has reached */
     unsigned turns;               /* turns that the marker has had; atomic */
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
@@ -139,15 +140,15 @@ GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) 
 GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
-    return gc__shade_bit(gc__the_arena.marks, word);
+    return gc__shade_bit(gc__the_arena.marks[region->plane], word);
 }
 
 /* Marks the object, since there is no room in the log, and has its region scanned again. */
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
+    gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (!gc__shade_is_object(word)) return;
-    if (!(__atomic_fetch_or(&gc__next_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
-        gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
+    if (!(__atomic_fetch_or(&region->heap->marker->marks[word >> 9], bit, __ATOMIC_RELAXED) & bit)) gc__shade_unscanned(region);
 }
 
 /* Appends the word to the mark buffer of the heap that has this marker. May be called by any thread. */
@@ -185,7 +186,7 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     gc__marker *marker = heap->marker;
     bool looks = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->blind ||
                  __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
-    if (looks && gc__shade_bit(gc__next_marks, word)) return;
+    if (looks && gc__shade_bit(marker->marks, word)) return;
     if (!gc__mark_buffer_append(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
 }
 
@@ -319,14 +320,15 @@ GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
    world is stopped. */
 GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
     uintptr_t end = gc__min(to, gc__region_starts_end(region));
+    const uint64_t *marks = gc__marks_of(region->heap);
     region->next_live_bytes += bytes;
-    if (from >= end) return;
+    if (from >= end || marks == region->heap->marker->marks) return;
     size_t first = gc__mark_index(from), last = gc__mark_index(end - 1);
     for (size_t word = first >> 6; word <= last >> 6; word++) {
-        uint64_t bits = gc__the_arena.marks[word];
+        uint64_t bits = marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
         /* other workers shade concurrently */
-        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED);
+        if (bits) __atomic_fetch_or(&region->heap->marker->marks[word], bits, __ATOMIC_RELAXED);
     }
 }
