@@ -93,11 +93,12 @@ sanitize := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-va
 # clang's check of numbers that wrap, or change when they are converted, which is not wrong in C but is where none is meant to.
 integer := -fsanitize=integer -fno-sanitize-recover=integer -fsanitize-ignorelist=tests/integer.ignore
 with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_sources))
+# Sanitized tests take a third of the time to compile where they are not optimized, and as long to run, since the collector is.
 # Some tests of the inside stop at single instructions, of which optimized code has fewer, or unwind native code.
 $(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter inside.o,$$(@F)),-O1,-O0),$(test_sources)))
 $(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
-$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),-O1,clang -O0,$(test_sources)))
+$(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),$$(if $$(filter gc.o,$$(@F)),-O1,-O0),clang -O0,$(test_sources)))
 # The collector that has neither concurrent marking nor threads nor diagnostics: tests of what it has.
 least := -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0
 least_tests := $(patsubst %,tests/unit/test_%.c,left_out alloc collect external finalizers heaps large roots \
@@ -121,10 +122,13 @@ $(eval $(call variant,integer,clang,-Isrc $(integer),-O1,,$(filter-out $(own_gc)
 soak_programs := $(test_programs)
 test_programs := $(plain_programs)
 
-# The quick variant: with checks, and with small regions, since most tests take less time then. Tests with a configuration of their
-# own take longest to compile, so only that of handles is among them, which no other test covers.
-$(eval $(call variant,quick,$(CC),-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O1,clang -O0,$(test_sources)))
-left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) %/test_barrier_forms
+# The quick variant: with checks, with small regions, and compiled by what takes least time; tests repeat less in it (is_quick in
+# tests/tap.h). Tests with a configuration of their own take longest to compile, so only that of handles is among them, which no
+# other test covers; nor are those that take seconds whatever they repeat, or whose subject is no part of the collector.
+$(eval $(call variant,quick,clang,-Isrc -DGC_DEBUG=2 -DGC_REGION_SHIFT=18,-O0,clang -O0,$(test_sources)))
+left_out := $(filter-out %/test_handles,$(patsubst tests/unit/%.c,build/tests/quick/%,$(own_gc))) \
+    $(addprefix build/tests/quick/test_,barrier_forms sizes fork pins stats supply external heaps alone value_stacks finalizer_ends \
+    profile profile_threads inspect_graph jit_assembler)
 quick_programs := $(filter-out $(plain_programs) $(left_out),$(test_programs))
 test_programs := $(plain_programs)
 
@@ -137,9 +141,9 @@ scripts := $(wildcard tests/*/*.t)
 tests := $(longest) $(filter-out $(longest),$(test_programs) $(scripts))
 wanted := $(if $(CASE),$(strip $(foreach test,$(tests),$(if $(findstring $(CASE),$(test)),$(test)))),$(tests))
 
-quick_longest := $(filter %/test_collect %/test_limits %/test_threads %/test_verify %/test_fork,$(quick_programs))
-quick_tests := $(quick_longest) tests/random/random.t $(filter-out $(quick_longest),$(quick_programs)) \
-    $(addprefix tests/compile/,compile.t docs.t headers.t style.t)
+quick_longest := $(filter %/test_verify %/test_limits %/test_workers %/test_finalizers %/test_threads %/test_collect,$(quick_programs))
+quick_tests := tests/compile/compile.t tests/compile/style.t $(quick_longest) tests/random/random.t \
+    $(filter-out $(quick_longest),$(quick_programs)) tests/compile/docs.t tests/compile/headers.t
 
 # What a script needs to have been built; phony, since else .SECONDARY leaves unbuilt what is older than the script.
 .PHONY: $(scripts)
@@ -153,6 +157,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include examples/jit/jit.mk
 -include examples/llvm/llvm.mk
 -include examples/profile/profile.mk
+-include examples/clr/clr.mk
 -include packaging/standalone.mk
 -include tools/inspect/inspect.mk
 
@@ -181,7 +186,7 @@ api: ## make docs/api.md from the comments in src/api and src/barrier
 
 quick-programs: $(quick_programs) build/tests/random-quick
 
-quick: ## run the tests that show most in the least time: on two quiet cores half a minute after a change of one part, a minute from a clean tree
+quick: ## run the tests that show most in the least time: on two quiet cores some ten seconds after a change of one part, half a minute from a clean tree
 	@$(MAKE) --no-print-directory -s -j$(JOBS) quick-programs
 	@QUICK=1 prove -j$(JOBS) --exec 'tools/limit 300' $(quick_tests)
 
@@ -197,6 +202,7 @@ test: ## run every test (about 20 minutes on two quiet cores); with CASE=name on
 soak: ## the unit tests with gcc's sanitizers and with clang's for integers, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs soak-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' $(soak_programs)
+	RANDOM_OPS=48000 HANDLES_OPS=80000 THREADS_SECONDS=2 prove --exec 'tools/limit 7200' $(wildcard tests/random/random*.t tests/random/handles.t tests/random/threads.t)
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
 

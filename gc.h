@@ -217,9 +217,14 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. Where objects may be large,
+   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, too, with which the collector looks at dirty cards: it calls
+   gc_visit for the slots that lie in [from, to) at least, the words of which are the object's. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
+#ifndef GC_MODEL_TRACE_PART
+#define GC_MODEL_TRACE_PART(object, visitor, from, to) GC_MODEL_TRACE(object, visitor)
+#endif
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
 #error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
 #endif
@@ -737,6 +742,7 @@ typedef struct gc_options {
     unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
+    size_t growth_bytes_min; /* by which it may grow in any case, so that a small heap is seldom collected as a whole; 0: 256 KiB */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
                                 `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
@@ -781,6 +787,12 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Implemented by such a host whose threads have modes of its own, and use gc_thread_create. before_wait is called by a
+       thread that has to wait for the heap's lock, and maybe for a collection: until after_wait suspend need not wait for that
+       thread, which touches no object unless it is the one that has called suspend. after_wait is called without any lock. The
+       first returns whether the second is to be called. 0: neither. */
+    bool (*before_wait)(void *host);
+    void (*after_wait)(void *host);
     /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
@@ -905,6 +917,9 @@ typedef struct gc_stats {
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
+/* The bytes that threads have allocated since the heap's creation, with what is left of their windows: gc_stats.allocated_bytes
+   without a stop. [any thread; never collects; cannot fail] */
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);
@@ -1205,6 +1220,14 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
    variables cease to be roots. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
+/* A gc_thread that is bound to no native thread, for a host that stops threads by itself (options.suspend) and has such records
+   of its own: any native thread may allocate and store by it, one at a time, while it may touch objects. It has no frames, and
+   its mode says nothing; gc.h may wait only if the host has before_wait, or lets one thread at a time call it. scan_roots is
+   not called for it. It ends by gc_thread_destroy, on any thread, or with the heap. Source: gc_alloc_context. [any thread; may
+   wait; NULL: GC_ERROR_MEMORY, GC_ERROR_OPTION] */
+GC_API gc_thread *gc_thread_create(gc_heap *heap);
+/* Ends a record of gc_thread_create; NULL is allowed. [any thread; may wait; cannot fail] */
+GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);
@@ -3593,7 +3616,7 @@ GC_API void gc__check_outside(const char *name) {
 }
 
 GC__FN const char *gc__scope_enter(const char *name) {
-    const char *outer = gc__inside;
+    const char *outer = GC_DEBUG >= 1 ? gc__inside : NULL;
     if (GC_DEBUG >= 1) gc__inside = name;
     return outer;
 }
@@ -3841,6 +3864,7 @@ GC__OUT_OF_LINE void gc__words_free(gc__words *list) {
 /* Text of limited length, written in steps. */
 
 
+#include <limits.h>
 #include <stdarg.h>
 
 #define GC__TEXT_BYTES 640
@@ -3857,6 +3881,31 @@ GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
     int length = vsnprintf(text->text + text->length, sizeof text->text - text->length, format, arguments);
     va_end(arguments);
     text->length = gc__min(text->length + (size_t)(length > 0 ? length : 0), sizeof text->text - 1);
+}
+
+/* Prints with these conversions: %m bytes in MiB, %t nanoseconds in ms, and %n, each of a 64-bit number; %f and %s. */
+GC__COLD void gc__print(FILE *file, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    for (; *format; format++) {
+        const char *end = strchr(format, '%');
+        fprintf(file, "%.*s", end ? (int)(end - format) : INT_MAX, format);
+        if (!end) break;
+        format = end + 1;
+        if (*format == 's')
+            fputs(va_arg(arguments, const char *), file);
+        else if (*format == 'f')
+            fprintf(file, "%.1f", va_arg(arguments, double));
+        else if (*format == 'n')
+            fprintf(file, "%llu", (unsigned long long)va_arg(arguments, uint64_t));
+        else if (*format == '%')
+            fputc('%', file);
+        else if (*format == 'm')
+            fprintf(file, "%.2f", (double)va_arg(arguments, uint64_t) / 1048576.0);
+        else
+            fprintf(file, "%.3f", (double)va_arg(arguments, uint64_t) / 1e6);
+    }
+    va_end(arguments);
 }
 /* Maps from an object's address to a word, by open addressing. The owner of a map follows the objects as they move: in
    a collection it takes the entries of condemned generations out (gc__map_take) and puts those of survivors back, which
@@ -4561,7 +4610,7 @@ GC_API gc_result gc_barrier_switch(gc_barrier barrier) {
 #define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
 /* Invariant: age and youth belong to the generation that the region's survivors are or will be in. */
-GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
+GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
@@ -4834,7 +4883,7 @@ GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
-GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
+GC__FN const char *gc__object_name(uintptr_t object) { return (void)object, GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
 GC__FN size_t gc__object_length(uintptr_t object) {
@@ -4880,21 +4929,25 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     return NULL;
 }
 
+GC__FN const char *gc__elements_fault(const gc_type *type) {
+    uint64_t mask = type->element_refs | type->element_values;
+    if (!type->element_bytes) return mask ? "it has element masks but no elements" : NULL;
+    if (type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
+    if (mask && (type->bytes % 8 || type->element_bytes % 8))
+        return "its elements hold references but are not 8-byte aligned";
+    return gc__mask_fault(mask, type->element_bytes, 0);
+}
+
 GC_API const char *gc_type_check(const gc_type *type) {
     if (!type) return "the type is NULL";
     if ((uintptr_t)type & 7) return "the type is not 8-byte aligned";
     if (type->bytes == 0) return "its size is 0";
     if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
-    if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
-    if (!type->element_bytes && (type->element_refs | type->element_values))
-        return "it has element masks but no elements";
     const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
-    if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
+    if (!fault) fault = gc__elements_fault(type);
     if (fault) return fault;
     if ((type->refs & type->values) || (type->element_refs & type->element_values))
         return "a word is declared both a reference and a value";
-    if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
-        return "its elements hold references but are not 8-byte aligned";
     if (type->flags & ~(unsigned)GC_TYPE_FIXED) return "it has flags that are none of GC_TYPE_*";
     if ((type->flags & GC_TYPE_FIXED) && !type->finalizer)
         return "it has GC_TYPE_FIXED but no finalizer: without one, gc_new makes its objects in line, where they move. Name "
@@ -4931,17 +4984,24 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call that of another object. */
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+/* Calls the object's trace function, which need visit no slots but those in [from, to). The visitor may call that of another
+   object. */
+GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
+    if (from)
+        GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
+    else
+        GC_MODEL_TRACE((void *)object, visitor);
 #else
+    (void)from;
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
+    (void)to;
     gc__traced_set(outer);
 }
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, 0); }
 
 /* Weak entries as walks see them. */
 
@@ -5353,7 +5413,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
 /* Returns a region to the arena, and its memory to the system. */
-GC__FN void gc__arena_release(gc__region *region) {
+GC__COLD void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;
@@ -5560,7 +5620,7 @@ GC__FN size_t gc__held_bytes(const gc_heap *heap) {
 }
 
 /* Ends the quarantine of the region that has been there longest. */
-GC__FN void gc__quarantine_pop(gc_heap *heap) {
+GC__COLD void gc__quarantine_pop(gc_heap *heap) {
     gc__region *region = heap->quarantine;
     heap->quarantine = region->next;
     if (!heap->quarantine) heap->quarantine_last = NULL;
@@ -5696,7 +5756,7 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 /* Returns the part of the reserve that mutators may not use now. With concurrent marking that is half of it, so that
    mutators need not wait for the end of a cycle, or for the holes that it leaves. In the last resort nothing is
    reserved: sliding needs no room. */
-GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
+GC__COLD size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
@@ -5749,7 +5809,7 @@ GC__FN size_t gc__large_slack(const gc__region *region) {
 }
 
 /* Makes the end of a large object's region spare, unless the system refuses. */
-GC__FN void gc__large_uncommit(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__large_uncommit(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
     size_t slack = gc__large_slack(region);
@@ -5767,7 +5827,7 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
 }
 
 /* Returns whether `bytes` more may be used; false with gc__fail. */
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
     if (needed > gc__bytes_left(heap)) gc__large_uncommit_all(heap);
@@ -5812,23 +5872,25 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
-   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+/* Returns the free region that is used next, or NULL if the arena has to give one. */
+GC__COLD gc__region *gc__heap_next_free(gc_heap *heap) {
+    gc__region *region = gc__heap_take_untouched(heap);
     if (region) {
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
-    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
-    region = heap->free;
-    if (span == 1 && region) {
-        gc__region_note_taken(region, 1, true);
-    } else {
-        while (!(region = gc__arena_acquire(heap, span))) {
-            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
-            gc__quarantine_pop(heap);
-        }
+    if (!heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
+    if (heap->free) gc__region_note_taken(heap->free, 1, true);
+    return heap->free;
+}
+
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
+GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+    gc__region *region = span == 1 ? gc__heap_next_free(heap) : NULL;
+    while (!region && !(region = gc__arena_acquire(heap, span))) {
+        if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
+        gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
@@ -6680,6 +6742,7 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
+    bool unbound;               /* of gc_thread_create: no native thread's, so it has no stack, nor roots */
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
@@ -6769,7 +6832,8 @@ typedef struct gc__threads {
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked */
+static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
+static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
 GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 
@@ -6894,6 +6958,10 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     gc__heap_check_wait(heap);
     gc__park(NULL);
+    if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
+        gc__my_host = heap;
+        gc__my_parked++;
+    }
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
@@ -6970,6 +7038,12 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__FN void gc__unpark_all(void) {
+    const gc_heap *host = gc__my_host;
+    if (host) {
+        gc__my_host = NULL;
+        gc__my_parked--;
+        host->options.after_wait(host->options.host);
+    }
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;
@@ -8056,13 +8130,19 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
+GC__FN bool gc__has_bound_thread(const gc_heap *heap) {
+    const gc_thread *thread = heap->threads->first;
+    while (thread && gc__record(thread)->unbound) thread = gc__record(thread)->next;
+    return thread != NULL;
+}
+
 /* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    if (!heap->threads->first) gc__host_roots_visit(heap, NULL, visitor);
+    if (!gc__has_bound_thread(heap)) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);
@@ -8076,7 +8156,7 @@ GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
    heap->threads->root_kind and root_site describe what reports the root. */
 GC__HOT void gc__roots_visit(gc_heap *heap, gc_visitor *visitor) {
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next)
-        gc__thread_visit(heap, thread, visitor);
+        if (!gc__record(thread)->unbound) gc__thread_visit(heap, thread, visitor);
     gc__roots_visit_shared(heap, visitor);
 }
 
@@ -8146,8 +8226,8 @@ GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
    The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
    as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The trace's loop is written once and compiled twice. Its argument `many` is a constant: false if one worker runs,
-   and no atomic instruction is needed; true if several may run at once. What the loop calls asks gc__is_many. */
+   The trace's loop is written once and compiled for each gc__tracer, which is a constant argument of what the loop
+   inlines. What the loop calls asks the worker. */
 
 
 #define GC__FIFO 32     /* slots between prefetch and use; a power of two */
@@ -8158,6 +8238,7 @@ GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
    array | CONTINUED. So a stack can also be read from its bottom. */
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
+#define GC__UNSCANNED 1 /* gc__region.unscanned: some objects that the marker has marked are in no list */
 
 /* Slots of older objects are scanned: dirties their cards again if necessary. */
 #define GC__EDGES_REMEMBER 1
@@ -8174,11 +8255,24 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 /* The size of the stripes of the arena in which several workers count what they mark. */
 #define GC__STRIPE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
 
+/* Who traces: */
+typedef enum gc__tracer {
+    GC__ALONE,     /* one worker with the world stopped, which needs no atomic instruction */
+    GC__MANY,      /* several workers with the world stopped */
+    GC__CONCURRENT /* the marker, while mutators run; or it goes on from objects with finalizers */
+} gc__tracer;
+
 struct gc__workers;
 
-/* The part of an object that is scanned. */
+#define GC__PART_RANGES 128
+
+/* The dirty ranges of an object, in ascending order. */
 typedef struct gc__part {
-    uintptr_t object, from, to; /* object: 0 if there is none */
+    uintptr_t object;
+    size_t count; /* 0: there is no object */
+    struct {
+        uintptr_t from, to;
+    } ranges[GC__PART_RANGES];
 } gc__part;
 
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
@@ -8199,6 +8293,8 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
+    gc__tracer tracer;
+    bool finalizing;  /* the marker traces from objects with finalizers, and sets finalizer marks */
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
@@ -8212,7 +8308,6 @@ typedef struct gc__worker {
     struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until the next poll */
-    bool many;                            /* several workers run now */
     bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
@@ -8224,7 +8319,11 @@ typedef struct gc__worker {
 /* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
 
-GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->many; }
+GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->tracer == GC__MANY; }
+GC__FN bool gc__is_concurrent(const gc__worker *worker) { return GC__HAS_MARKER && worker->tracer == GC__CONCURRENT; }
+GC__FN gc__tracer gc__tracer_of(const gc__worker *worker) {
+    return GC__HAS_WORKERS || GC__HAS_MARKER ? worker->tracer : GC__ALONE;
+}
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
@@ -8242,8 +8341,12 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
 
 /* Records that an object could not be pushed: its region is scanned again at the end. */
 GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
-    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->overflowed = true;
+    if (gc__is_concurrent(worker)) {
+        __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNSCANNED, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->mark_stack_overflows++;
 }
 
@@ -9039,7 +9142,7 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
    An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
-   object is in one of four places: `grey`, the marker's stack; `log`, which barriers fill, and `seen`, which
+   object is in one of four places: the marker's mark stack; `log`, which barriers fill, and `seen`, which
    collections fill with objects that they meet or move there from the log (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
@@ -9061,21 +9164,31 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
 #define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
 #define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
 #define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
-#define GC__NEXT 8                      /* a power of two */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */
 #define GC__TABLE_WORDS ((size_t)1 << 16)
-#define GC__UNSCANNED 1                 /* gc__region.unscanned: some marked objects are in no list */
-#define GC__UNCOUNTED 2                 /* nor were their bytes counted, or some have grown since */
+/* gc__region.unscanned, beside GC__UNSCANNED: */
+#define GC__UNCOUNTED 2                 /* the bytes of some marked objects were not counted, or some have grown since */
 #define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
 #define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
+/* Weak state of one kind that the marker precleans beside the program, piece by piece: clumps of handles, old pairs of
+   objects and finalizers, or slices of weak tables. The lock of that kind guards it. */
+typedef struct gc__preclean {
+    size_t next;       /* the piece at which precleaning goes on, as the kind numbers its pieces */
+    gc__words unclean; /* the pieces that the final mark processes; handles have bits for that */
+    size_t kept;       /* words of `unclean` that this pass has looked at, and kept */
+    size_t stored;     /* pieces in which this pass has found stores */
+    unsigned passes;   /* passes that may still be made */
+    bool runs, again;  /* a pass is under way; another one may find more pieces clean */
+} gc__preclean;
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    /* Entries are objects; or the index of an element, and above it the array | GC__CONTINUED; or an object |
-       GC__NUMBER that was scanned and counted except for what its trace function reports. */
-    gc__words grey;
+    gc__worker worker; /* its mark stack has the grey objects */
+    gc__words grey;    /* the memory of that stack */
+    gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
     char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
     uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
@@ -9098,17 +9211,9 @@ typedef struct gc__marker {
     size_t began_growth, began_room;  /* how much it could grow when the cycle began, by most_bytes and by the limit */
     bool unscanned;               /* some region is unscanned; atomic */
     bool unasked;                 /* some region is unasked */
-    /* The segment of handles that is being precleaned, from clump preclean_from on; NULL: none. */
-    struct gc__handle_segment *precleaning;
-    size_t preclean_from, preclean_passes; /* the second: passes over the handles that may still be made */
-    size_t stored, stored_before;      /* clumps in which this pass, and the pass before it, has found stores */
-    bool preclean_again;            /* this pass has shaded an object, so another one may find more */
-    /* Objects with weak entries; their slices that are not precleaned, as pairs: an object, and an address in it. */
-    gc__words tables, pieces;
-    size_t table_next, table_from; /* where precleaning goes on: an index in `tables`, and an offset in that object */
-    size_t slice_next, slice_kept; /* where the second look at `pieces` goes on, and the words that it has kept */
-    unsigned table_passes;        /* passes over the tables that may still be made */
-    bool table_again;             /* the last pass has shaded an object */
+    gc__words tables; /* objects with weak entries */
+    size_t table_next, table_from; /* where the first look at these goes on: an index in `tables`, and an offset there */
+    gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
@@ -9117,13 +9222,11 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    gc__words finalizer_grey;          /* the grey stack of finalizer-reachable objects, as `grey` */
+    gc__worker finalizing;        /* the worker that traces from objects with finalizers */
+    gc__words finalizer_grey;     /* the memory of its mark stack */
     gc__words held;               /* finalizer-reachable objects that the final mark scans */
     bool holds;                   /* the object that is being scanned must be held */
     bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
-    uintptr_t fifo[GC__FIFO];     /* objects whose mark bits are being prefetched */
-    uintptr_t next[GC__NEXT];     /* grey objects that are being prefetched before they are scanned */
-    unsigned fifo_next, next_next; /* count up */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */
     size_t began_old_bytes;       /* bytes of generation 2 at that time */
@@ -9309,17 +9412,17 @@ GC__FN void gc__shade_unask(gc__region *region) {
 
 /* Appends the marked object to a list, so that its trace function is called again. Without memory, or if other
    objects of its region are in no list, the final mark calls it. */
-GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
+GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
-    if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
+    if (unasked || !gc__shade_push(heap, list, object)) gc__shade_unask(region);
 }
 
 /* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
    compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
-    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
+    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
@@ -9336,12 +9439,12 @@ GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 /* Records a slice of a weak table, whose entries lie in the object, to be looked at again. Callers report a slice
    once per entry in a row, so only the last one is compared. */
 GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
-    gc__words *pieces = &heap->marker->pieces;
-    size_t count = pieces->count;
-    if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
-    if (count < GC__TABLE_WORDS && gc__shade_room(heap, pieces, 2)) {
-        gc__words_push(pieces, table);
-        gc__words_push(pieces, from);
+    gc__words *slices = &heap->marker->slices.unclean;
+    size_t count = slices->count;
+    if (count && slices->words[count - 2] == table && slices->words[count - 1] == from) return;
+    if (count < GC__TABLE_WORDS && gc__shade_room(heap, slices, 2)) {
+        gc__words_push(slices, table);
+        gc__words_push(slices, from);
     } else {
         gc__shade_wait(heap, table);
     }
@@ -10059,7 +10162,9 @@ GC__HOT gc__region *gc__candidates_condemn(gc_heap *heap, gc__region *condemned)
     heap->old_unlisted = NULL;
     return condemned;
 }
-/* Scanning objects for slots. */
+/* What a trace does with an edge. The tracer finds slots; the functions below are implemented by its users, for each
+   gc__tracer: gc__exchange reads a slot, and queues it if its referent is to be marked or copied; gc__process does that
+   some slots later, when the referent has reached the cache, and pushes it on the mark stack. */
 
 
 /* Two workers may handle the slots of an object that overlaps two cards; the result is the same. */
@@ -10087,8 +10192,71 @@ __attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t
     if (owner) gc__trace_overflow(worker, owner);
 }
 
+/* The edges of the concurrent marker. Between reading a slot and marking the referent it keeps the referent rather than
+   the slot, to which mutators may store meanwhile. */
+
+/* Counts the object's bytes as alive. The marker's lock is held. */
+GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
+    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
+    gc__region_of(object)->next_live_bytes += bytes;
+    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
+}
+
+/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
+GC__OUT_OF_LINE void gc__finalizer_mark(gc__worker *worker, uintptr_t object) {
+    gc__region *region = gc__region_of(object);
+    if (gc__bit_get(worker->marks, object) || gc__is_finalizer_marked(object)) return;
+    region->finalizer_marks = worker->heap->marker->finalizer_marks = true;
+    gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
+    gc__marker_add(worker->heap, object);
+    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+}
+
+/* Marks an object of generation 2. One with a finalizer mark was already counted. */
+GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
+    if (GC__UNLIKELY(worker->finalizing)) {
+        gc__finalizer_mark(worker, object);
+        return;
+    }
+    if (!gc__bit_set_shared(worker->marks, object)) return;
+    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(worker->heap, object);
+    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+}
+
+/* Takes a slot that refers to a candidate region. An object from which finalizers lead there is left to the final
+   mark. Returns whether to mark the referent. */
+GC__OUT_OF_LINE bool gc__concurrent_candidate(const gc__worker *worker, const gc_word *slot, uintptr_t ref) {
+    worker->heap->marker->holds |= worker->finalizing;
+    if (!worker->finalizing) gc__candidates_note(worker->heap, (uintptr_t)slot, ref);
+    return !worker->finalizing;
+}
+
+/* Prefetches an object to be marked. Returns the one that has waited longest, or 0 if there is none. */
+GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object) {
+    __builtin_prefetch((const void *)object);
+    __builtin_prefetch((const void *)(object + 24));
+    __builtin_prefetch(&worker->marks[gc__mark_index(object) >> 6], 1);
+    uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO], oldest = *place;
+    *place = object;
+    return oldest;
+}
+
+/* Reads a slot, once. Returns an object that is to be marked now, or 0 if there is none. */
+GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word *slot, bool value) {
+    uintptr_t ref = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    unsigned age = gc__barrier_age(&gc__tables, ref);
+    if (!(age & GC__AGE_MARKING)) return 0;
+    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && !gc__concurrent_candidate(worker, slot, ref)) return 0;
+    return gc__concurrent_await(worker, ref);
+}
+
 /* Handles one slot whose referent was prefetched. */
-GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
+GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
+    bool many = tracer == GC__MANY;
+    if (tracer == GC__CONCURRENT) {
+        gc__mark_concurrently(worker, entry);
+        return;
+    }
     bool value = GC_HAS_VALUES && (entry & 1);
     gc_word *slot = (gc_word *)(entry - value);
     uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
@@ -10107,7 +10275,7 @@ GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
 }
 
 /* gc__process as a call, for all but the hottest loops. */
-GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, gc__is_many(worker)); }
+GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, gc__tracer_of(worker)); }
 
 /* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has
    waited longest, or 0 if there is none. */
@@ -10137,21 +10305,27 @@ GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref
 
 /* Takes a slot that may refer to a condemned object. Returns a slot that is to be handled now, or 0 if there is
    none. */
-GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, bool many) {
+GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, gc__tracer tracer) {
+    bool many = tracer == GC__MANY;
+    if (tracer == GC__CONCURRENT) return gc__exchange_concurrent(worker, slot, value);
     uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
     uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
     if (verdict) return gc__prefetch(worker, slot, ref, verdict, value, many);
     if (worker->edges) gc__edge(worker, slot, ref);
     return 0;
 }
+/* The tracer: finds the slots of objects, in fixed parts, elements, and what trace functions report, and goes on until
+   the mark stack is empty. What it does with a slot's edge is gc__exchange and gc__process, and with what a trace
+   function reports, gc__trace_visit or gc__concurrent_visit. */
 
-GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, many);
-    if (oldest) gc__process(worker, oldest, many);
+
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, gc__tracer tracer) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, tracer);
+    if (oldest) gc__process(worker, oldest, tracer);
 }
 
 GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, gc__is_many(worker));
+    uintptr_t oldest = gc__exchange(worker, slot, value, gc__tracer_of(worker));
     if (oldest) gc__process_one(worker, oldest);
 }
 
@@ -10292,6 +10466,7 @@ typedef struct gc__part_visitor {
     gc_visitor visitor;
     gc__worker *worker;
     uintptr_t from, to;
+    const gc__part *all; /* the ranges of which [from, to) is one; NULL: it is the only one */
 } gc__part_visitor;
 
 /* Finds which of `count` items overlap the range. The first item extends from `low` to `high`, and each starts
@@ -10324,17 +10499,43 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+/* Visits what lies in any of the part's ranges. */
+GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__part_visitor *part = (gc__part_visitor *)visitor;
+    const gc__part *all = part->all;
+    const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
+    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
+    if (entries) high = gc__entry_high(entries) + entries->count * gc__entry_bytes(entries);
+    size_t i = 0, end = all->count;
+    bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
+    while (inside && i < end) { /* finds the first range that ends above `low` */
+        size_t middle = i + (end - i) / 2;
+        if (all->ranges[middle].to <= low)
+            i = middle + 1;
+        else
+            end = middle;
+    }
+    do {
+        if (i == all->count) return;
+        part->from = all->ranges[i].from;
+        part->to = all->ranges[i].to;
+        gc__trace_visit_part(visitor, slot, count, flags);
+    } while (inside && part->to < high && ++i);
+}
+
 GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
     uintptr_t low = (uintptr_t)items;
     *first = 0;
-    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
-    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
+    if ((visitor->visit != gc__trace_visit_part && visitor->visit != gc__trace_visit_ranges) || !bytes) return count;
+    gc__part_visitor part = *(const gc__part_visitor *)visitor;
+    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
+    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
 }
 
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace_in(object, &part.visitor, from, to);
 }
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */
@@ -10344,31 +10545,34 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 
 /* Calls the trace function of the object whose dirty cards were looked at last. */
 GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
-    const gc__part part = worker->part;
+    gc__part *all = &worker->part;
     uint8_t edges = worker->edges;
-    if (!part.object) return;
-    worker->part.object = 0;
+    if (!all->count) return;
     if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, part.object, part.from, part.to);
-    else
-        gc__object_trace_part(worker, part.object, part.from, part.to);
+    if (gc__trace_is_for_host(worker)) {
+        gc__workers_hand_over(worker, all->object, all->ranges[0].from, all->ranges[all->count - 1].to);
+    } else {
+        gc__part_visitor part = {{gc__trace_visit_ranges}, worker, 0, 0, all};
+        worker->trace_calls++;
+        gc__object_trace(all->object, &part.visitor);
+    }
+    all->count = 0;
     worker->edges = edges;
 }
 
 /* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
-   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
-   is between these. */
+   goes through all slots of its object each time: so it is called once for many cards of an object. */
 GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part *part = &worker->part;
-    if (part->object != object) {
-        gc__trace_part(worker);
-        part->object = object;
-        part->from = from;
-        part->to = to;
+    gc__part *all = &worker->part;
+    bool goes_on = all->count && all->object == object;
+    if (goes_on && all->ranges[all->count - 1].to >= from) {
+        all->ranges[all->count - 1].to = gc__max(all->ranges[all->count - 1].to, to);
+        return;
     }
-    part->from = gc__min(part->from, from);
-    part->to = gc__max(part->to, to);
+    if (!goes_on || all->count == GC__PART_RANGES) gc__trace_part(worker);
+    all->object = object;
+    all->ranges[all->count].from = from;
+    all->ranges[all->count++].to = to;
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -10378,8 +10582,8 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
-    (void)many;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
+    (void)tracer;
     gc__scan(worker, object);
 }
 
@@ -10390,12 +10594,13 @@ GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from,
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
 GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     bool value = GC_HAS_VALUES && type->element_values;
-    if (type->element_bytes != 8 || gc__is_many(worker)) {
+    gc_word *slot = (gc_word *)first, *end = slot + count;
+    if (type->element_bytes != 8 || gc__is_many(worker))
         gc__slots_of_elements(type, first, count, gc__slot_enqueue, worker);
-        return;
-    }
-    for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-        gc__enqueue_inline(worker, slot, value, false);
+    else if (gc__is_concurrent(worker))
+        for (; slot < end; slot++) gc__enqueue_inline(worker, slot, value, GC__CONCURRENT);
+    else
+        for (; slot < end; slot++) gc__enqueue_inline(worker, slot, value, GC__ALONE);
 }
 
 /* Enqueues the slots in [from, to) that the type's masks describe; whole elements at least. */
@@ -10450,6 +10655,54 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
         gc__scan_written_part(&written, first, end);
 }
 
+/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
+   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
+   pause. */
+typedef struct gc__concurrent_visitor {
+    gc_visitor visitor;
+    gc__worker *worker;
+    bool waits, has_entries;
+} gc__concurrent_visitor;
+
+/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
+   with two long separate arrays, a part of the object would overlap most entries. */
+GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
+    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
+    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
+    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
+}
+
+GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
+    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (flags & GC__SLOT_ENTRIES) {
+        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+        if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
+        return;
+    }
+    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
+        concurrent->waits |= count != 0;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, (gc_word *)slot + i, value);
+}
+
+/* Calls the object's trace function if the marker may, and has the final pause look at what the marker may not. */
+GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
+    gc__marker *marker = worker->heap->marker;
+    bool may = gc__shade_may_trace(worker->heap, object);
+    gc__concurrent_visitor concurrent = {{gc__concurrent_visit}, worker, !may, false};
+    if (may) gc__object_trace(object, &concurrent.visitor);
+    if (worker->finalizing)
+        marker->holds |= concurrent.waits || concurrent.has_entries;
+    else if (concurrent.waits)
+        gc__shade_wait(worker->heap, object);
+    else if (concurrent.has_entries)
+        gc__shade_ask(worker->heap, &marker->tables, object);
+}
+
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -10457,7 +10710,7 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (gc__shade_may_trace(worker->heap, object))
-        gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
+        gc__shade_ask(worker->heap, &worker->heap->marker->asked, object);
     else
         gc__shade_wait(worker->heap, object);
     if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
@@ -10468,13 +10721,18 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
     if (gc__type_has_slots_in_elements(type)) {
-        size_t length = gc__object_length(object);
-        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
+        /* an array may be growing beside the marker; its new elements are stored to through barriers */
+        size_t length = __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_ACQUIRE);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)) && !gc__is_concurrent(worker))
             gc__scan_huge(worker, object);
         else
             gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
+    if (gc__is_concurrent(worker)) {
+        gc__trace_concurrently(worker, object);
+        return;
+    }
     if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
     if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
@@ -10482,17 +10740,17 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
         gc__object_trace_all(worker, object);
 }
 
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, tracer);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace) gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
-    if (!gc__is_many(worker)) {
-        gc__scan_inline(worker, object, false);
+    if (gc__tracer_of(worker) == GC__ALONE) {
+        gc__scan_inline(worker, object, GC__ALONE);
         return;
     }
     gc__slots_of_mask(object, gc__object_type(object)->refs, false, gc__slot_enqueue, worker);
@@ -10518,7 +10776,7 @@ GC__FN void gc__fifo_drain(gc__worker *worker) {
 }
 
 /* Scans an entry of the mark stack. */
-GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) {
+GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
 #if !GC_HAS_MODEL
     if (entry & GC__CONTINUED) {
         worker->top -= 2;
@@ -10526,12 +10784,12 @@ GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) 
         return;
     }
 #endif
-    gc__scan_inline(worker, entry, many);
+    gc__scan_inline(worker, entry, tracer);
 }
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
-    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, false);
+    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, GC__ALONE);
 }
 
 /* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
@@ -10546,7 +10804,7 @@ GC__FN bool gc__stack_drain_some(gc__worker *worker) {
             if (!gc__workers_poll(worker)) return false;
             if (worker->top == worker->stack) break; /* all of it was shared */
         }
-        gc__scan_entry(worker, *--worker->top, true);
+        gc__scan_entry(worker, *--worker->top, GC__MANY);
     }
     return true;
 }
@@ -10631,7 +10889,7 @@ GC__HOT void gc__trace_interior(gc__worker *worker) {
 GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, GC__ALONE);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }
@@ -11110,7 +11368,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
-    left->part.object = 0; /* all cards are scanned again */
+    left->part.count = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -11138,7 +11396,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
 }
 
 GC__FN void gc__workers_set_many(gc__workers *workers, bool many) {
-    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.many = many;
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.tracer = many ? GC__MANY : GC__ALONE;
 }
 
 /* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from
@@ -11340,169 +11598,51 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 
 /* If collections have met more objects than this, the marker takes these before grey ones. */
 #define GC__SEEN_MOST ((size_t)1 << 13)
-#define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
-
-/* Returns the bytes outside the regions that the marker takes. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
-}
 
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
-GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
-    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
-}
-
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (gc__shade_bit(heap->marker->marks, word) || !gc__shade_is_object(word)) return;
-    if (gc__bit_set_shared(heap->marker->marks, word)) gc__marker_push(heap, word);
+    if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
 }
+
+/* Forgets what is precleaned. So many passes may follow in this cycle. */
+GC__FN void gc__preclean_begin(gc__preclean *all, unsigned passes) {
+    all->next = all->kept = all->unclean.count = 0;
+    all->passes = passes;
+    all->runs = all->again = false;
+}
+
+/* Lets a pass begin, if none is under way. */
+GC__FN void gc__preclean_allow(gc__preclean *all) {
+    all->again |= !all->runs;
+    all->passes = gc__max(all->passes, 1);
+}
+
+/* Returns how many words the marker's stack has. */
+GC__FN size_t gc__marker_grey(const gc__marker *marker) { return (size_t)(marker->worker.top - marker->worker.stack); }
 
 #if GC__HAS_MARKER
-/* Counts the object's bytes as alive. The marker's lock is held. */
-GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
-    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    gc__region_of(object)->next_live_bytes += bytes;
-    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
-}
-
-/* Counts a marked object, unless it was counted when it got a finalizer mark. */
-GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
-    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(heap, object);
-}
-
-/* Marks the object, whose bit has reached the cache. */
-GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (gc__bit_set_shared(heap->marker->marks, object)) gc__marker_push(heap, object);
-}
-
-/* Objects wait in a FIFO for the prefetch of their mark bits, and grey objects, once they are taken from the stack,
-   in another for that of their memory: an object may leave the stack a long time after it was found. */
-GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
-    gc__marker *marker = heap->marker;
-    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
-    uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
-    *place = object;
-    if (oldest) gc__marker_reach(heap, oldest);
-}
-
-/* Puts an object, or 0, into the second FIFO. Returns the object that has waited longest there, or 0 if there is
-   none. */
-GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
-    __builtin_prefetch((const void *)object);
-    uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
-    *place = object;
-    return oldest;
-}
-
-/* Visits a slot. Each slot is read once, while mutators may be storing to it. */
-GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
-    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
-    if (!(age & GC__AGE_MARKING)) return;
-    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE)) gc__candidates_note((gc_heap *)heap, (uintptr_t)slot, object);
-    gc__marker_prefetch((gc_heap *)heap, object);
-}
-
-/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
-   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
-   pause. */
-typedef struct gc__marker_visitor {
-    gc_visitor visitor;
-    gc_heap *heap;
-    gc__slot_function slot;
-    bool waits, has_entries;
-} gc__marker_visitor;
-
-/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
-   with two long separate arrays, a part of the object would overlap most entries. */
-GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
-    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
-    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
-    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
-    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
-}
-
-GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__marker_visitor *concurrent = (gc__marker_visitor *)visitor;
-    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
-    if (flags & GC__SLOT_ENTRIES) {
-        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-        if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
-        return;
-    }
-    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
-        concurrent->waits |= count != 0;
-        return;
-    }
-    for (size_t i = 0; i < count; i++) concurrent->slot(concurrent->heap, (gc_word *)slot + i, value);
-}
-
-/* Calls the object's trace function if the marker may, makes the object wait for the final pause, or does both.
-   Returns whether the function may be called. */
-GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
-    bool may = gc__shade_may_trace(heap, object);
-    gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
-    if (may) gc__object_trace(object, &concurrent.visitor);
-    if (concurrent.waits)
-        gc__shade_wait(heap, object);
-    else if (concurrent.has_entries)
-        gc__shade_ask(heap, &heap->marker->tables, object, 0);
-    return may;
-}
-
-/* Scans elements from `index` on, and pushes the rest on the stack. An array may be growing: its new elements are
-   stored to through barriers. */
-GC__INLINED void gc__marker_elements_to(gc_heap *heap, gc__words *grey, gc__slot_function slot, uintptr_t array, size_t index) {
-    const gc_type *type = gc__object_type(array);
-    size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
-    size_t count = length > index ? length - index : 0;
-    if (count > GC__MARK_CHUNK && gc__shade_room(heap, grey, 2)) {
-        count = GC__MARK_CHUNK;
-        gc__words_push(grey, index + count);
-        gc__words_push(grey, array | GC__CONTINUED);
-    }
-    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, slot, heap);
-}
-GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
-    gc__marker_elements_to(heap, &heap->marker->grey, gc__marker_slot, array, index);
-}
-
-GC__FN void gc__marker_read(gc_heap *heap, uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
-    if (type->trace && !gc__marker_trace(heap, object)) return;
-    gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
-    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
-    if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
-}
-
-GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
-    gc__marker_count(heap, object);
-    gc__marker_read(heap, object);
-}
-
 /* Scans an object of an unscanned region again. It may be waiting already, so objects with trace functions are not
    recorded one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
     if (gc__object_type(object)->trace)
         gc__shade_unask(region);
     else if (!gc__object_is_leaf(object))
-        gc__marker_scan(heap, object);
+        gc__scan(&heap->marker->worker, object);
 }
 
 /* Scans every marked object of the next region for which there was no room. Returns false if there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
+    bool unscanned = __atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE);
+    if (!marker->rescans && !unscanned && !marker->worker.overflowed) return false;
+    marker->worker.overflowed = false;
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         /* not region->base, which a thread that takes the region may be writing */
@@ -11512,7 +11652,7 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         if (!(was & left)) continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marker->marks, base, end);
         for (; at < end; at = gc__bit_next(marker->marks, at + GC_OBJECT_BYTES_MIN, end))
-            was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
+            was & GC__UNREAD ? gc__scan(&marker->worker, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
     }
@@ -11633,60 +11773,47 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Sets all bits that wait in the FIFO. */
-GC__FN void gc__marker_reach_all(gc_heap *heap) {
-    for (unsigned i = 0; i < GC__FIFO; i++) {
-        uintptr_t *place = &heap->marker->fifo[i], oldest = *place;
-        *place = 0;
-        if (oldest) gc__marker_reach(heap, oldest);
-    }
-}
-
-/* Scans objects that wait in the second FIFO, until that has made an object grey. */
-GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
-    const gc__words *grey = &heap->marker->grey;
-    for (unsigned i = 0; i < GC__NEXT && !grey->count; i++) {
-        uintptr_t object = gc__marker_await_next(heap->marker, 0);
-        if (!object) continue;
-        gc__marker_scan(heap, object);
-        gc__marker_reach_all(heap);
-    }
-}
-
 /* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
    log comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_seen(heap);
     if (marker->seen.count) return true;
-    gc__marker_reach_all(heap);
-    gc__marker_scan_waiting(heap);
-    if (marker->grey.count) return true;
+    if (marker->asked.count) gc__trace_concurrently(&marker->worker, marker->asked.words[--marker->asked.count]);
+    gc__fifo_drain(&marker->worker);
+    if (marker->asked.count || gc__marker_grey(marker)) return true;
     bool more = gc__marker_take_buffer(heap, GC__MARK_BUFFER_CHUNK);
-    return more || marker->grey.count || gc__marker_rescan(heap);
+    return more || gc__marker_grey(marker) || gc__marker_rescan(heap);
 }
 
 /* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. Returns false if
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
-    gc__words *grey = &heap->marker->grey;
+    gc__worker *worker = &heap->marker->worker;
     for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (!grey->count || heap->marker->seen.count > GC__SEEN_MOST) {
-            if (!gc__marker_refill(heap)) return false;
-            continue;
-        }
-        uintptr_t object = grey->words[--grey->count];
-        if (object & GC__CONTINUED)
-            gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
-        else if (object & GC__NUMBER)
-            gc__marker_trace(heap, object - GC__NUMBER);
-        else if ((object = gc__marker_await_next(heap->marker, object)) != 0)
-            gc__marker_scan(heap, object);
+        if (GC__LIKELY(worker->top != worker->stack && heap->marker->seen.count <= GC__SEEN_MOST))
+            gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
+        else if (!gc__marker_refill(heap))
+            return false;
     }
     return heap->marking;
 }
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */
+
+/* Makes a worker of the marker ready, without any work. */
+GC__FN void gc__marker_renew_worker(gc_heap *heap, gc__worker *worker, gc__words *memory) {
+    memset(worker, 0, sizeof *worker);
+    worker->heap = heap;
+    worker->marks = heap->marker->marks;
+    worker->memory = memory;
+    worker->tracer = GC__CONCURRENT;
+    worker->finalizing = worker == &heap->marker->finalizing;
+}
+GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
+    gc__marker_renew_worker(heap, &heap->marker->finalizing, &heap->marker->finalizer_grey);
+    heap->marker->held.count = 0;
+}
 
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
@@ -11711,6 +11838,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    marker->marks = gc__the_arena.marks[heap->plane ^ 1];
+    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    gc__marker_renew_finalizing(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
     marker->blind = gc__min(gc__max(entries, GC__MARK_BUFFER_BLIND_LEAST), GC__MARK_BUFFER_BLIND_MOST);
     gc__remembered_renew(heap->remembered);
@@ -11726,7 +11856,6 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->no_finalizer_marks = marker->finalizer_marks = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
-    marker->marks = gc__the_arena.marks[heap->plane ^ 1];
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned && !region->finalizer_marks,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
@@ -11736,11 +11865,10 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 /* Forgets what was grey, after the final mark or when the cycle is given up. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->grey.count = marker->waiting.count = 0;
-    marker->tables.count = marker->pieces.count = 0;
-    marker->table_next = marker->table_from = marker->slice_next = marker->slice_kept = 0;
-    memset(marker->fifo, 0, sizeof marker->fifo);
-    memset(marker->next, 0, sizeof marker->next);
+    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    marker->asked.count = marker->waiting.count = 0;
+    marker->tables.count = marker->table_next = marker->table_from = 0;
+    gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
     marker->slots.count = 0;
@@ -11762,8 +11890,8 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
         region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    heap->marker->finalizer_grey.count = heap->marker->held.count = 0;
     heap->marker->finalizer_marks = false;
+    gc__marker_renew_finalizing(heap);
     gc__marker_forget(heap);
 }
 
@@ -11817,7 +11945,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     marker->last_old_bytes = marker->done ? marker->began_old_bytes : 0;
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
-    heap->pause.left_objects = marker->grey.count + marker->seen.count;
+    heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
     if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
 }
@@ -11842,33 +11970,28 @@ GC__FN void gc__marker_condemn_old(gc_heap *heap) {
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
-/* Hands an entry of the grey stack over to the trace. An object that was not begun was not counted either. */
-GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
-    uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
-    gc__region *region = gc__region_of(object);
-    if (region->candidate) return;
-    if (entry == object && !gc__is_finalizer_marked(object)) region->next_live_bytes += gc__object_bytes(object);
-    gc__trace_push(worker, object);
+/* Hands what a worker of the marker holds over to the trace, except objects that are evacuated. */
+GC__FN void gc__marker_hand_stack_over(gc__worker *worker, gc__worker *from) {
+    for (size_t words; from->stack != from->top; from->stack += words) {
+        words = gc__entry_words(from->stack);
+        if (!gc__marker_evacuates(from->stack[words - 1])) gc__workers_push(worker, from->stack, words);
+    }
 }
 
 /* Hands the grey objects over to the trace of the final mark. */
 GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i] && !gc__marker_evacuates(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
+        if (marker->worker.fifo[i] && !gc__marker_evacuates(marker->worker.fifo[i])) gc__mark_old(worker, marker->worker.fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_evacuates(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
-    for (unsigned i = 0; i < GC__NEXT; i++)
-        if (marker->next[i]) gc__marker_hand_grey_over(worker, marker->next[i]);
-    for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t entry = marker->grey.words[i - 1];
-        if (entry & GC__CONTINUED) i--;
-        gc__marker_hand_grey_over(worker, entry);
-    }
+    gc__marker_hand_stack_over(worker, &marker->worker);
+    for (size_t i = 0; i < marker->asked.count; i++)
+        if (!gc__marker_evacuates(marker->asked.words[i])) gc__trace_push(worker, marker->asked.words[i]);
     for (size_t i = 0; i < marker->waiting.count; i++) /* except dead ones, to which a dirty card has led */
         if (!gc__marker_evacuates(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
-    worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
+    worker->overflowed |= marker->worker.overflowed || marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
 }
 #endif
@@ -11881,8 +12004,8 @@ GC__HOT void gc__marker_hand_over(gc__worker *worker) {
    finalizers, those bits count as marks, and what they mark need not be traced.
 
    Invariant: by then each object with a finalizer mark was counted in its region, and its referents are young,
-   marked, finalizer-marked, or in candidate regions; or the object is in `finalizer_grey`, the marker's stack of
-   those that it has not scanned, or in `held`, for the final mark. Objects are held if they refer to candidate
+   marked, finalizer-marked, or in candidate regions; or the object is on the mark stack of
+   those that were not scanned, or in `held`, for the final mark. Objects are held if they refer to candidate
    regions, or have trace functions that may report weak entries or must not run concurrently. A store into such an
    object, which a mutator can only have found through a weak handle, shades both references as any other store does. */
 
@@ -11899,95 +12022,25 @@ GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
     return gc__finalizer_marks != NULL;
 }
 
-/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
-GC__FN void gc__finalizer_mark(gc_heap *heap, uintptr_t object) {
-    gc__marker *marker = heap->marker;
-    gc__region *region = gc__region_of(object);
-    if (gc__bit_get(heap->marker->marks, object) || gc__is_finalizer_marked(object)) return;
-    region->finalizer_marks = marker->finalizer_marks = true;
-    gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
-    __builtin_prefetch((const void *)object);
-    if (!gc__shade_push(heap, &marker->finalizer_grey, object)) marker->no_finalizer_marks = true;
-}
-
-GC__INLINED void gc__finalizer_mark_slot(void *heap, gc_word *slot, bool value) {
-    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    if (!gc__is_marking(object)) return;
-    if (gc__is_candidate(object))
-        ((gc_heap *)heap)->marker->holds = true;
-    else
-        gc__finalizer_mark((gc_heap *)heap, object);
-}
-
-GC__FN void gc__finalizer_mark_elements(gc_heap *heap, uintptr_t array, size_t index) {
-    gc__marker_elements_to(heap, &heap->marker->finalizer_grey, gc__finalizer_mark_slot, array, index);
-}
-
-/* Scans what the object reports. Returns false if the marker must not call its trace function, so that all is left
-   to the final mark. */
-GC__FN bool gc__finalizer_mark_trace(gc_heap *heap, uintptr_t object) {
-    gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__finalizer_mark_slot, false, false};
-    if (!gc__shade_may_trace(heap, object)) return false;
-    gc__object_trace(object, &concurrent.visitor);
-    heap->marker->holds |= concurrent.waits || concurrent.has_entries;
-    return true;
-}
-
 /* Holds the object for the final mark if that is necessary, after the object, or a part of it, was scanned. */
 GC__FN void gc__finalizer_mark_hold(gc_heap *heap, uintptr_t object) {
     gc__marker *marker = heap->marker;
-    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) marker->no_finalizer_marks = true;
+    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) gc__trace_overflow(&marker->finalizing, object);
     marker->holds = false;
-}
-
-GC__FN void gc__finalizer_mark_scan(gc_heap *heap, uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
-    if (!type->trace || gc__finalizer_mark_trace(heap, object)) {
-        gc__slots_of_mask(object, type->refs, false, gc__finalizer_mark_slot, heap);
-        gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__finalizer_mark_slot, heap);
-        if (gc__type_has_slots_in_elements(type)) gc__finalizer_mark_elements(heap, object, 0);
-    } else {
-        heap->marker->holds = true;
-    }
-    gc__finalizer_mark_hold(heap, object);
-}
-
-/* Counts the object, and scans it unless it has been marked since. */
-GC__FN void gc__finalizer_mark_look(gc_heap *heap, uintptr_t object) {
-    gc__marker_add(heap, object);
-    if (!gc__bit_get(heap->marker->marks, object)) gc__finalizer_mark_scan(heap, object);
 }
 
 /* Scans some of the finalizer-reachable objects, until a collection waits. The marker's lock is held. Returns
    whether more are left. */
 GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
-    gc__marker *marker = heap->marker;
-    gc__words *grey = &marker->finalizer_grey;
-    for (; steps && grey->count && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED); steps--) {
-        uintptr_t object = grey->words[--grey->count];
-        if (!(object & GC__CONTINUED)) {
-            gc__finalizer_mark_look(heap, object);
-            continue;
-        }
-        object -= GC__CONTINUED;
-        gc__finalizer_mark_elements(heap, object, grey->words[--grey->count]);
-        gc__finalizer_mark_hold(heap, object);
+    gc__worker *worker = &heap->marker->finalizing;
+    for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
+        if (worker->top == worker->stack) gc__fifo_drain(worker);
+        if (worker->top == worker->stack) return false;
+        uintptr_t entry = *--worker->top;
+        gc__scan_entry(worker, entry, GC__CONCURRENT);
+        gc__finalizer_mark_hold(heap, entry & ~(uintptr_t)GC__CONTINUED);
     }
-    return grey->count != 0;
-}
-
-/* Drops the finalizer marks, since there is no memory: unmarked objects are left to the final mark. The marker's
-   lock is held, or the world is stopped. */
-GC__FN void gc__finalizer_marks_drop(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    marker->finalizer_grey.count = marker->held.count = 0;
-    marker->finalizer_marks = false;
-    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (!gc__region_is_of(region, heap) || !region->finalizer_marks) continue;
-        gc__finalizer_marks_clear(region);
-        __atomic_fetch_or(&region->unscanned, (uint8_t)GC__UNCOUNTED, __ATOMIC_RELAXED);
-    }
+    return true;
 }
 
 /* Drops the finalizer marks, since a stop-the-world full collection is about to condemn all regions and knows objects by
@@ -11996,23 +12049,27 @@ GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
     for (gc__region *region = heap->regions[2]; region; region = region->next) gc__finalizer_marks_clear(region);
 }
 
+/* Scans all regions with finalizer marks again, since there was no memory for some of the marker's lists. */
+GC__COLD void gc__finalizer_marks_overflowed(gc__worker *worker) {
+    worker->overflowed = true;
+    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, worker->heap) && region->finalizer_marks) region->overflowed = true;
+    }
+}
+
 /* Counts finalizer-reachable objects as reached from now on, and queues those that the marker has not scanned for
    the trace. Called in the final mark. */
 GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
     gc_heap *heap = worker->heap;
     gc__marker *marker = heap->marker;
-    gc__words *grey = &marker->finalizer_grey;
     heap->finalizer_marks = marker->finalizer_marks;
-    while (grey->count) {
-        uintptr_t entry = grey->words[--grey->count], object = entry & ~(uintptr_t)GC__CONTINUED;
-        if (entry != object)
-            grey->count--;
-        else
-            gc__region_of(object)->next_live_bytes += gc__object_bytes(object);
-        gc__trace_push(worker, object);
-    }
+    for (unsigned i = 0; i < GC__FIFO; i++)
+        if (marker->finalizing.fifo[i]) gc__finalizer_mark(&marker->finalizing, marker->finalizing.fifo[i]);
+    gc__marker_hand_stack_over(worker, &marker->finalizing);
     for (size_t i = 0; i < marker->held.count; i++) gc__trace_push(worker, marker->held.words[i]);
-    marker->held.count = 0;
+    if (marker->finalizing.overflowed) gc__finalizer_marks_overflowed(worker);
+    gc__marker_renew_finalizing(heap);
 }
 #else
 GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
@@ -12081,7 +12138,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 
 /* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
    unless room is short. */
-GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
@@ -12255,7 +12312,7 @@ GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
    region, none would become free. Copies of the youngest objects go to a region of their own, whose free end nothing
    else can use. Copies go to holes only if there are too few regions for all that a compaction should move. The
    expected copies must fit into the goal, too. */
-GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
+GC__COLD void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
     if (plan->condemned < 2) {
@@ -12293,19 +12350,21 @@ GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
 /* Gives all holes to mutators if that pays: allocating in holes costs a multiple of marking as many bytes, while
    without holes only memory freed by evacuation is allocated, and collections come sooner. A heap with a pause goal
    reserves holes for promotion, since young collections would otherwise have to look at all regions. */
-GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+GC__COLD void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
     if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
-        copied += evacuated ? space->live[percent] : 0;
-        freed += evacuated ? free : 0;
-        holes += evacuated || percent == 100 ? 0 : free;
-        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
+        if (percent <= plan->evacuate_old) {
+            copied += space->live[percent];
+            freed += free;
+        } else if (percent < 100) {
+            holes += free;
+            gaps += gc__min(free, space->live[percent]);
+        }
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
@@ -12356,6 +12415,13 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 /* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
+/* Returns whether the collection is of the kind that may promote a nursery untraced. */
+GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
+}
+
 /* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
    last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
    next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
@@ -12363,10 +12429,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
    space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
+    if (!gc__may_be_wholesale(heap, plan)) return false;
+    if (heap->options.test.wholesale) return heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {
@@ -12696,6 +12760,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
+    growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
@@ -13166,6 +13231,21 @@ GC__COLD void gc__pace_fill(gc_heap *heap) {
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
+/* Learns from a collection of all generations. */
+GC__COLD void gc__pace_full(gc_heap *heap) {
+    heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+    if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
+    gc__pace_room(heap);
+    if (!heap->collection.compacting)
+        heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
+    gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
+    bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
+    if (fills) gc__pace_fill(heap);
+    heap->pace->fills_holes = fills;
+    heap->old_unlisted = fills ? heap->regions[2] : NULL;
+    heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
+}
+
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
@@ -13184,19 +13264,7 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
         gc__pace_tenure(heap, generation);
     }
     gc__pace_nursery(heap);
-    if (generation == 2) {
-        heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
-        gc__pace_room(heap);
-        if (!heap->collection.compacting)
-            heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
-        gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
-        if (fills) gc__pace_fill(heap);
-        heap->pace->fills_holes = fills;
-        heap->old_unlisted = fills ? heap->regions[2] : NULL;
-        heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
-    }
+    if (generation == 2) gc__pace_full(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;
@@ -13332,6 +13400,140 @@ GC__COLD unsigned gc__marking_lateness(const gc_heap *heap) {
    compacted with the world stopped. */
 GC__FN bool gc__marking_is_no_use(const gc_heap *heap) {
     return gc__fills_holes(heap) && gc__bytes_in_use(heap) > heap->goal_bytes + heap->goal_bytes / 2;
+}
+/* The limit of a heap: its value, the room for handles and finalizers, and the GC overhead limit. What an allocation does
+   that meets the limit comes with allocation.
+
+   Functions that make handles or pairs of objects and finalizers never collect, and never wait for the heap's lock, since
+   their callers hold references in no root. So they may exceed the limit a little, as far as a collection may free that
+   much: the next allocation that needs memory collects. */
+
+
+GC__COLD bool gc__limit_is_least(size_t bytes) {
+    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
+    if (!bytes || bytes >= least) return true;
+    gc__fail(GC_ERROR_OPTION,
+             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
+             "smaller GC_REGION_SHIFT",
+             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
+    return false;
+}
+
+/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
+   other memory. */
+GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
+
+/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
+GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
+    heap->limit_is_open = false;
+    heap->limit_is_share = !bytes && share;
+    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
+    heap->options.heap_bytes_max = bytes;
+    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
+}
+
+/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
+   creating a heap. The world is stopped. */
+GC__COLD void gc__limit_look(gc_heap *heap) {
+    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
+        gc__limit_set(heap, 0, gc__container_share());
+}
+
+#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
+#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
+
+/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
+GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
+    return bytes - gc__min(bytes, heap->full_bytes);
+}
+
+GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
+    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
+             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
+    gc__heap_fail_with_others(heap);
+}
+
+/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
+   allocate nothing even after they were destroyed, since their places are reused for handles only. */
+GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
+    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
+}
+
+static const char gc__room_for_handles[] =
+    "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
+    "handles does not collect";
+
+/* Counts bytes that are about to be taken outside regions, and releases free regions for them. Returns false with
+   gc__fail if there is no room; `remedy` names what the room is for, and what helps. Never waits: if another thread has
+   the lock, only the next bytes are checked. */
+GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
+    bool locked = gc__heap_lock_unless_taken(heap), fits = true;
+    if (locked && heap->options.heap_bytes_max) {
+        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
+        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
+        if (!fits) gc__metadata_fail(heap, remedy);
+    }
+    if (fits) gc__count(&heap->metadata_bytes, bytes);
+    if (!locked) return fits;
+    gc__heap_note_held(heap);
+    gc__heap_unlock(heap);
+    return fits;
+}
+
+/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that
+   would rather fail says by options.overhead_percent_max what part of its time that may take. */
+#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
+#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
+#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
+#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
+
+GC__COLD bool gc__overhead_is_percent(unsigned percent) {
+    if (percent <= 100) return true;
+    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
+    return false;
+}
+
+/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
+GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
+    size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
+    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
+    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
+    return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
+}
+
+/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
+   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
+   *spent. The heap's lock is held. */
+GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
+    gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
+    unsigned most = heap->options.overhead_percent_max;
+    if (!most || !heap->options.heap_bytes_max) return false;
+    /* This is less than before if windows were given back. */
+    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
+    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
+    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
+    heap->pace->overhead_allocated_bytes = allocated;
+    spent->ns = gc__ns_since(now.ns, before->ns);
+    spent->paused_ns = now.paused_ns - before->paused_ns;
+    spent->collections = now.collections - before->collections;
+    bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
+    if (!goes_on || enough) *before = now;
+    return enough && spent->paused_ns >= spent->ns / 100 * most;
+}
+
+/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
+   before. */
+GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
+    if (!gc__is_nearly_full(heap)) return false;
+    gc__fail(GC_ERROR_HEAP_FULL,
+             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
+             "live of at most %zu (%s): raise that, or drop references",
+             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
+             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
+             heap->limit_bytes >> 10, gc__limit_name(heap));
+    return true;
 }
 /* When to collect, and for what purpose; also the upgrade chain of a cycle that cannot go on: concurrent,
    degenerated, full. */
@@ -13709,7 +13911,7 @@ GC__COLD void gc__finalizers_check(const gc__checker *checker) {
                        "an object with a finalizer is younger than its part of the list");
     }
     gc__check_equal(checker, empty, all->empty, "words of pairs that have ended");
-    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->looked <= all->start[1], all,
+    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->old.next <= all->start[1], all,
                    "the finalizers' list is packed, or looked at, outside of its old part");
     bool fits = registered->capacity >= room && all->moving.capacity >= room - empty;
     room -= empty;
@@ -14856,6 +15058,10 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_allocated", "heap") ? 0 : gc__counted(&heap->stats.allocated_bytes);
+}
+
 GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
@@ -14876,13 +15082,11 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 }
 
 GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
-    const double ms = (double)GC__NS_PER_MS;
-    fprintf(file,
-            "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms, p99.9 %.3f ms; at least %.1f %% of any 1 ms is left "
-            "to the program, %.1f %% of any 10 ms, %.1f %% of any 100 ms\n",
-            (double)s->pause_total_ns / ms, (double)s->pause_max_ns / ms,
-            (double)gc_stats_pause_percentile(s, 0.99) / ms, (double)gc_stats_pause_percentile(s, 0.999) / ms,
-            100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
+    gc__print(file,
+              "pauses       total %t ms, longest %t ms, p99 %t ms, p99.9 %t ms; at least %f %% of any 1 ms is left to the "
+              "program, %f %% of any 10 ms, %f %% of any 100 ms\n",
+              s->pause_total_ns, s->pause_max_ns, gc_stats_pause_percentile(s, 0.99), gc_stats_pause_percentile(s, 0.999),
+              100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
 /* Prints the share of the pauses that each phase took. */
@@ -14894,7 +15098,7 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     for (int i = 0; i < GC_PHASE_COUNT; i++) {
         double percent = total ? 100 * (double)stats->phase_total_ns[i] / (double)total : 0;
         if (percent < 0.05) continue;
-        fprintf(file, "%s %s %.1f %%", between, gc__phase_text((gc_phase)i), percent);
+        gc__print(file, "%s %s %f %%", between, gc__phase_text((gc_phase)i), percent);
         between = ",";
     }
     fprintf(file, "\n");
@@ -14905,22 +15109,16 @@ GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = gc__heap_workers(heap);
     if (workers) gc__lock_take(&workers->lock);
-    if (workers)
-        fprintf(file, "collectors   %u threads, in %llu of the traces\n", workers->count,
-                (unsigned long long)workers->traces);
+    if (workers) gc__print(file, "collectors   %n threads, in %n of the traces\n", (uint64_t)workers->count, workers->traces);
     for (unsigned i = 0; workers && i < workers->count; i++) {
         const gc__worker_thread *thread = &workers->threads[i];
-        fprintf(
-            file,
-            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms, "
-            "CPU %.3f ms\n",
-            i, (unsigned long long)thread->objects, (double)thread->bytes / 1048576.0,
-            (unsigned long long)thread->shared, (unsigned long long)thread->steals, (unsigned long long)thread->lost,
-            (double)thread->asleep_ns / (double)GC__NS_PER_MS,
-            (double)__atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
+        fprintf(file, "  %-11u", i);
+        gc__print(file,
+                  "%n objects, %m MiB copied, %n pieces shared, %n taken; %n copies lost; waited %t ms, CPU %t ms\n",
+                  thread->objects, thread->bytes, thread->shared, thread->steals, thread->lost, thread->asleep_ns,
+                  __atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED));
         if (workers->seed)
-            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)thread->steps_asleep,
-                    (unsigned long long)workers->steps);
+            gc__print(file, "             %n of %n turns idle\n", thread->steps_asleep, workers->steps);
     }
     if (workers) gc__lock_release(&workers->lock);
     gc__heap_unlock(heap);
@@ -14934,47 +15132,39 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
     }
     gc_stats s;
     gc_heap_stats(heap, &s);
-    const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
-            (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
-            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
-            (unsigned long long)s.collections_moving);
+    gc__print(file, "collections  gen0 %n, gen1 %n, gen2 %n (%n compacting); %n moved objects\n", s.collections[0],
+              s.collections[1], s.collections[2], s.collections_compacting, s.collections_moving);
     gc__print_pauses_line(&s, file);
     gc__print_phases(&s, file);
-    fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
-    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
-            (double)s.moved_bytes / mib);
-    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib,
-            (double)s.condemned_bytes / mib);
-    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n",
-            (double)s.live_bytes / mib, (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib,
-            (double)s.generation_bytes[2] / mib, (double)s.large_bytes / mib);
-    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10,
-            (double)s.used_bytes / mib, (double)s.fragmentation_bytes / mib);
-    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n",
-            (double)s.committed_bytes / mib, (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib,
-            (double)s.external_bytes / mib);
+    gc__print(file,
+              "allocated    %m MiB\n"
+              "promoted     %m MiB, of which moved %m MiB\n"
+              "last         %m of %m MiB condemned survived\n"
+              "live         %m MiB (gen0 %m, gen1 %m, gen2 %m; large objects %m)\n"
+              "regions      %n of %n KiB; used %m MiB, holes %m MiB\n"
+              "committed    %m MiB, at most %m MiB; tables %m MiB; off-heap %m MiB\n",
+              s.allocated_bytes, s.promoted_bytes, s.moved_bytes, s.survived_bytes, s.condemned_bytes, s.live_bytes,
+              s.generation_bytes[0], s.generation_bytes[1], s.generation_bytes[2], s.large_bytes, s.regions,
+              GC_REGION_BYTES >> 10, s.used_bytes, s.fragmentation_bytes, s.committed_bytes, s.committed_bytes_peak,
+              s.table_bytes, s.external_bytes);
     if (s.stops)
-        fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
-                (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
-                (double)s.stop_max_ns / 1e3, s.stop_slowest);
+        gc__print(file, "stops        %n, %f us each; the slowest thread took %f us: %s\n", s.stops,
+                  (double)s.stop_total_ns / 1e3 / (double)s.stops, (double)s.stop_max_ns / 1e3, s.stop_slowest);
     if (s.concurrent_cycles)
-        fprintf(file,
-                "concurrent   %llu cycles, %llu finished, of which %llu too late; %.2f MiB marked in %.3f ms of the marker's; "
-                "%llu objects waited for the last pause\n",
-                (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_finished,
-                (unsigned long long)s.concurrent_lost, (double)s.concurrent_marked_bytes / mib,
-                (double)s.concurrent_cpu_ns / ms, (unsigned long long)s.concurrent_waited);
+        gc__print(file,
+                  "concurrent   %n cycles, %n finished, of which %n too late; %m MiB marked in %t ms of the marker's; "
+                  "%n objects waited for the last pause\n",
+                  s.concurrent_cycles, s.concurrent_finished, s.concurrent_lost, s.concurrent_marked_bytes,
+                  s.concurrent_cpu_ns, s.concurrent_waited);
     else if (heap->options.concurrent == GC_CONCURRENT_ON)
-        fprintf(file, "concurrent   no cycle: one begins when a full collection is due and %zu MiB or more are old\n",
-                GC__MARKING_WORTH >> 20);
+        gc__print(file, "concurrent   no cycle: one begins when a full collection is due and %n MiB or more are old\n",
+                  (uint64_t)(GC__MARKING_WORTH >> 20));
     if (s.conservative_total_bytes)
-        fprintf(
-            file,
-            "conservative %zu objects, %.2f MiB, at the last collection kept by conservative words alone; %.2f MiB in "
-            "all collections\n",
-            s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
-    fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
+        gc__print(file,
+                  "conservative %n objects, %m MiB, at the last collection kept by conservative words alone; %m MiB in all "
+                  "collections\n",
+                  s.conservative_objects, s.conservative_bytes, s.conservative_total_bytes);
+    gc__print(file, "nursery      %m MiB\n", s.nursery_bytes);
     gc__print_workers(heap, file);
 }
 /* Why a pause was long, in words; and the report of pauses. */
@@ -15368,7 +15558,7 @@ typedef struct gc__walk {
     int generation;
 } gc__walk;
 
-GC__FN bool gc__walk_object(void *context, uintptr_t object) {
+GC__COLD bool gc__walk_object(void *context, uintptr_t object) {
     const gc__walk *walk = (const gc__walk *)context;
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }
@@ -15921,46 +16111,90 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     gc__heap_unlock(heap);
     return count;
 }
-/* The limit of a heap, and its memory outside its regions, which counts towards the limit. */
+/* The record of a heap: the structures in which the components of the collector keep its state, and one table of the
+   locks and the memory that they own. By this table a heap is opened and closed, its memory counted, and what it does
+   not need given back near the limit. Not in it are the segments of handles, the threads of the collector, and what
+   barriers write to. */
 
 
-/* Returns the bytes of a list that is empty between collections but keeps its memory; frees that memory if it is to
-   be released. */
-GC__OUT_OF_LINE size_t gc__list_bytes(gc__words *list, bool release) {
-    size_t bytes = gc__words_bytes(list);
-    if (release) gc__words_free(list);
-    return bytes;
-}
+typedef struct gc__instance {
+    gc_heap heap;
+    gc__threads threads;
+    gc__collector collector;
+    gc__pace pace;
+    gc__cycle cycle;
+    gc__handles handles;
+    gc__finalizers finalizers;
+    gc__stress stress;
+    gc__marker marker;
+    gc__pauses pauses;
+    gc__remembered remembered;
+} gc__instance;
 
-GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
-    if (!workers) return 0;
-    size_t bytes = sizeof *workers + gc__list_bytes(&workers->for_host, release) + gc__list_bytes(&workers->cards, release);
-    for (unsigned i = 0; i < workers->count; i++) {
-        gc__worker_thread *thread = &workers->threads[i];
-        size_t own = gc__own_marks_bytes(thread);
-        if (release) gc__own_marks_free(thread);
-        bytes += own + gc__list_bytes(&thread->stack, release) + gc__list_bytes(&thread->live, release) +
-                 gc__list_bytes(&thread->refused, release) + gc__list_bytes(&thread->seen, release);
+/* What a component owns: locks; lists that are empty between collections but keep their memory; other lists; maps; and
+   what finds faults, which does not count towards the limit. */
+enum { GC__LOCK = 1, GC__SCRATCH = 2, GC__LIST = 4, GC__MAP = 8, GC__STRESS_LIST = 16, GC__STRESS_MAP = 32 };
+
+#define GC__OWNED(kind, part) {(uint32_t)offsetof(gc__instance, part), kind}
+static const struct gc__owned {
+    uint32_t offset, kind;
+} gc__heap_owns[] = {
+    /* in the order in which they are taken, after the lock that stops threads */
+    GC__OWNED(GC__LOCK, marker.lock), GC__OWNED(GC__LOCK, handles.lock), GC__OWNED(GC__LOCK, finalizers.lock),
+    GC__OWNED(GC__LOCK, threads.roots_lock), GC__OWNED(GC__SCRATCH, cycle.roots), GC__OWNED(GC__SCRATCH, cycle.interior),
+    GC__OWNED(GC__SCRATCH, cycle.pins), GC__OWNED(GC__SCRATCH, cycle.stacks), GC__OWNED(GC__SCRATCH, cycle.offsets),
+    GC__OWNED(GC__SCRATCH, cycle.external_moving), GC__OWNED(GC__SCRATCH, cycle.entries.words),
+    GC__OWNED(GC__SCRATCH, cycle.entries.ended), GC__OWNED(GC__SCRATCH, cycle.reported), GC__OWNED(GC__MAP, cycle.ambiguous),
+    GC__OWNED(GC__SCRATCH, collector.mark_stack), GC__OWNED(GC__LIST, collector.globals),
+    GC__OWNED(GC__MAP, collector.external[0]), GC__OWNED(GC__MAP, collector.external[1]),
+    GC__OWNED(GC__MAP, collector.external[2]), GC__OWNED(GC__SCRATCH, handles.waiting), GC__OWNED(GC__SCRATCH, handles.ready),
+    GC__OWNED(GC__MAP, handles.keys), GC__OWNED(GC__LIST, finalizers.registered), GC__OWNED(GC__LIST, finalizers.moving),
+    GC__OWNED(GC__LIST, finalizers.due[0].pairs), GC__OWNED(GC__LIST, finalizers.due[1].pairs),
+    GC__OWNED(GC__LIST, finalizers.old.unclean), GC__OWNED(GC__LIST, finalizers.kept),
+    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young),
+    GC__OWNED(GC__LIST, marker.grey), GC__OWNED(GC__LIST, marker.asked), GC__OWNED(GC__LIST, marker.seen),
+    GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
+    GC__OWNED(GC__LIST, marker.tables), GC__OWNED(GC__LIST, marker.slices.unclean), GC__OWNED(GC__LIST, marker.finalizer_grey),
+    GC__OWNED(GC__LIST, marker.held), GC__OWNED(GC__STRESS_LIST, stress.kept), GC__OWNED(GC__STRESS_MAP, stress.seen),
+};
+
+/* Counts the bytes of the lists and maps of these kinds; and then shrinks maps that are far too large, or frees all. */
+typedef enum gc__own_step { GC__OWN_COUNT, GC__OWN_TRIM, GC__OWN_FREE } gc__own_step;
+GC__COLD size_t gc__owned_each(gc_heap *heap, unsigned kinds, gc__own_step step) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < sizeof gc__heap_owns / sizeof *gc__heap_owns; i++) {
+        void *part = (char *)heap + gc__heap_owns[i].offset;
+        if (!(gc__heap_owns[i].kind & kinds)) continue;
+        bool is_map = gc__heap_owns[i].kind & (GC__MAP | GC__STRESS_MAP);
+        bytes += is_map ? gc__map_bytes((gc__map *)part) : gc__words_bytes((gc__words *)part);
+        if (is_map && step == GC__OWN_TRIM) gc__map_shrink((gc__map *)part);
+        if (is_map && step == GC__OWN_FREE) gc__map_free((gc__map *)part);
+        if (!is_map && step == GC__OWN_FREE) gc__words_free((gc__words *)part);
     }
     return bytes;
 }
 
-/* Returns the bytes of all such lists of the collector. */
-GC__COLD size_t gc__collection_lists_bytes(const gc_heap *heap, bool release) {
-    gc__cycle *cycle = heap->cycle;
-    gc__words *all[] = {&cycle->roots,           &cycle->interior,        &cycle->pins,
-                        &cycle->stacks,          &cycle->external_moving, &cycle->entries.words,
-                        &cycle->entries.ended,   &cycle->offsets,          &cycle->reported,
-                        &heap->handles->waiting, &heap->handles->ready,   &heap->collector->mark_stack};
-    size_t bytes = gc__workers_lists_bytes(gc__heap_workers(heap), release);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += gc__list_bytes(all[i], release);
-    return bytes;
+/* Calls f for the locks, except the one that stops threads. */
+GC__COLD void gc__owned_locks(gc_heap *heap, void (*f)(gc__lock *lock)) {
+    for (size_t i = 0; gc__heap_owns[i].kind == GC__LOCK; i++) f((gc__lock *)((char *)heap + gc__heap_owns[i].offset));
 }
 
-/* Returns the bytes of the tables of off-heap memory. */
-GC__FN size_t gc__external_table_bytes(const gc_heap *heap) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__map_bytes(&heap->collector->external[g]);
+/* Returns the bytes of the workers' lists, which are empty between collections. Frees them if they are to be released. */
+GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
+    if (!workers) return 0;
+    size_t bytes = sizeof *workers;
+    for (unsigned i = 0; i < workers->count; i++) {
+        gc__worker_thread *thread = &workers->threads[i];
+        gc__words *lists[] = {&thread->stack,   &thread->live, &thread->stale,
+                              &thread->refused, &thread->seen, i ? NULL : &workers->for_host,
+                              &workers->cards};
+        bytes += gc__own_marks_bytes(thread);
+        if (release) gc__own_marks_free(thread);
+        for (size_t k = 0; k < sizeof lists / sizeof *lists && lists[k]; k++) {
+            bytes += gc__words_bytes(lists[k]);
+            if (release) gc__words_free(lists[k]);
+        }
+    }
     return bytes;
 }
 
@@ -15970,48 +16204,23 @@ GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
     return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
 }
 
-GC__FN size_t gc__lasting_lists_bytes(const gc_heap *heap) {
-    size_t bytes = gc__words_bytes(&heap->collector->globals) + gc__map_bytes(&heap->cycle->ambiguous) +
-                   gc__map_bytes(&heap->handles->keys) + gc__finalizers_bytes(heap->finalizers) +
-                   gc__finalizer_marks_bytes(heap) + gc__marker_bytes(heap->marker) +
-                   gc__remembered_bytes(heap->remembered) + gc__external_table_bytes(heap);
-    return bytes + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES + heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
-}
-
-/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of the
-   collector's lists, which the next collection makes again, and for unused room in tables of off-heap bytes and
-   lists of finalizers. The world is stopped. */
+/* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of lists that
+   the next collection makes again, and for unused room in maps and lists of finalizers. The world is stopped. */
 GC__COLD void gc__metadata_count(gc_heap *heap) {
-    size_t much = heap->limit_bytes / 64, lists = gc__collection_lists_bytes(heap, false);
-    if (gc__external_table_bytes(heap) > much)
-        for (int g = 0; g < GC_GENERATIONS; g++) gc__map_shrink(&heap->collector->external[g]);
-    if (gc__finalizers_bytes(heap->finalizers) > much) gc__finalizers_shrink(heap->finalizers);
-    size_t lasting = gc__lasting_lists_bytes(heap);
-    if (lists > much) {
-        gc__collection_lists_bytes(heap, true);
-        lists = gc__collection_lists_bytes(heap, false);
+    const gc__handles *handles = heap->handles;
+    gc__workers *workers = gc__heap_workers(heap);
+    size_t much = heap->limit_bytes / 64;
+    if (gc__owned_each(heap, GC__MAP, GC__OWN_COUNT) > much) gc__owned_each(heap, GC__MAP, GC__OWN_TRIM);
+    if (gc__owned_each(heap, GC__LIST, GC__OWN_COUNT) > much) gc__finalizers_shrink(heap->finalizers);
+    if (gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT) + gc__workers_lists_bytes(workers, false) > much) {
+        gc__owned_each(heap, GC__SCRATCH, GC__OWN_FREE);
+        gc__workers_lists_bytes(workers, true);
     }
-    __atomic_store_n(&heap->metadata_bytes, lasting + lists, __ATOMIC_RELAXED);
-}
-
-/* Returns the share of a container's memory that a heap takes without heap_bytes_max: the rest is for the program's
-   other memory. */
-GC__COLD size_t gc__container_share(void) { return gc__os_container_bytes() / 4 * 3; }
-
-/* Sets the limit to `bytes`, or to `share` if that is 0; if both are 0, there is no limit. */
-GC__COLD void gc__limit_set(gc_heap *heap, size_t bytes, size_t share) {
-    heap->limit_is_open = false;
-    heap->limit_is_share = !bytes && share;
-    if (heap->limit_is_share) bytes = gc__max(share, GC__REGIONS_MIN * GC_REGION_BYTES);
-    heap->options.heap_bytes_max = bytes;
-    heap->limit_bytes = bytes ? gc__min(bytes, GC__LIMIT_MOST) : gc__the_arena.bytes;
-}
-
-/* Looks for a container's limit once the heap has grown a little: reading the system's files takes longer than
-   creating a heap. The world is stopped. */
-GC__COLD void gc__limit_look(gc_heap *heap) {
-    if (heap->limit_is_open && gc__held_bytes(heap) >= GC__SMALL_HEAP_BYTES)
-        gc__limit_set(heap, 0, gc__container_share());
+    size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__LIST | GC__MAP, GC__OWN_COUNT) +
+                   gc__workers_lists_bytes(workers, false) + gc__finalizer_marks_bytes(heap) +
+                   heap->marker->log_most * sizeof *heap->marker->log + gc__remembered_bytes(heap->remembered) +
+                   handles->segment_count * GC__HANDLE_SEGMENT_BYTES + handles->extra_count * GC__HANDLE_EXTRA_BYTES;
+    __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }
 /* Free regions whose memory is prefaulted.
 
@@ -16104,7 +16313,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 }
 
 /* Keeps the region, in its target generation, with the marks of this collection. */
-GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     gc__region_set_plane(region, heap->mark_plane);
     if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
@@ -16117,7 +16326,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
 }
 
-GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__is_marked(region->base)) {
         if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);
@@ -16408,14 +16617,8 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
         workers->called |= 1u << i;
     }
     gc__workers_unlock(workers);
-    for (unsigned i = 0; i < GC__WORKERS_MAX; i++) {
-        gc__worker_thread *thread = &workers->threads[i];
-        gc__words *lists[] = {&thread->stack, &thread->live, &thread->own_marks, &thread->stale, &thread->refused, &thread->seen};
-        if (i && i < workers->count) gc__os_thread_join(&thread->os_thread);
-        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
-    }
-    gc__words_free(&workers->for_host);
-    gc__words_free(&workers->cards);
+    for (unsigned i = 1; i < workers->count; i++) gc__os_thread_join(&workers->threads[i].os_thread);
+    gc__workers_lists_bytes(workers, true);
     gc__lock_end(&workers->lock);
     gc__lock_end(&workers->space);
     gc__os_unmap(workers, sizeof *workers);
@@ -16493,15 +16696,13 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
    regions, and lists holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!gc__heap_is_marking(heap))
-        return gc__finalizers_decide_next(heap) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
-               gc__finalizers_compact_next(heap);
+        return gc__pairs_finish_some(heap, false) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
+               gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
         gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
-    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) ||
-                gc__finalizers_preclean(heap) || gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
-    if (more) return true;
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap)) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
@@ -16573,7 +16774,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted || prefaults;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
-        marker->preclean_passes = gc__max(marker->preclean_passes, 1);
+        gc__preclean_allow(&heap->handles->preclean);
     }
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
@@ -16609,14 +16810,6 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     marker->has_thread = false;
     gc__marker_abort(heap);
     gc__stale_clear(heap, SIZE_MAX);
-    gc__words_free(&marker->grey);
-    gc__words_free(&marker->seen);
-    gc__words_free(&marker->waiting);
-    gc__words_free(&marker->slots);
-    gc__words_free(&marker->tables);
-    gc__words_free(&marker->pieces);
-    gc__words_free(&marker->finalizer_grey);
-    gc__words_free(&marker->held);
 }
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
@@ -17227,7 +17420,7 @@ GC__COLD void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-GC__FN void gc__safepoint_run(gc_thread *thread) {
+GC__COLD void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {
@@ -17247,125 +17440,7 @@ GC_API void gc__safepoint_slow(gc_thread *thread) {
     GC__API_SCOPE("gc_safepoint");
     gc__safepoint_run(thread);
 }
-/* Asking the host for room, by its out_of_memory hook. */
-
-
-/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
-GC__COLD void gc__explain_full(gc_heap *heap) {
-    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
-    if (finalizers)
-        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
-                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
-                      finalizers);
-}
-
-#define GC__ASKING_MAX 64
-
-/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
-   deeper in the stack looks the same, but not as often. */
-GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
-    if (record->asking < GC__ASKING_MAX) return false;
-    gc__fail(GC_ERROR_MISUSE,
-             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
-             "times by that",
-             GC__ASKING_MAX);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
-}
-
-/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
-   shows later that it is over: gc.h is called from above its frame then. */
-GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
-    const gc_options *options = &thread->heap->options;
-    gc__thread_record *record = gc__record(thread);
-    uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
-    const gc_stack *outer_stack = record->asking_stack;
-    unsigned outer = record->asking;
-    if (!outer) __atomic_fetch_add(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
-    record->asking = outer + 1;
-    record->asking_frame = frame;
-    record->asking_stack = thread->stack;
-    GC__HOST_SCOPE;
-    bool again = options->out_of_memory(options->host, bytes, message);
-    record->asking = outer;
-    record->asking_frame = outer_frame;
-    record->asking_stack = outer_stack;
-    if (!outer) __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
-    return again;
-}
-
-GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
-    gc_heap *heap = thread->heap;
-    gc__thread_record *record = gc__record(thread);
-    if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
-    gc__asking_look(thread, gc__stack_below());
-    if (gc__asks_itself(record)) return false;
-    gc_result result = gc__last_result;
-    char message[GC__MESSAGE_BYTES];
-    memcpy(message, gc__last_message, sizeof message);
-    bool promised = record->promised;
-    if (promised) gc__finalizer_withdraw(thread);
-    bool again = gc__call_out_of_memory(thread, bytes, message);
-    if (again && promised) return gc__finalizer_promise(thread);
-    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
-    return again;
-}
-/* Giving up: a heap that is nearly full can go on for ever, with a full collection for each few objects. A program that would
-   rather fail says by options.overhead_percent_max what part of its time that may take. */
-
-
-#define GC__OVERHEAD_NS ((uint64_t)1000000000) /* The state must have lasted this long, */
-#define GC__OVERHEAD_COLLECTIONS 16            /* with this many full collections, */
-#define GC__OVERHEAD_PART 64                   /* between which less than 1/n of the limit was allocated, */
-#define GC__OVERHEAD_FREE 8                    /* while less than 1/n of it is free */
-
-GC__COLD bool gc__overhead_is_percent(unsigned percent) {
-    if (percent <= 100) return true;
-    gc__fail(GC_ERROR_OPTION, "overhead_percent_max is %u: it must be 0, for none, or 1 to 100", percent);
-    return false;
-}
-
-/* Returns whether live objects leave less than that part free, in whole regions, since tables may have the rest. */
-GC__FN bool gc__is_nearly_full(const gc_heap *heap) {
-    size_t others = gc__external_bytes(heap) + gc__counted(&heap->metadata_bytes);
-    size_t room = heap->limit_bytes - gc__min(heap->limit_bytes, others);
-    size_t usable = room / (GC_REGION_BYTES + gc__table_bytes(1, 0)) * GC_REGION_BYTES;
-    return heap->full_bytes >= usable - usable / GC__OVERHEAD_FREE;
-}
-
-/* Returns whether the heap, whose limit an allocation has just met, has met it for long and spent
-   overhead_percent_max of that time or more collecting. Stores the time, pauses and collections since then in
-   *spent. The heap's lock is held. */
-GC__FN bool gc__overhead_is_met(gc_heap *heap, gc__overhead *spent) {
-    gc__overhead *before = &heap->pace->overhead, now = {gc__os_now_ns(), heap->stats.pause_total_ns, heap->stats.collections[2]};
-    unsigned most = heap->options.overhead_percent_max;
-    if (!most || !heap->options.heap_bytes_max) return false;
-    /* This is less than before if windows were given back. */
-    size_t allocated = gc__counted(&heap->stats.allocated_bytes);
-    size_t more = allocated - gc__min(allocated, heap->pace->overhead_allocated_bytes);
-    bool goes_on = before->ns && before->ns <= now.ns && more < heap->limit_bytes / GC__OVERHEAD_PART && gc__is_nearly_full(heap);
-    heap->pace->overhead_allocated_bytes = allocated;
-    spent->ns = gc__ns_since(now.ns, before->ns);
-    spent->paused_ns = now.paused_ns - before->paused_ns;
-    spent->collections = now.collections - before->collections;
-    bool enough = goes_on && spent->ns >= GC__OVERHEAD_NS && spent->collections >= GC__OVERHEAD_COLLECTIONS;
-    if (!goes_on || enough) *before = now;
-    return enough && spent->paused_ns >= spent->ns / 100 * most;
-}
-
-/* Returns whether such an allocation fails, with gc__fail: after another full collection the heap is as full as
-   before. */
-GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent) {
-    if (!gc__is_nearly_full(heap)) return false;
-    gc__fail(GC_ERROR_HEAP_FULL,
-             "%llu full collections have taken %llu %% of the last %llu ms (overhead_percent_max is %u), since %zu KiB "
-             "live of at most %zu (%s): raise that, or drop references",
-             (unsigned long long)spent->collections, (unsigned long long)(spent->paused_ns / (spent->ns / 100)),
-             (unsigned long long)(spent->ns / GC__NS_PER_MS), heap->options.overhead_percent_max, heap->full_bytes >> 10,
-             heap->limit_bytes >> 10, gc__limit_name(heap));
-    return true;
-}
-/* Allocation's slow paths. */
+/* Allocation without collecting: windows, large objects, objects that never move. */
 
 
 GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
@@ -17374,7 +17449,7 @@ GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
     memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
 }
 
-GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
+GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
     gc__marks_clear(region);
@@ -17401,7 +17476,7 @@ enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
 
 /* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
    lock is held. */
-GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__fixed_open(gc_heap *heap, size_t bytes) {
     uintptr_t from = 0, end = 0;
     for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
         if (heap->fixed_search->fixed &&
@@ -17503,6 +17578,72 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
+   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
+   out_of_memory hook all of that once more. */
+
+
+/* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
+GC__COLD void gc__explain_full(gc_heap *heap) {
+    size_t finalizers = gc__last_result == GC_ERROR_HEAP_FULL ? gc__finalizers_neglected(heap) : 0;
+    if (finalizers)
+        gc__fail_more("; %zu finalizers are queued, for objects that stay until these have run, and no thread runs them now: "
+                      "call gc_finalizer_run more often, or gc_finalizer_thread_start",
+                      finalizers);
+}
+
+#define GC__ASKING_MAX 64
+
+/* Returns whether the hook allocates, and so calls itself without end. A hook that was left by longjmp deeper and
+   deeper in the stack looks the same, but not as often. */
+GC__COLD bool gc__asks_itself(const gc__thread_record *record) {
+    if (record->asking < GC__ASKING_MAX) return false;
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation in the out_of_memory hook, which must not allocate from this heap: it has called itself %d "
+             "times by that",
+             GC__ASKING_MAX);
+    GC_ASSERT(false, "%s", gc__last_message);
+    return true;
+}
+
+/* Calls the hook. It may be left by longjmp or an exception, so nothing is held here, and the record of the call
+   shows later that it is over: gc.h is called from above its frame then. */
+GC__COLD bool gc__call_out_of_memory(gc_thread *thread, size_t bytes, const char *message) {
+    const gc_options *options = &thread->heap->options;
+    gc__thread_record *record = gc__record(thread);
+    uintptr_t frame = gc__stack_below(), outer_frame = record->asking_frame;
+    const gc_stack *outer_stack = record->asking_stack;
+    unsigned outer = record->asking;
+    if (!outer) __atomic_fetch_add(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    record->asking = outer + 1;
+    record->asking_frame = frame;
+    record->asking_stack = thread->stack;
+    GC__HOST_SCOPE;
+    bool again = options->out_of_memory(options->host, bytes, message);
+    record->asking = outer;
+    record->asking_frame = outer_frame;
+    record->asking_stack = outer_stack;
+    if (!outer) __atomic_fetch_sub(&thread->heap->threads->asking, 1, __ATOMIC_SEQ_CST);
+    return again;
+}
+
+GC__COLD bool gc__ask_host(gc_thread *thread, size_t bytes) {
+    gc_heap *heap = thread->heap;
+    gc__thread_record *record = gc__record(thread);
+    if (!heap->options.out_of_memory || gc__is_abandoned(heap)) return false;
+    gc__asking_look(thread, gc__stack_below());
+    if (gc__asks_itself(record)) return false;
+    gc_result result = gc__last_result;
+    char message[GC__MESSAGE_BYTES];
+    memcpy(message, gc__last_message, sizeof message);
+    bool promised = record->promised;
+    if (promised) gc__finalizer_withdraw(thread);
+    bool again = gc__call_out_of_memory(thread, bytes, message);
+    if (again && promised) return gc__finalizer_promise(thread);
+    if (!again) gc__fail(result, "%s", message); /* whatever has failed in the hook */
+    return again;
+}
+
 #define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that clusters objects by this much is worth another one */
 
 /* Compacts. Returns whether that gained a whole region, or clustered objects so that the next compaction may gain
@@ -17575,10 +17716,9 @@ GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigne
     return object;
 }
 
-/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
-   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
-   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
-GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+/* The first step: a young collection if that may be enough, waiting for a marking, and a full collection. Sets *ends if
+   the overhead limit is met. */
+GC__COLD void *gc__allocate_collecting_once(gc_thread *thread, size_t bytes, unsigned kind, bool *ends) {
     gc_heap *heap = thread->heap;
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__overhead spent;
@@ -17586,32 +17726,35 @@ GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned
     bool overhead = gc__overhead_is_met(heap, &spent);
     bool young = !overhead && heap->collection.number == before && gc__collect_for_region(heap);
     gc__heap_unlock(heap);
-    void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
-    if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
-    if (early) return early;
-    before += young;
+    void *object = young ? gc__allocate_try(thread, bytes, kind) : NULL;
+    if (!object) object = gc__allocate_after_marking(thread, bytes, kind);
+    if (object) return object;
     gc__heap_lock(heap);
     bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
-    if (marks || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
-    bool gives_up = overhead && gc__overhead_fails(heap, &spent);
+    if (marks || heap->collection.number == before + young) gc__collect_for(heap, GC__LIMIT_MET);
+    *ends = overhead && gc__overhead_fails(heap, &spent);
     gc__heap_unlock(heap);
-    if (gives_up) return NULL;
-    bool packed = false;
-    size_t room_for = bytes; /* at first holes count, where it may fit; later compactions give no holes to mutators */
-    for (;;) {
-        void *object = gc__allocate_try(thread, bytes, kind);
-        if (object) return object;
-        bool strict = room_for == SIZE_MAX;
-        bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
-        room_for = SIZE_MAX;
-        if (gained || !strict) continue;
-        /* Reuses the holes that compaction has left. */
-        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE);
+    return *ends ? NULL : gc__allocate_try(thread, bytes, kind);
+}
+
+/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
+   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
+   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
+GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    bool ends = false, packed = false;
+    void *object = gc__allocate_collecting_once(thread, bytes, kind, &ends);
+    if (object || ends) return object;
+    gc__compact_for_room(heap, bytes); /* holes count, where it may fit; later compactions give no holes to mutators */
+    do {
         object = gc__allocate_try(thread, bytes, kind);
-        if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
-        if (!object && heap->collection.left_out) gc__fail_left_out();
-        return object;
-    }
+        if (object) return object;
+    } while (gc__compact_or_slide(heap, bytes, &packed));
+    if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE); /* the holes that compaction has left */
+    object = gc__allocate_try(thread, bytes, kind);
+    if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
+    if (!object && heap->collection.left_out) gc__fail_left_out();
+    return object;
 }
 
 /* Tries harder at a limit: stronger collections, then the host's hook, and collections again. */
@@ -17642,40 +17785,113 @@ GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
     return false;
 }
 
-GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
-    gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-                 "or after one of them was left by longjmp or an exception instead of returning");
-        GC_ASSERT(false, "%s", gc__last_message);
-        gc__warn(&heap->options, gc__last_message); /* few callers expect it */
-        return NULL;
+/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
+   world is stopped. */
+GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
+    bool packed = false;
+    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
+    while (gc__bytes_charged(heap) > bytes)
+        if (!gc__compact_or_slide(heap, 0, &packed)) break;
+    gc__large_uncommit_all(heap);
+    return gc__bytes_charged(heap) <= bytes;
+}
+
+/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
+GC__COLD void gc__limit_adapt(gc_heap *heap) {
+    gc__pace *pace = heap->pace;
+    gc__pace_goal(heap, pace->full_live_bytes);
+    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
+    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
+    gc__heap_note_held(heap);
+}
+
+/* The world is stopped. */
+GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
+    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
+    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
+        gc__fail(GC_ERROR_HEAP_FULL,
+                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
+                 "stays, and does not become %zu KiB: drop references first",
+                 gc__bytes_charged(heap) >> 10, wanted >> 10);
+        gc__heap_fail_with_others(heap);
+        return GC_ERROR_HEAP_FULL;
     }
-    if (GC__UNLIKELY(gc__is_abandoned(heap))) {
+    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
+    heap->options.overhead_percent_max = limits->overhead_percent_max;
+    gc__limit_set(heap, bytes, share);
+    gc__marking_resolve(heap, false);
+    gc__limit_adapt(heap);
+    return GC_OK;
+}
+
+GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
+    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
+    gc__heap_lock(heap);
+    const gc_options *options = &heap->options;
+    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
+    limits->heap_bytes_soft = options->heap_bytes_soft;
+    limits->overhead_percent_max = options->overhead_percent_max;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
+    GC__API_SCOPE("gc_heap_set_limits");
+    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
+    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
+        return GC_ERROR_OPTION;
+    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
+    gc__heap_lock(heap);
+    gc__workers_start(heap, &request);
+    gc__world_stop_locked(heap);
+    gc_result result = gc__limits_change(heap, limits);
+    gc__world_resume(heap);
+    return result;
+}
+/* Allocation's slow paths. */
+
+
+/* Returns whether the heap allows no allocation now, with gc__fail. No part of gc.h allocates under the lock, so a
+   thread that has it is in a callback. */
+GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
+    if (!gc__heap_is_locked(heap)) {
         gc__fail(GC_ERROR_MISUSE,
                  "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
                  "meanwhile: have the finalizer return");
-        return NULL;
+        return true;
     }
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+             "or after one of them was left by longjmp or an exception instead of returning");
+    GC_ASSERT(false, "%s", gc__last_message);
+    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
+    return true;
+}
+
+GC__COLD bool gc__allocation_is_too_large(const gc_heap *heap, size_t bytes) {
+    const char *share = heap->limit_is_share ? "three quarters of the container's memory, since heap_bytes_max is 0" : NULL;
+    gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
+             heap->limit_bytes, share ? share : heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+    return true;
+}
+
+GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
+    gc_heap *heap = thread->heap;
+    bool refused = gc__heap_is_locked(heap) || gc__is_abandoned(heap);
+    if (GC__UNLIKELY(refused) && gc__allocation_is_misuse(heap)) return NULL;
     if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread,
+    GC_ASSERT(gc__record(thread)->unbound || gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__thread_name(thread));
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes) {
-        gc__fail(GC_ERROR_TOO_LARGE,
-                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-                 heap->limit_bytes,
-                 heap->limit_is_share           ? "three quarters of the container's memory, since heap_bytes_max is 0"
-                 : heap->options.heap_bytes_max ? "heap_bytes_max"
-                                                : "GC_ARENA_BYTES");
-        return NULL;
-    }
+    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes;
+    if (GC__UNLIKELY(is_large) && gc__allocation_is_too_large(heap, bytes)) return NULL;
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */
     gc__marking_take_turn(heap);
@@ -17729,8 +17945,8 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
 }
 
 #if !GC_HAS_MODEL
-GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
-                              const void *caller) {
+/* Computes the size of an object. Returns false, with gc__fail, if the type is faulty or the size is too large. */
+GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
     const char *fault = gc_type_check(type);
     if (!fault && length && !type->element_bytes)
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
@@ -17738,15 +17954,20 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
         gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
         GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
+        return false;
     }
-    size_t bytes;
-    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+    bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
+                     __builtin_add_overflow(*bytes, (size_t)type->bytes, bytes) || *bytes > SIZE_MAX - 7;
+    if (overflows)
         gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
-        return NULL;
-    }
+    return !overflows;
+}
+
+GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                              const void *caller) {
+    size_t bytes;
+    if (!gc__new_bytes(type, length, &bytes)) return NULL;
     bool ends = type->finalizer && type->finalizer->finalize;
     if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
     if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;
@@ -18041,84 +18262,6 @@ GC_API void gc_value_stack_free(gc_heap *heap, gc_value_stack *stack) {
     free(stack->base);
     stack->base = stack->top = stack->limit = stack->untouched = stack->settled[0] = stack->settled[1] = NULL;
 }
-/* Changing limits while the heap runs. */
-
-
-GC__COLD bool gc__limit_is_least(size_t bytes) {
-    size_t least = GC__REGIONS_MIN * GC_REGION_BYTES;
-    if (!bytes || bytes >= least) return true;
-    gc__fail(GC_ERROR_OPTION,
-             "heap_bytes_max is %zu bytes, but a heap needs %zu: %d regions of %zu KiB. Raise it, or compile with a "
-             "smaller GC_REGION_SHIFT",
-             bytes, least, GC__REGIONS_MIN, GC_REGION_BYTES >> 10);
-    return false;
-}
-
-/* Collects, compacts for as long as that makes room, and slides, until the heap needs no more than `bytes`. The
-   world is stopped. */
-GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
-    bool packed = false;
-    if (gc__bytes_charged(heap) > bytes) gc__collect_at_limit(heap, GC__FULL);
-    while (gc__bytes_charged(heap) > bytes)
-        if (!gc__compact_or_slide(heap, 0, &packed)) break;
-    gc__large_uncommit_all(heap);
-    return gc__bytes_charged(heap) <= bytes;
-}
-
-/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
-GC__COLD void gc__limit_adapt(gc_heap *heap) {
-    gc__pace *pace = heap->pace;
-    gc__pace_goal(heap, pace->full_live_bytes);
-    if (!heap->options.nursery_bytes && !heap->options.non_generational)
-        pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
-    __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
-    gc__heap_note_held(heap);
-}
-
-/* The world is stopped. */
-GC__COLD gc_result gc__limits_change(gc_heap *heap, const gc_limits *limits) {
-    size_t bytes = limits->heap_bytes_max, share = bytes ? 0 : gc__container_share(), wanted = bytes + share;
-    if (wanted && wanted < heap->limit_bytes && !gc__limit_reach(heap, wanted)) {
-        gc__fail(GC_ERROR_HEAP_FULL,
-                 "gc_heap_set_limits: the heap needs %zu KiB, for what lives or cannot be moved, so the limit "
-                 "stays, and does not become %zu KiB: drop references first",
-                 gc__bytes_charged(heap) >> 10, wanted >> 10);
-        gc__heap_fail_with_others(heap);
-        return GC_ERROR_HEAP_FULL;
-    }
-    heap->options.heap_bytes_soft = gc__min(limits->heap_bytes_soft, GC__BUDGET_MOST);
-    heap->options.overhead_percent_max = limits->overhead_percent_max;
-    gc__limit_set(heap, bytes, share);
-    gc__marking_resolve(heap, false);
-    gc__limit_adapt(heap);
-    return GC_OK;
-}
-
-GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits) {
-    if (gc__is_null(heap, "gc_heap_limits", "heap") || gc__is_null(limits, "gc_heap_limits", "limits")) return;
-    gc__heap_lock(heap);
-    const gc_options *options = &heap->options;
-    limits->heap_bytes_max = heap->limit_is_share ? 0 : options->heap_bytes_max;
-    limits->heap_bytes_soft = options->heap_bytes_soft;
-    limits->overhead_percent_max = options->overhead_percent_max;
-    gc__heap_unlock(heap);
-}
-
-GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
-    GC__API_SCOPE("gc_heap_set_limits");
-    if (gc__is_null(heap, "gc_heap_set_limits", "heap") || gc__is_null(limits, "gc_heap_set_limits", "limits"))
-        return GC_ERROR_ARGUMENT;
-    if (gc__collect_is_misuse(heap, "gc_heap_set_limits")) return GC_ERROR_MISUSE;
-    if (!gc__limit_is_least(limits->heap_bytes_max) || !gc__overhead_is_percent(limits->overhead_percent_max))
-        return GC_ERROR_OPTION;
-    const gc__request request = gc__request_of(GC__FULL, 2, GC_REASON_LIMIT);
-    gc__heap_lock(heap);
-    gc__workers_start(heap, &request);
-    gc__world_stop_locked(heap);
-    gc_result result = gc__limits_change(heap, limits);
-    gc__world_resume(heap);
-    return result;
-}
 /* Mutator threads. */
 
 
@@ -18143,6 +18286,12 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
+GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
+    gc_thread **link = &thread->heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    return link;
+}
+
 /* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
@@ -18160,9 +18309,7 @@ GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
     gc__heap_lock(heap);
-    gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    gc__thread_unlist(thread, link);
+    gc__thread_unlist(thread, gc__thread_link(thread));
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -18227,9 +18374,6 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
-    thread->stack = &gc__record(thread)->own_stack;
-    gc__record(thread)->own_stack.heap = thread->heap;
-    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
     if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
@@ -18248,11 +18392,54 @@ typedef struct gc__attachment {
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
 } gc__attachment;
 
-GC__COLD gc_thread *gc__thread_new(void) {
+GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
-    if (!all) return NULL;
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        return NULL;
+    }
+    gc_thread *thread = &all->record.thread;
     all->record.handle_caches = all->handle_caches;
-    return &all->record.thread;
+    thread->heap = all->record.own_stack.heap = heap;
+    thread->stack = &all->record.own_stack;
+    thread->stack->thread = thread->stack->last = thread;
+    return thread;
+}
+
+/* Enters the thread, which is ready, in the heap's list. The heap's lock is held. */
+GC__FN void gc__thread_list(gc_heap *heap, gc_thread *thread) {
+    thread->safepoint = gc__safepoint_slow;
+    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
+    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
+    gc__record(thread)->next = heap->threads->first;
+    heap->threads->first = thread;
+    gc__attach_note(thread, true);
+}
+
+GC_API gc_thread *gc_thread_create(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_thread_create", "heap")) return NULL;
+    if (!heap->options.suspend)
+        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and has to know "
+                                  "which native thread each gc_thread is: call gc_thread_attach");
+    gc_thread *thread = heap->options.suspend ? gc__thread_new(heap, "gc_thread_create") : NULL;
+    if (!thread) return NULL;
+    gc__record(thread)->unbound = true;
+    gc__heap_lock(heap);
+    gc__thread_list(heap, thread);
+    gc__heap_unlock(heap);
+    return thread;
+}
+
+GC_API void gc_thread_destroy(gc_thread *thread) {
+    if (!thread || !gc__record(thread)->unbound) {
+        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
+        return;
+    }
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc__thread_unlist(thread, gc__thread_link(thread));
+    gc__heap_unlock(heap);
+    free(thread);
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
@@ -18266,27 +18453,18 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
-    gc_thread *thread = gc__thread_new();
-    if (!thread) {
-        gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
-        return NULL;
-    }
-    thread->heap = heap;
+    gc_thread *thread = gc__thread_new(heap, "gc_thread_attach");
+    if (!thread) return NULL;
     gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     gc__record(thread)->tid = gc__os_thread_number();
-    thread->safepoint = gc__safepoint_slow;
-    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
-    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
     gc__heap_lock(heap);
-    gc__record(thread)->next = heap->threads->first;
-    heap->threads->first = thread;
+    gc__thread_list(heap, thread);
     gc__record(thread)->next_attachment = gc__my_attachments;
     gc__my_attachments = thread;
-    gc__attach_note(thread, true);
     gc__heap_unlock(heap);
     return thread;
 }
@@ -18510,7 +18688,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
 
 /* Runs finalizers on the heap's own thread. */
 
-GC__FN void gc__finalizer_thread(void *context) {
+GC__COLD void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__finalizers *all = heap->finalizers;
     gc_thread *thread = gc_thread_attach(heap);
@@ -18650,14 +18828,11 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__COLD void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;
         if (record != &all->first) free(record);
     }
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) gc__words_free(lists[i]);
 }
 /* fork(): before it, all other threads of all heaps are stopped and every lock is taken, so the child gets a copy of
    heaps whose threads are between two steps. In the child these threads do not exist, and are forgotten.
@@ -18669,10 +18844,7 @@ GC__COLD void gc__finalizers_free(gc_heap *heap) {
 /* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
-        f(&heap->marker->lock);
-        f(&heap->handles->lock);
-        f(&heap->finalizers->lock);
-        f(&heap->threads->roots_lock);
+        gc__owned_locks(heap, f);
         if (!gc__heap_workers(heap)) continue;
         f(&gc__heap_workers(heap)->space);
         f(&gc__heap_workers(heap)->lock);
@@ -18714,13 +18886,14 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
-        if (thread != self) {
+        bool stays = thread == self || gc__record(thread)->unbound;
+        if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
             /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        if (thread == self || heap->threads->lock_depth > 1) {
+        if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);
@@ -18870,43 +19043,47 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     return true;
 }
 
-/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
-GC__FN gc_result gc__options_from_environment(gc_options *options) {
-    if (!GC_ENVIRONMENT) return GC_OK;
-    const char *verify = gc__setting("GC_VERIFY");
-    if (GC_DIAGNOSTICS && verify && strcmp(verify, "0") != 0) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
-    const char *checkmark = gc__setting("GC_CHECKMARK");
-    if (GC_DIAGNOSTICS && checkmark && strcmp(checkmark, "0") != 0) options->debug.checkmark = true;
-    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
-                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
-        return GC_ERROR_OPTION;
-    const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (GC_CONCURRENT && concurrent && *concurrent)
-        options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
-    if (!GC_DIAGNOSTICS) return GC_OK;
+/* Returns whether the variable is set, and not to 0. */
+GC__COLD bool gc__is_set(const char *name) {
+    const char *text = gc__setting(name);
+    return text && strcmp(text, "0") != 0;
+}
+
+GC__COLD gc_result gc__stress_from_environment(gc_options *options) {
+    static const char *const names[] = {"", "allocation", "safepoint", "", "stack", "location"}; /* by GC_STRESS_* */
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(stress, names[i]) != 0) continue;
+        options->debug.stress = (gc_stress)i;
+        return GC_OK;
+    }
     char *end;
     unsigned long every = strtoul(stress, &end, 10);
-    if (strcmp(stress, "allocation") == 0)
-        options->debug.stress = GC_STRESS_ALLOCATION;
-    else if (strcmp(stress, "safepoint") == 0)
-        options->debug.stress = GC_STRESS_SAFEPOINT;
-    else if (strcmp(stress, "stack") == 0)
-        options->debug.stress = GC_STRESS_STACK;
-    else if (strcmp(stress, "location") == 0)
-        options->debug.stress = GC_STRESS_LOCATION;
-    else if (*end == 0 && every <= 0xFFFFFFFF) {
-        options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
-        options->debug.stress_interval = (unsigned)every;
-    } else {
+    if (*end || every > 0xFFFFFFFF)
         return gc__fail(
             GC_ERROR_OPTION,
             "environment GC_STRESS=%s: it must be allocation, safepoint, stack, location, or a number N to collect at "
             "every Nth allocation",
             stress);
-    }
+    options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+    options->debug.stress_interval = (unsigned)every;
     return GC_OK;
+}
+
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
+GC__COLD gc_result gc__options_from_environment(gc_options *options) {
+    if (!GC_ENVIRONMENT) return GC_OK;
+    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
+        return GC_ERROR_OPTION;
+    const char *concurrent = gc__setting("GC_CONCURRENT");
+    if (GC_CONCURRENT && concurrent && *concurrent)
+        options->concurrent = gc__is_set("GC_CONCURRENT") ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    if (!GC_DIAGNOSTICS) return GC_OK;
+    if (gc__is_set("GC_VERIFY")) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (gc__is_set("GC_CHECKMARK")) options->debug.checkmark = true;
+    return gc__stress_from_environment(options);
 }
 
 /* Returns whether gc.h was compiled with all that the options ask for. */
@@ -18924,38 +19101,43 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
     return false;
 }
 
-GC__FN gc_result gc__options_check(gc_options *options) {
-    if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
-    if (!gc__options_are_present(options)) return GC_ERROR_OPTION;
-    if ((unsigned)options->debug.stress > GC_STRESS_LOCATION)
-        return gc__fail(GC_ERROR_OPTION, "options.debug.stress is %d, which is none of GC_STRESS_*", (int)options->debug.stress);
+/* Returns whether the value is one of those that the option may have. */
+GC__COLD bool gc__option_is_known(unsigned value, unsigned most, const char *option, const char *constants) {
+    if (value <= most) return true;
+    return gc__fail(GC_ERROR_OPTION, "options.%s is %u, which is none of %s", option, value, constants) == GC_OK;
+}
+
+GC__COLD gc_result gc__options_check(const gc_options *options) {
+    const unsigned verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (!gc__limit_is_least(options->heap_bytes_max) || !gc__overhead_is_percent(options->overhead_percent_max) ||
+        !gc__option_is_known(options->debug.stress, GC_STRESS_LOCATION, "debug.stress", "GC_STRESS_*") ||
+        !gc__option_is_known(options->debug.verify, verify, "debug.verify", "GC_VERIFY_*, nor their sum") ||
+        !gc__option_is_known(options->concurrent, GC_CONCURRENT_OFF, "concurrent", "GC_CONCURRENT_*") ||
+        !gc__option_is_known(options->trace_functions, GC_TRACE_FUNCTIONS_CONCURRENT, "trace_functions",
+                             "GC_TRACE_FUNCTIONS_*") ||
+        !gc__options_are_present(options))
+        return GC_ERROR_OPTION;
     if (options->debug.stress == GC_STRESS_LOCATION && !options->debug.location)
         return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.debug.location, by which the host says where it is");
-    if (options->debug.verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
-        return gc__fail(GC_ERROR_OPTION,
-                        "options.debug.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
-                        options->debug.verify);
     if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION,
                         "options.collector_threads is %u: at most %u threads trace together "
                         "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
-    if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
-        return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
-                        (int)options->concurrent);
-    if (!gc__overhead_is_percent(options->overhead_percent_max)) return GC_ERROR_OPTION;
-    if ((unsigned)options->trace_functions > GC_TRACE_FUNCTIONS_CONCURRENT)
-        return gc__fail(GC_ERROR_OPTION, "options.trace_functions is %d, which is none of GC_TRACE_FUNCTIONS_*",
-                        (int)options->trace_functions);
+    return GC_OK;
+}
+
+/* Replaces defaults, and values larger than any sensible one. */
+GC__COLD void gc__options_resolve(gc_options *options) {
     if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
     if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
     if (options->patience_ms == 0) options->patience_ms = 10000;
-    return GC_OK;
 }
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
@@ -18971,21 +19153,6 @@ GC__COLD void gc__arena_left(void) {
     if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
 }
-
-/* A heap, with the structures in which each part of the collector keeps its state. */
-typedef struct gc__instance {
-    gc_heap heap;
-    gc__threads threads;
-    gc__collector collector;
-    gc__pace pace;
-    gc__cycle cycle;
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc__stress stress;
-    gc__marker marker;
-    gc__pauses pauses;
-    gc__remembered remembered;
-} gc__instance;
 
 GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     gc__pace *pace = heap->pace;
@@ -19032,10 +19199,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__pauses_open(heap->pauses);
     heap->remembered = &all->remembered;
     gc__lock_init(&heap->threads->lock);
-    gc__lock_init(&heap->threads->roots_lock);
-    gc__lock_init(&heap->handles->lock);
-    gc__lock_init(&heap->finalizers->lock);
-    gc__lock_init(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();
     heap->threads->crowded = heap->threads->processors == 1;
     heap->observer.changed = options->barrier_changed;
@@ -19051,10 +19215,31 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
 
 GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->lock);
-    gc__lock_end(&heap->threads->roots_lock);
-    gc__lock_end(&heap->handles->lock);
-    gc__lock_end(&heap->finalizers->lock);
-    gc__lock_end(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_end);
+}
+
+/* Opens what all heaps share, and counts one heap more. */
+GC__COLD gc_result gc__arena_enter(const gc_options *options) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc_result opened = gc__arena_supply(options->memory);
+    if (opened == GC_OK) opened = gc__arena_open();
+    if (opened == GC_OK) opened = gc__shadow_open();
+    if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) gc__marking_tables();
+    gc__the_arena.heaps += opened == GC_OK;
+    gc__lock_release(&gc__the_arena.lock);
+    bool debugs = options->debug.stress || options->debug.verify || options->debug.checkmark;
+    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
+    return opened;
+}
+
+/* Returns a heap whose barriers are in force, or NULL, with gc__fail. */
+GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
+    gc_heap *heap = gc__heap_new(options);
+    if (!heap || gc__barrier_attach(&heap->observer) == GC_OK) return heap;
+    gc__heap_end_locks(heap);
+    free(heap);
+    return NULL;
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -19063,29 +19248,17 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     memset(&options, 0, sizeof options);
     if (given) options = *given;
     if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
-    gc__lock_take(&gc__the_arena.lock);
-    gc_result opened = gc__arena_supply(options.memory);
-    if (opened == GC_OK) opened = gc__arena_open();
-    if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK) opened = gc__fork_open();
-    if (opened == GC_OK) gc__marking_tables();
-    gc__the_arena.heaps += opened == GC_OK;
-    gc__lock_release(&gc__the_arena.lock);
-    bool debugs = options.debug.stress || options.debug.verify || options.debug.checkmark;
-    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
-    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
-    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
-        gc__heap_end_locks(heap);
-        free(heap);
-        heap = NULL;
-    }
-    if (heap) gc__marking_explain(heap);
-    if (heap)
-        gc__heaps_add(heap);
-    else if (opened == GC_OK)
+    gc__options_resolve(&options);
+    if (gc__arena_enter(&options) != GC_OK) return NULL;
+    gc_heap *heap = gc__heap_open(&options);
+    if (!heap) {
         gc__arena_left();
-    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
-    if (heap) gc__announce(&heap->options);
+        return NULL;
+    }
+    gc__marking_explain(heap);
+    gc__heaps_add(heap);
+    if (gc__the_profiling) gc__the_profiling->created(heap);
+    gc__announce(&heap->options);
     return heap;
 }
 
@@ -19107,7 +19280,7 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
-            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
@@ -19123,6 +19296,8 @@ GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
         gc__thread_forget(thread);
+    else if (gc__record(thread)->unbound)
+        free(thread);
     else
         thread->heap = NULL; /* its native thread frees it when it ends */
 }
@@ -19204,15 +19379,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
-    gc__map_free(&heap->cycle->ambiguous);
-    gc__map_free(&heap->stress->seen);
-    gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
-                          &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
-                          &heap->cycle->offsets};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__owned_each(heap, ~(unsigned)GC__LOCK, GC__OWN_FREE);
     gc__heap_end_locks(heap);
     free(heap);
     gc__arena_left();

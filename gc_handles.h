@@ -304,53 +304,6 @@ static inline __attribute__((always_inline)) bool gc__native_enter(gc__native_sc
 #endif
 
 #ifdef GC_IMPLEMENTATION
-/* The room that handles and lists of finalizers have under the heap's limit. Functions that make handles or pairs never
-   collect, and never wait for the heap's lock, since their callers hold references in no root. So they may exceed the
-   limit a little, as far as a collection may free that much: the next allocation that needs memory collects. */
-
-
-#define GC__METADATA_PART 64                 /* handles may exceed the limit by this part of it, */
-#define GC__METADATA_MORE ((size_t)1 << 17)  /* plus two segments of handles */
-
-/* Returns by how much objects exceed what the last full collection left; the next one may free that. */
-GC__FN size_t gc__perhaps_dead_bytes(const gc_heap *heap) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += gc__counted(&heap->generation_bytes[g]);
-    return bytes - gc__min(bytes, heap->full_bytes);
-}
-
-GC__COLD void gc__metadata_fail(const gc_heap *heap, const char *remedy) {
-    gc__fail(GC_ERROR_HEAP_FULL, "the heap holds %zu KiB of at most %zu (%s), and needs room for %s",
-             gc__bytes_charged(heap) >> 10, heap->limit_bytes >> 10, gc__limit_name(heap), remedy);
-    gc__heap_fail_with_others(heap);
-}
-
-/* Returns whether so many bytes more leave one region to objects: a heap whose memory handles have taken entirely could
-   allocate nothing even after they were destroyed, since their places are reused for handles only. */
-GC__FN bool gc__metadata_leaves_region(const gc_heap *heap, size_t bytes) {
-    return gc__counted(&heap->metadata_bytes) + bytes + GC_REGION_BYTES + gc__table_bytes(1, 0) <= heap->limit_bytes;
-}
-
-static const char gc__room_for_handles[] =
-    "more handles: raise the limit, end handles that nobody needs, or drop references and call gc_collect, since what makes "
-    "handles does not collect";
-
-/* Counts bytes that are about to be taken outside regions, and releases free regions for them. Returns false with
-   gc__fail if there is no room; `remedy` names what the room is for, and what helps. Never waits: if another thread has
-   the lock, only the next bytes are checked. */
-GC__FN bool gc__metadata_reserve(gc_heap *heap, size_t bytes, const char *remedy) {
-    bool locked = gc__heap_lock_unless_taken(heap), fits = true;
-    if (locked && heap->options.heap_bytes_max) {
-        size_t more = gc__min(gc__perhaps_dead_bytes(heap), heap->limit_bytes / GC__METADATA_PART + GC__METADATA_MORE);
-        fits = gc__bytes_charged(heap) + bytes <= heap->limit_bytes + more && gc__metadata_leaves_region(heap, bytes);
-        if (!fits) gc__metadata_fail(heap, remedy);
-    }
-    if (fits) gc__count(&heap->metadata_bytes, bytes);
-    if (!locked) return fits;
-    gc__heap_note_held(heap);
-    gc__heap_unlock(heap);
-    return fits;
-}
 /* The handle table: segments of blocks of 64 handles of one kind.
 
    A place holds its object or, while it is free, the address of the next free place + 1. Each attached thread has a
@@ -418,6 +371,7 @@ typedef struct gc__handles {
     size_t extra_count; /* blocks with extra words */
     unsigned least; /* the least youth of clumps that are processed */
     bool skips;     /* precleaned handles are skipped */
+    gc__preclean preclean; /* a piece is the address of a segment plus the number of a clump in it; 0: the first one */
     gc__words waiting, ready;               /* during a collection: waits for keys; waits whose keys were reached */
     size_t indexed;                         /* the waits before this word are in `keys` */
     gc__map keys;
@@ -896,9 +850,6 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
         free(segment);
     }
     free(heap->handles->chosen);
-    gc__words_free(&heap->handles->waiting);
-    gc__words_free(&heap->handles->ready);
-    gc__map_free(&heap->handles->keys);
 }
 /* The objects that have finalizers, and the queues of those that are due.
 
@@ -912,7 +863,7 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
 
    During concurrent marking the marker precleans the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move needs nothing in the final mark either, since marks are not taken back; so the final mark
-   only processes the others, which are `unmarked`, and pairs that have become old since. Last of all the marker sets
+   only processes the others, which are unclean, and pairs that have become old since. Last of all the marker sets
    finalizer marks for the objects of these, except for some, which are `kept` for the final mark. After that nothing is
    left to trace from them, and whether they are due need not be known before somebody asks: the final mark decides
    about a few, and the marker's thread about the rest, or an earlier asker does. Until then (`deciding`) the others
@@ -957,8 +908,9 @@ typedef struct gc__finalizers {
     size_t empty;           /* words of removed pairs in the old section */
     /* [packed, packing) of the old section is empty: pairs from `packing` on are moved to `packed` */
     size_t packed, packing;
-    size_t looked;          /* words of the old section that the marker has precleaned in this cycle */
-    gc__words unmarked;     /* the numbers of precleaned pairs whose objects were white */
+    /* Pairs of the old section, by their numbers: [old.next, start[1]) were not looked at in this cycle. A pair is
+       unclean if its object was white. */
+    gc__preclean old;
     gc__words kept;         /* the numbers of those pairs that are left to the final mark */
     gc__words finalizer_grey;    /* the numbers of those pairs whose objects got finalizer marks */
     bool deciding;          /* the final mark is over, and `finalizer_grey` is not fully decided; atomic */
@@ -1029,30 +981,30 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
     list->words[list->count++] = finalizer;
 }
 
-/* All lists that take memory; the first four have room for all pairs. */
-enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
-GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
-    gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
-    gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
-                                            &all->unmarked, &all->kept, &all->finalizer_grey, &all->young};
-    memcpy(lists, each, sizeof each);
+/* The lists that have room for all pairs: `registered`, `moving` and the queues. */
+enum { GC__FINALIZER_LISTS = 4 };
+GC__FN gc__words *gc__finalizers_list(gc__finalizers *all, int i) {
+    return i > 1 ? &all->due[i - 2].pairs : i ? &all->moving : &all->registered;
+}
+
+/* Returns for how many words that list needs room, for that many more pairs. Lists of due pairs include pairs taken from
+   the front: compacting at each registration would be slow. */
+GC__COLD size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
+    size_t words = all->registered.count + 2 * (all->promised + more) - (i ? all->empty : 0);
+    return i > 1 ? words + all->due[i - 2].pairs.count : words;
 }
 
 /* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
    (sums[1]). If `does`, makes the room. */
-GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
-    size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    /* The lists of due pairs include pairs taken from the front: compacting at each registration would be slow. */
-    size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
+GC__COLD bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     bool ok = true;
     sums[0] = sums[1] = 0;
-    for (int i = 0; i < GC__FINALIZER_PAIRS; i++) {
-        size_t bytes = gc__words_room(lists[i], counts[i], close);
-        sums[0] += gc__words_bytes(lists[i]);
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++) {
+        gc__words *list = gc__finalizers_list(all, i);
+        size_t bytes = gc__words_room(list, gc__finalizers_needed(all, i, 1), close);
+        sums[0] += gc__words_bytes(list);
         sums[1] += gc__words_charged(bytes);
-        if (does) ok = ok && gc__words_resize(lists[i], bytes);
+        if (does) ok = ok && gc__words_resize(list, bytes);
     }
     return ok;
 }
@@ -1064,10 +1016,12 @@ static const char gc__room_for_finalizers[] =
 /* Makes the lists grow for one more pair, by doubling or, near the limit, by little. Returns false with gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    size_t sums[2];
+    const gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
+    size_t sums[2], words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
+    bool fits = all->registered.capacity >= words && all->moving.capacity >= live;
+    if (GC__LIKELY(fits && normal->capacity - normal->count >= live && critical->capacity - critical->count >= live)) return true;
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
-        if (sums[1] == sums[0]) return true; /* there is room */
         if (!gc__metadata_reserve(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
@@ -1081,21 +1035,11 @@ GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__due_compact(all, GC__NORMAL);
     gc__due_compact(all, GC__CRITICAL);
-    size_t words = all->registered.count + 2 * all->promised, live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    size_t counts[GC__FINALIZER_PAIRS] = {words, live, live + lists[2]->count, live + lists[3]->count};
     for (int i = 0; i < GC__FINALIZER_LISTS; i++)
-        gc__words_shrink(lists[i], i < GC__FINALIZER_PAIRS ? counts[i] : lists[i]->count);
+        gc__words_shrink(gc__finalizers_list(all, i), gc__finalizers_needed(all, i, 0));
+    gc__words *numbers[] = {&all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
+    for (int i = 0; i < 4; i++) gc__words_shrink(numbers[i], numbers[i]->count);
     gc__lock_release(&all->lock);
-}
-
-GC__FN size_t gc__finalizers_bytes(gc__finalizers *all) {
-    gc__words *lists[GC__FINALIZER_LISTS];
-    size_t bytes = 0;
-    gc__finalizers_lists(all, lists);
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) bytes += gc__words_bytes(lists[i]);
-    return bytes;
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
@@ -1162,7 +1106,8 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
-    all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
+    gc__preclean_begin(&all->old, 0);
+    all->packed = all->packing = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
@@ -1411,16 +1356,15 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
 }
 
 /* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
-GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
     uintptr_t *words = all->registered.words;
-    if (dropped) gc__finalizers_preclean_begin(all);
-    gc__finalizers_follow_some(all, &all->unmarked);
+    gc__finalizers_follow_some(all, &all->old.unclean);
     gc__finalizers_follow_some(all, &all->kept);
-    for (size_t at = all->looked; at < all->start[1]; at += 2) {
+    for (size_t at = all->old.next; at < all->start[1]; at += 2) {
         gc__finalizer_await(all, at + 2 * GC__FIFO);
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
-    all->looked = all->unmarked.count = all->kept.count = 0;
+    all->old.next = all->old.unclean.count = all->kept.count = 0;
     all->deciding = all->finalizer_grey.count != 0;
     if (!gc__is_deciding(all)) gc__finalizers_preclean_begin(all);
     gc__finalizers_compact_half(all);
@@ -1484,7 +1428,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (gc__is_mark_end(worker->heap)) {
-        gc__finalizers_follow_old(all, worker->heap->marker->no_finalizer_marks && all->kept.count + all->finalizer_grey.count);
+        gc__finalizers_follow_old(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -1904,19 +1848,53 @@ GC_API void gc__native_leave(gc__native_scope *scope) {
     errno = error;
 }
 #endif
-/* Precleaning of handles and finalizers: the marker determines concurrently with mutators which of them the final mark
-   need not process.
+/* Precleaning: the marker determines concurrently with mutators which handles, which pairs of objects and finalizers, and
+   which slices of weak tables the final mark need not process.
 
-   A handle is clean if it is free, or empty, or refers to an object of generation 2 that is marked and will not move,
-   and its dependent is, too. An empty handle must have no dependent, since the dependent is dropped, and may be dead.
-   Between the marker's check and the end of the cycle a place can come to refer to another object by a store only, and
-   each store clears the precleaned bits of its clump, after the place was written. */
+   They are processed in pieces. A piece is clean if all objects to which it refers, weakly or not, are of generation 2,
+   marked, and will not move: the final mark would change nothing there. The marker makes passes over the pieces of a
+   kind, and shades strong parts on the way: the dependent of a marked object, a value of a marked key. Since that may
+   lead to the object of another piece, more passes follow. A clean piece stays so until somebody stores to it:
+
+   * A handle is stored to without a lock. Each store clears the precleaned bits of its clump, after the place was
+     written. An empty handle is clean only if it has no dependent, since the dependent is dropped, and may be dead.
+   * Pairs change under the finalizers' lock, and a registered object never changes.
+   * Only tables whose entries lie in an object are precleaned, since then every store to an entry passes a barrier: the
+     stored object is marked by the end of the cycle, or collections process its card or slot. */
 
 
 #define GC__PRECLEAN_PAIRS 512 /* pairs processed, or moved, under one hold of the finalizers' lock */
 #define GC__PRECLEAN_CLUMPS 32 /* clumps processed under one hold of the handles' lock */
-#define GC__PRECLEAN_FEW 256   /* clumps stored to during a pass: so few that the final mark processes them quickly */
-#define GC__PRECLEAN_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
+#define GC__PRECLEAN_FEW 256   /* pieces stored to during a pass: so few that the final mark processes them quickly */
+#define GC__PRECLEAN_PASSES 4  /* at most, and one after each collection */
+#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
+#define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
+
+/* Calls `step`, which processes a part, under the lock of what it processes. Returns whether more is left: always if
+   another thread has the lock, which may be forking, and taking the marker's lock. */
+GC__FN bool gc__preclean_locked(gc_heap *heap, gc__lock *lock, bool (*step)(gc_heap *heap)) {
+    if (!gc__lock_try(lock)) return true;
+    bool more = step(heap);
+    gc__lock_release(lock);
+    return more;
+}
+
+/* Returns whether a pass is under way, or one begins. */
+GC__FN bool gc__preclean_is_due(gc__preclean *all) {
+    if (all->runs || !all->again || !all->passes) return all->runs;
+    all->passes--;
+    all->again = false;
+    all->next = all->kept = all->stored = 0;
+    return all->runs = true;
+}
+
+/* Ends a pass if it is over. Returns whether there is more to do. Another pass pays off if this one has shaded an
+   object or has met many stores, and after the next collection. */
+GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
+    all->runs = !over;
+    all->again |= over && all->stored > GC__PRECLEAN_FEW;
+    return all->runs || (all->again && all->passes);
+}
 
 GC__FN bool gc__is_precleaned(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
@@ -1956,45 +1934,31 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 
 /* Begins a cycle: no handle is precleaned. */
 GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
-    marker->precleaning = NULL;
-    marker->preclean_passes = marker->table_passes = GC__PRECLEAN_PASSES;
-    marker->stored = SIZE_MAX;
+    gc__preclean_begin(&heap->handles->preclean, GC__PRECLEAN_PASSES);
+    gc__preclean_allow(&heap->handles->preclean);
 }
 
-/* Precleans some clumps. Requires the marker's lock. Returns false if all clumps are done. */
-GC__HOT bool gc__handles_preclean(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    if (!gc__lock_try(&heap->handles->lock)) return true; /* the owner may be forking, and taking the marker's lock */
-    if (!marker->precleaning && marker->preclean_passes) {
-        marker->precleaning = heap->handles->segments;
-        marker->preclean_from = 0;
-        marker->preclean_passes--;
-        marker->preclean_again = false;
-        marker->stored_before = marker->stored;
-        marker->stored = 0;
-    }
-    gc__handle_segment *segment = marker->precleaning;
+/* Precleans some clumps. Requires the handles' lock. */
+GC__HOT bool gc__handles_preclean_some(gc_heap *heap) {
+    gc__preclean *all = &heap->handles->preclean;
+    if (!gc__preclean_is_due(all)) return false;
+    gc__handle_segment *segment = all->next ? gc__handle_segment_of(all->next) : heap->handles->segments;
+    size_t clump = all->next & (GC__HANDLE_SEGMENT_BYTES - 1);
     for (size_t left = GC__PRECLEAN_CLUMPS; segment && left;) {
-        size_t clump = marker->preclean_from++;
         unsigned precleaned = __atomic_load_n(&segment->precleaned[clump], __ATOMIC_RELAXED);
         if (precleaned != GC__ALL_PRECLEANED) {
-            marker->stored += !precleaned;
-            gc__clump_preclean(segment, clump, &marker->preclean_again);
+            all->stored += !precleaned;
+            gc__clump_preclean(segment, clump, &all->again);
             left--;
         }
-        if (marker->preclean_from < GC__HANDLE_CLUMPS) continue;
-        marker->precleaning = segment = segment->next;
-        marker->preclean_from = 0;
+        if (++clump < GC__HANDLE_CLUMPS) continue;
+        segment = segment->next;
+        clump = 0;
     }
-    /* Another pass pays off as long as each leaves less work for the next, or after the next collection. */
-    bool fewer = marker->stored > GC__PRECLEAN_FEW && marker->stored < marker->stored_before / 2;
-    if (!segment && !marker->preclean_again) marker->preclean_passes = fewer;
-    bool more = segment || marker->preclean_passes;
-    gc__lock_release(&heap->handles->lock);
-    return more;
+    all->next = (uintptr_t)segment + clump;
+    return gc__preclean_goes_on(all, !segment);
 }
 
 GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
@@ -2018,13 +1982,12 @@ GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
         }
 }
 
-/* Shades some objects whose finalizers are due. Requires the marker's lock. Returns false when all that were queued
-   when the cycle began are shaded. */
-GC__HOT bool gc__due_preclean(gc_heap *heap) {
+/* Shades some objects whose finalizers are due. Returns false when all that were queued when the cycle began are
+   shaded. Requires the finalizers' lock, as do the next functions. */
+GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t left = GC__PRECLEAN_PAIRS;
     bool more = false;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
     for (uintptr_t queue = 0; queue < 2; queue++) {
         gc__due *due = &all->due[queue];
         due->shaded = gc__max(due->shaded, due->head);
@@ -2037,26 +2000,21 @@ GC__HOT bool gc__due_preclean(gc_heap *heap) {
         }
         more |= due->shaded < due->shading;
     }
-    gc__lock_release(&all->lock);
-    return more || heap->marker->grey.count;
+    return more || gc__marker_grey(heap->marker);
 }
 
-/* Precleans some of the old pairs that have finalizers. Requires the marker's lock. Returns false if all are done, or
-   there is no memory to record more. */
-GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
+/* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
+GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
+    gc__preclean *old = &all->old;
     bool room = true;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
-    const uintptr_t *words = all->registered.words;
-    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && all->looked < all->start[1]; i++) {
-        gc__finalizer_await(all, all->looked + 2 * GC__FIFO);
-        uintptr_t object = words[all->looked];
-        room = !object || gc__is_precleaned(object) || gc__shade_push(heap, &all->unmarked, all->looked);
-        if (room) all->looked += 2;
+    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && old->next < all->start[1]; i++) {
+        gc__finalizer_await(all, old->next + 2 * GC__FIFO);
+        uintptr_t object = all->registered.words[old->next];
+        room = !object || gc__is_precleaned(object) || gc__shade_push(heap, &old->unclean, old->next);
+        if (room) old->next += 2;
     }
-    bool more = room && all->looked < all->start[1];
-    gc__lock_release(&all->lock);
-    return more;
+    return room && old->next < all->start[1];
 }
 
 #if GC__HAS_MARKER
@@ -2073,67 +2031,44 @@ GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     if (!object || gc__is_precleaned(object)) return;
     bool keeps = !gc__is_marking(object) || gc__is_candidate(object) || heap->marker->no_finalizer_marks;
     keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
-    if (!keeps) gc__finalizer_mark(heap, object);
-    if (!gc__shade_push(heap, keeps ? &all->kept : &all->finalizer_grey, number)) heap->marker->no_finalizer_marks = true;
+    if (!keeps) gc__finalizer_mark(&heap->marker->finalizing, object);
+    gc__words_push(keeps ? &all->kept : &all->finalizer_grey, number);
 }
 
-/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. Requires
-   the marker's lock. Returns false if all is done. */
+/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. */
+GC__FN bool gc__pairs_mark_on_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__words *white = &all->old.unclean;
+    gc__marker *marker = heap->marker;
+    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && white->count && !marker->no_finalizer_marks; i++) {
+        marker->no_finalizer_marks = !gc__shade_room(heap, &all->kept, 1) || !gc__shade_room(heap, &all->finalizer_grey, 1);
+        if (marker->no_finalizer_marks) break;
+        size_t number = white->words[--white->count], ahead = white->count - gc__min(white->count, GC__FIFO);
+        if (ahead) gc__finalizer_await(all, white->words[ahead]);
+        gc__finalizer_mark_pair(heap, number);
+    }
+    return true;
+}
+
 GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__marker *marker = heap->marker;
     bool more = gc__finalizer_marks_work(heap, GC__PRECLEAN_PAIRS);
-    if (!marker->no_finalizer_marks && (more || !all->unmarked.count || !gc__finalizer_marks_open(marker))) return more;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
-    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && all->unmarked.count && !marker->no_finalizer_marks; i++) {
-        size_t number = all->unmarked.words[--all->unmarked.count];
-        size_t ahead = all->unmarked.count - gc__min(all->unmarked.count, GC__FIFO);
-        if (ahead) gc__finalizer_await(all, all->unmarked.words[ahead]);
-        gc__finalizer_mark_pair(heap, number);
-    }
-    more = !marker->no_finalizer_marks || marker->finalizer_marks;
-    if (marker->no_finalizer_marks && marker->finalizer_marks) {
-        gc__finalizer_marks_drop(heap);
-        gc__finalizers_preclean_begin(all);
-    }
-    gc__lock_release(&all->lock);
-    return more;
+    if (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker)) return more;
+    return gc__preclean_locked(heap, &all->lock, gc__pairs_mark_on_some);
 }
-#endif
 
-/* While no marking runs, decides which of some pairs with finalizer marks are due. Requires the marker's lock. Returns
-   false if all are decided. */
-GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
+/* While no marking runs, decides which of some pairs with finalizer marks are due. Returns false if all are decided. */
+GC__FN bool gc__pairs_decide_some(gc_heap *heap) {
+    gc__finalizers_decide(heap->finalizers, GC__PRECLEAN_PAIRS, false);
+    return heap->finalizers->deciding;
+}
+
+/* While no marking runs, compacts part of the list, if much of it is empty. Returns false if there is no need. */
+GC__FN bool gc__pairs_compact_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    if (!__atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE)) return false;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
-    gc__finalizers_decide(all, GC__PRECLEAN_PAIRS, false);
-    bool more = all->deciding;
-    gc__lock_release(&all->lock);
-    return more;
+    return (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
 }
-
-/* While no marking runs, compacts part of the list, if much of it is empty. Requires the marker's lock. Returns false
-   if there is no need. */
-GC__FN bool gc__finalizers_compact_next(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    if (!gc__lock_try(&all->lock)) return true;
-    bool more = (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
-    gc__lock_release(&all->lock);
-    return more;
-}
-/* Precleaning of weak tables: the marker determines concurrently with mutators what the final mark need not process.
-
-   A slice of a table is clean if everything that its entries refer to, weakly or not, is of generation 2, marked, and
-   will not move: then no entry is cleared, and none changes. The marker shades the strong parts of entries on the way,
-   for ephemerons only if their keys are marked. Only tables whose entries lie in an object are precleaned, since then
-   every store to an entry passes a barrier: the stored object is marked by the end of the cycle, or collections process
-   its card or slot. */
-
-
-#if GC__HAS_MARKER
-#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
-#define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
 
 typedef struct gc__precleaner {
     gc__part_visitor part; /* the part's worker is NULL */
@@ -2147,7 +2082,7 @@ GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, b
     if (gc__is_precleaned(object)) return true;
     if (!strong || !gc__is_marking(object) || gc__is_candidate(object)) return false;
     gc__marker_shade(precleaner->heap, object);
-    precleaner->heap->marker->table_again = true;
+    precleaner->heap->marker->slices.again = true;
     return gc__is_precleaned(object);
 }
 
@@ -2176,7 +2111,7 @@ GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t c
 
 /* Returns which slices of that stretch of the table are not clean, as bits. */
 GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
-    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes}, heap, 0};
+    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes, NULL}, heap, 0};
     gc__object_trace(table, &precleaner.part.visitor);
     return precleaner.left;
 }
@@ -2195,35 +2130,29 @@ GC__FN void gc__tables_preclean_found(gc_heap *heap) {
 }
 
 /* Precleans some of the slices again that were not clean. Collections may have recorded slices of dead tables. */
-GC__FN void gc__tables_preclean_again(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    gc__words *pieces = &marker->pieces;
-    for (unsigned i = 0; i < GC__TABLE_AGAIN && marker->slice_next < pieces->count; i++) {
-        uintptr_t table = pieces->words[marker->slice_next++], from = pieces->words[marker->slice_next++];
+GC__FN void gc__slices_preclean_again(gc_heap *heap) {
+    gc__preclean *all = &heap->marker->slices;
+    gc__words *slices = &all->unclean;
+    for (unsigned i = 0; i < GC__TABLE_AGAIN && all->next < slices->count; i++) {
+        uintptr_t table = slices->words[all->next++], from = slices->words[all->next++];
         if (gc__is_precleaned(table) && !gc__table_preclean_part(heap, table, from, GC__TABLE_SLICE)) continue;
-        pieces->words[marker->slice_kept++] = table;
-        pieces->words[marker->slice_kept++] = from;
+        slices->words[all->kept++] = table;
+        slices->words[all->kept++] = from;
     }
-    if (marker->slice_next < pieces->count) return;
-    pieces->count = marker->slice_kept;
-    marker->slice_next = marker->slice_kept = 0;
+    if (all->next == slices->count) slices->count = all->kept;
 }
 
 /* Precleans a part of the weak tables. Requires the marker's lock. Returns false if all are done. */
 GC__FN bool gc__tables_preclean(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (marker->slice_next) {
-        gc__tables_preclean_again(heap);
-    } else if (marker->table_next < marker->tables.count) {
+    gc__preclean *all = &marker->slices;
+    if (!all->runs && marker->table_next < marker->tables.count) {
         gc__tables_preclean_found(heap);
-    } else if (marker->table_again && marker->table_passes && marker->pieces.count) {
-        marker->table_again = false;
-        marker->table_passes--;
-        gc__tables_preclean_again(heap);
-    } else {
-        return false;
+        return true;
     }
-    return true;
+    if (!gc__preclean_is_due(all)) return false;
+    gc__slices_preclean_again(heap);
+    return gc__preclean_goes_on(all, all->next >= all->unclean.count) || marker->table_next < marker->tables.count;
 }
 
 /* Returns whether the final mark processes the whole table anyway. Of many such tables only the first few are
@@ -2240,11 +2169,27 @@ GC__FN void gc__tables_hand_over(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
     for (size_t i = marker->table_next; i < marker->tables.count; i++)
         if (!gc__marker_evacuates(marker->tables.words[i])) gc__trace_push(worker, marker->tables.words[i]);
-    for (size_t i = 0; i < marker->pieces.count; i += 2) {
-        uintptr_t table = marker->pieces.words[i], from = marker->pieces.words[i + 1];
+    for (size_t i = 0; i < marker->slices.unclean.count; i += 2) {
+        uintptr_t table = marker->slices.unclean.words[i], from = marker->slices.unclean.words[i + 1];
         if (!gc__table_waits(marker, table) && !gc__marker_evacuates(table) && gc__address_after_trace(table))
             gc__object_trace_part(worker, table, from, from + GC__TABLE_SLICE);
     }
+}
+
+/* Precleans a part of everything. Requires the marker's lock. Returns false if nothing is left to do. */
+GC__FN bool gc__preclean_some(gc_heap *heap) {
+    gc__lock *pairs = &heap->finalizers->lock;
+    return gc__preclean_locked(heap, pairs, gc__due_preclean_some) ||
+           gc__preclean_locked(heap, &heap->handles->lock, gc__handles_preclean_some) ||
+           gc__preclean_locked(heap, pairs, gc__pairs_preclean_some) || gc__tables_preclean(heap) ||
+           gc__finalizers_mark_on(heap);
+}
+
+/* While no marking runs, finishes some of what the last cycle has left of finalizers: first decides, and when there is
+   nothing else to do (`last`), compacts. Requires the marker's lock. Returns false if nothing is left to do. */
+GC__FN bool gc__pairs_finish_some(gc_heap *heap, bool last) {
+    if (!last && !__atomic_load_n(&heap->finalizers->deciding, __ATOMIC_ACQUIRE)) return false;
+    return gc__preclean_locked(heap, &heap->finalizers->lock, last ? gc__pairs_compact_some : gc__pairs_decide_some);
 }
 #endif
 /* The processing of handles in a collection, and of the entries of weak tables, each kind of which is processed with a
@@ -2497,7 +2442,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
 
 /* For verify. */
 
-GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+GC__COLD void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
     uint8_t youth_noted = segment->youth[first / GC__HANDLE_CLUMP];
     gc__handles_age_clump(NULL, segment, first, count);
@@ -2529,7 +2474,7 @@ typedef struct gc__dependent_checker {
     bool any;
 } gc__dependent_checker;
 
-GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+GC__COLD void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
     for (size_t i = first; i < first + count; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];

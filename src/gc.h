@@ -104,6 +104,7 @@ GC__STYLE_BEGIN
 #include "trace/claim.h"            /* marks and forwarding words */
 #include "trace/copy.h"             /* copying survivors */
 #include "trace/candidates.h"       /* regions that the final mark evacuates */
+#include "trace/edge.h"             /* what a trace does with an edge */
 #include "trace/scan.h"             /* scanning objects: the trace's loop */
 #include "trace/trace.h"            /* tracing from roots */
 #include "trace/cards.h"            /* tracing from dirty cards */
@@ -114,6 +115,7 @@ GC__STYLE_BEGIN
 #include "policy/external.h"        /* off-heap memory of objects */
 #include "policy/pace.h"            /* budgets, goals, and learning from each collection */
 #include "policy/cycles.h"          /* when a concurrent cycle begins, and whether its marker keeps up */
+#include "policy/limits.h"          /* the limit, and what may exceed it */
 #include "policy/next.h"            /* when to collect, and for what purpose */
 #endif
 
@@ -133,17 +135,16 @@ GC__STYLE_BEGIN
 #include "diag/walk.h"              /* walks of the heap and questions about addresses */
 #include "diag/dac_table.h"         /* the description for readers in other processes */
 #include "collection/store.h"       /* stores of ranges, written pages */
-#include "collection/limit.h"       /* the heap's limit, and its memory outside regions */
+#include "collection/components.h"  /* what the components of a heap own outside regions */
 #include "collection/prefault.h"    /* free regions whose memory is prefaulted */
 #include "collection/sweep.h"       /* what becomes of condemned regions */
 #include "collection/worker_threads.h" /* the workers' threads */
 #include "collection/concurrent.h"  /* concurrent cycles in collections, and the marker's thread */
 #include "collection/remembering.h" /* when slots are remembered instead of cards */
 #include "collection/collection.h"  /* one collection from start to end */
-#include "mutator/out_of_memory.h"  /* asking the host for room */
-#include "mutator/overhead.h"       /* the GC overhead limit */
+#include "mutator/allocate_try.h"   /* allocation without collecting */
+#include "mutator/limits.h"         /* where a limit is met, and changing limits */
 #include "mutator/allocate.h"       /* allocation's slow paths */
-#include "mutator/adjust.h"         /* changing limits */
 #include "mutator/attach.h"         /* mutator threads */
 #include "mutator/finalize.h"       /* running finalizers */
 #include "mutator/fork.h"           /* processes that fork */

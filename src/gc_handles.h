@@ -15,13 +15,11 @@ GC__STYLE_BEGIN
 #include "api/safe_handle.h"
 
 #ifdef GC_IMPLEMENTATION
-#include "weak/handle_room.h"     /* room for handles under the heap's limit */
 #include "weak/handle_table.h"    /* the handle table */
 #include "weak/finalizers.h"      /* objects with finalizers, and queues of those that are due */
 #include "weak/entries.h"         /* entries of weak tables, and slots that wait for a key */
 #include "weak/safe.h"            /* the state word of safe handles */
-#include "weak/preclean.h"        /* precleaning of handles and finalizers during concurrent marking */
-#include "weak/weak_tables.h"     /* precleaning of weak tables */
+#include "weak/preclean.h"        /* precleaning of handles, finalizers and weak tables */
 #include "weak/weak.h"            /* handles and weak tables in a collection */
 #endif
 

@@ -13,6 +13,9 @@
 
 static int tap_count, tap_failures;
 
+/* Whether `make quick` runs the test: then it repeats less, and leaves out what takes more than a second. */
+static inline bool is_quick(void) { return getenv("QUICK") != NULL; }
+
 static inline __attribute__((format(printf, 1, 2))) void diag(const char *format, ...) {
     va_list arguments;
     fflush(stdout);

@@ -8,9 +8,10 @@ tests/scripts/jit.t tests/scripts/jit_stops.t tests/scripts/stackmaps.t tests/ra
 
 # What the JIT is compared with.
 tests/scripts/jit.t: build/examples/jit-trees build/examples/jit-trees_gc
+build/examples/jit-trees_gc: build/objects/examples/collector.o
 build/examples/jit-%: examples/jit/programs/%.c gc.h
 	@mkdir -p $(@D)
-	gcc -std=c11 $(WARNINGS) -O1 -I. -pthread $< -o $@
+	sed 's/^#define GC_IMPLEMENTATION$$//' $< | gcc -std=c11 $(WARNINGS) -O1 -D_GNU_SOURCE= -I. -pthread -x c - -x none $(filter %.o,$^) -lm -o $@
 
 .PHONY: jit-measure
 jit-measure: build/examples/jit build/examples/jit-trees build/examples/jit-trees_gc ## measure the example JIT

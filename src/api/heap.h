@@ -128,6 +128,7 @@ typedef struct gc_options {
     unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
+    size_t growth_bytes_min; /* by which it may grow in any case, so that a small heap is seldom collected as a whole; 0: 256 KiB */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
                                 `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
@@ -172,6 +173,12 @@ typedef struct gc_options {
        restart lets them go on. 0: gc.h stops them by gc_safepoint. */
     void (*suspend)(void *host);
     void (*restart)(void *host);
+    /* Implemented by such a host whose threads have modes of its own, and use gc_thread_create. before_wait is called by a
+       thread that has to wait for the heap's lock, and maybe for a collection: until after_wait suspend need not wait for that
+       thread, which touches no object unless it is the one that has called suspend. after_wait is called without any lock. The
+       first returns whether the second is to be called. 0: neither. */
+    bool (*before_wait)(void *host);
+    void (*after_wait)(void *host);
     /* Three functions rather than one that is told the phase, since most hosts need only one of them. */
     void (*collection_start)(void *host, const gc_collection *collection); /* must not allocate; 0: none */
     void (*collection_end)(void *host, const gc_collection *collection);   /* must not allocate; 0: none */
@@ -296,6 +303,9 @@ typedef struct gc_stats {
 
 /* Fills *stats. Where several threads are attached, it is a safe point. [cooperative; may wait; cannot fail] */
 GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats);
+/* The bytes that threads have allocated since the heap's creation, with what is left of their windows: gc_stats.allocated_bytes
+   without a stop. [any thread; never collects; cannot fail] */
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap);
 /* The pause that `fraction` (0..1) of all pauses did not exceed, in ns: the upper end of its bucket. [any thread; never
    collects; cannot fail] */
 GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction);

@@ -103,6 +103,14 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap);
 /* Ends the attachment; NULL is allowed. Leave the scopes of GC_ROOTS first, as GC_DEBUG >= 1 asserts: otherwise their
    variables cease to be roots. [its own thread; may wait; cannot fail] */
 GC_API void gc_thread_detach(gc_thread *thread);
+/* A gc_thread that is bound to no native thread, for a host that stops threads by itself (options.suspend) and has such records
+   of its own: any native thread may allocate and store by it, one at a time, while it may touch objects. It has no frames, and
+   its mode says nothing; gc.h may wait only if the host has before_wait, or lets one thread at a time call it. scan_roots is
+   not called for it. It ends by gc_thread_destroy, on any thread, or with the heap. Source: gc_alloc_context. [any thread; may
+   wait; NULL: GC_ERROR_MEMORY, GC_ERROR_OPTION] */
+GC_API gc_thread *gc_thread_create(gc_heap *heap);
+/* Ends a record of gc_thread_create; NULL is allowed. [any thread; may wait; cannot fail] */
+GC_API void gc_thread_destroy(gc_thread *thread);
 /* The calling native thread's attachment to the heap, NULL if it has none. [any thread; never collects; NULL: not
    attached] */
 GC_API gc_thread *gc_thread_current(const gc_heap *heap);

@@ -17,7 +17,7 @@ GC_API void gc__check_outside(const char *name) {
 }
 
 GC__FN const char *gc__scope_enter(const char *name) {
-    const char *outer = gc__inside;
+    const char *outer = GC_DEBUG >= 1 ? gc__inside : NULL;
     if (GC_DEBUG >= 1) gc__inside = name;
     return outer;
 }

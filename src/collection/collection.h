@@ -13,7 +13,7 @@
 #include "../diag/shadow.h"
 #include "../diag/stress.h"
 #include "worker_threads.h"
-#include "limit.h"
+#include "components.h"
 #include "concurrent.h"
 #include "remembering.h"
 #include "store.h"
@@ -427,7 +427,7 @@ GC__COLD void gc__collect_under_stress(gc_heap *heap) {
     gc__heap_unlock(heap);
 }
 
-GC__FN void gc__safepoint_run(gc_thread *thread) {
+GC__COLD void gc__safepoint_run(gc_thread *thread) {
     gc_heap *heap = thread->heap;
     if (gc__heap_is_locked(heap)) return;
     if (__atomic_load_n(&heap->threads->stopping, __ATOMIC_SEQ_CST)) {

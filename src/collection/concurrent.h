@@ -1,7 +1,7 @@
 /* Concurrent marking in collections: when a cycle begins and ends, and the thread that marks. */
 #pragma once
 
-#include "../weak/weak_tables.h"
+#include "../weak/preclean.h"
 #include "../space/profiler.h"
 #include "../cycle/marker.h"
 #include "../trace/parallel.h"
@@ -77,15 +77,13 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (
    regions, and lists holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!gc__heap_is_marking(heap))
-        return gc__finalizers_decide_next(heap) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
-               gc__finalizers_compact_next(heap);
+        return gc__pairs_finish_some(heap, false) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
+               gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
         gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
-    bool more = gc__marker_work(heap, steps) || gc__due_preclean(heap) || gc__handles_preclean(heap) ||
-                gc__finalizers_preclean(heap) || gc__tables_preclean(heap) || gc__finalizers_mark_on(heap);
-    if (more) return true;
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap)) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
@@ -157,7 +155,7 @@ GC__FN void gc__marker_go_on(gc_heap *heap) {
     bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted || prefaults;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
-        marker->preclean_passes = gc__max(marker->preclean_passes, 1);
+        gc__preclean_allow(&heap->handles->preclean);
     }
     gc__lock_release(&marker->lock);
     if (!marker->has_thread) return;
@@ -193,14 +191,6 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     marker->has_thread = false;
     gc__marker_abort(heap);
     gc__stale_clear(heap, SIZE_MAX);
-    gc__words_free(&marker->grey);
-    gc__words_free(&marker->seen);
-    gc__words_free(&marker->waiting);
-    gc__words_free(&marker->slots);
-    gc__words_free(&marker->tables);
-    gc__words_free(&marker->pieces);
-    gc__words_free(&marker->finalizer_grey);
-    gc__words_free(&marker->held);
 }
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */

@@ -33,7 +33,7 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
 }
 
 /* Keeps the region, in its target generation, with the marks of this collection. */
-GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     gc__region_set_plane(region, heap->mark_plane);
     if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
@@ -46,7 +46,7 @@ GC__FN void gc__sweep_keep(gc_heap *heap, gc__region *region) {
     if (region->generation == 2) gc__small_regions_add(&heap->cycle->old_small, region);
 }
 
-GC__FN void gc__sweep_large(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__sweep_large(gc_heap *heap, gc__region *region) {
     if (gc__is_marked(region->base)) {
         if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);

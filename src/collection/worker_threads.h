@@ -200,14 +200,8 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
         workers->called |= 1u << i;
     }
     gc__workers_unlock(workers);
-    for (unsigned i = 0; i < GC__WORKERS_MAX; i++) {
-        gc__worker_thread *thread = &workers->threads[i];
-        gc__words *lists[] = {&thread->stack, &thread->live, &thread->own_marks, &thread->stale, &thread->refused, &thread->seen};
-        if (i && i < workers->count) gc__os_thread_join(&thread->os_thread);
-        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) gc__words_free(lists[k]);
-    }
-    gc__words_free(&workers->for_host);
-    gc__words_free(&workers->cards);
+    for (unsigned i = 1; i < workers->count; i++) gc__os_thread_join(&workers->threads[i].os_thread);
+    gc__workers_lists_bytes(workers, true);
     gc__lock_end(&workers->lock);
     gc__lock_end(&workers->space);
     gc__os_unmap(workers, sizeof *workers);

@@ -8,178 +8,57 @@
    grey, and with those to which roots, dirty cards and young objects refer. */
 #pragma once
 
-#include "../trace/shade.h"
-#include "../trace/claim.h"
-#include "../trace/candidates.h"
+#include "../trace/scan.h"
 #include "../trace/old_regions.h"
-#include "../space/slots.h"
 #include "../space/barrier_state.h"
 
 /* If collections have met more objects than this, the marker takes these before grey ones. */
 #define GC__SEEN_MOST ((size_t)1 << 13)
-#define GC__MARK_CHUNK 128 /* elements of an array that are scanned at a time */
 /* Words that are taken from the log at a time: a collection may be waiting. */
 #define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
-
-/* Returns the bytes outside the regions that the marker takes. */
-GC__FN size_t gc__marker_bytes(const gc__marker *marker) {
-    return marker->log_most * sizeof *marker->log + gc__words_bytes(&marker->grey) + gc__words_bytes(&marker->seen) +
-           gc__words_bytes(&marker->waiting) + gc__words_bytes(&marker->slots) + gc__words_bytes(&marker->tables) +
-           gc__words_bytes(&marker->pieces) + gc__words_bytes(&marker->finalizer_grey) + gc__words_bytes(&marker->held);
-}
 
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
     return heap->marker->switches != __atomic_load_n(&gc__barrier_switches, __ATOMIC_RELAXED);
 }
 
-GC__FN void gc__marker_push(gc_heap *heap, uintptr_t object) {
-    if (!gc__shade_push(heap, &heap->marker->grey, object)) gc__shade_unscanned(gc__region_of(object));
-}
-
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (gc__shade_bit(heap->marker->marks, word) || !gc__shade_is_object(word)) return;
-    if (gc__bit_set_shared(heap->marker->marks, word)) gc__marker_push(heap, word);
+    if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
 }
+
+/* Forgets what is precleaned. So many passes may follow in this cycle. */
+GC__FN void gc__preclean_begin(gc__preclean *all, unsigned passes) {
+    all->next = all->kept = all->unclean.count = 0;
+    all->passes = passes;
+    all->runs = all->again = false;
+}
+
+/* Lets a pass begin, if none is under way. */
+GC__FN void gc__preclean_allow(gc__preclean *all) {
+    all->again |= !all->runs;
+    all->passes = gc__max(all->passes, 1);
+}
+
+/* Returns how many words the marker's stack has. */
+GC__FN size_t gc__marker_grey(const gc__marker *marker) { return (size_t)(marker->worker.top - marker->worker.stack); }
 
 #if GC__HAS_MARKER
-/* Counts the object's bytes as alive. The marker's lock is held. */
-GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
-    size_t bytes = gc__object_bytes(object), *marked = &heap->marker->marked_bytes;
-    gc__region_of(object)->next_live_bytes += bytes;
-    __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
-}
-
-/* Counts a marked object, unless it was counted when it got a finalizer mark. */
-GC__INLINED void gc__marker_count(gc_heap *heap, uintptr_t object) {
-    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(heap, object);
-}
-
-/* Marks the object, whose bit has reached the cache. */
-GC__INLINED void gc__marker_reach(gc_heap *heap, uintptr_t object) {
-    if (gc__bit_set_shared(heap->marker->marks, object)) gc__marker_push(heap, object);
-}
-
-/* Objects wait in a FIFO for the prefetch of their mark bits, and grey objects, once they are taken from the stack,
-   in another for that of their memory: an object may leave the stack a long time after it was found. */
-GC__INLINED void gc__marker_prefetch(gc_heap *heap, uintptr_t object) {
-    gc__marker *marker = heap->marker;
-    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
-    uintptr_t *place = &marker->fifo[marker->fifo_next++ % GC__FIFO], oldest = *place;
-    *place = object;
-    if (oldest) gc__marker_reach(heap, oldest);
-}
-
-/* Puts an object, or 0, into the second FIFO. Returns the object that has waited longest there, or 0 if there is
-   none. */
-GC__INLINED uintptr_t gc__marker_await_next(gc__marker *marker, uintptr_t object) {
-    __builtin_prefetch((const void *)object);
-    uintptr_t *place = &marker->next[marker->next_next++ % GC__NEXT], oldest = *place;
-    *place = object;
-    return oldest;
-}
-
-/* Visits a slot. Each slot is read once, while mutators may be storing to it. */
-GC__INLINED void gc__marker_slot(void *heap, gc_word *slot, bool value) {
-    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
-    unsigned age = gc__in_arena(object) ? gc__barrier_age(&gc__tables, object) : 0;
-    if (!(age & GC__AGE_MARKING)) return;
-    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE)) gc__candidates_note((gc_heap *)heap, (uintptr_t)slot, object);
-    gc__marker_prefetch((gc_heap *)heap, object);
-}
-
-/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
-   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
-   pause. */
-typedef struct gc__marker_visitor {
-    gc_visitor visitor;
-    gc_heap *heap;
-    gc__slot_function slot;
-    bool waits, has_entries;
-} gc__marker_visitor;
-
-/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
-   with two long separate arrays, a part of the object would overlap most entries. */
-GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
-    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
-    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
-    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
-    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
-}
-
-GC__FN void gc__marker_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
-    gc__marker_visitor *concurrent = (gc__marker_visitor *)visitor;
-    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
-    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
-    if (flags & GC__SLOT_ENTRIES) {
-        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
-        if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
-        return;
-    }
-    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
-        concurrent->waits |= count != 0;
-        return;
-    }
-    for (size_t i = 0; i < count; i++) concurrent->slot(concurrent->heap, (gc_word *)slot + i, value);
-}
-
-/* Calls the object's trace function if the marker may, makes the object wait for the final pause, or does both.
-   Returns whether the function may be called. */
-GC__FN bool gc__marker_trace(gc_heap *heap, uintptr_t object) {
-    bool may = gc__shade_may_trace(heap, object);
-    gc__marker_visitor concurrent = {{gc__marker_visit}, heap, gc__marker_slot, !may, false};
-    if (may) gc__object_trace(object, &concurrent.visitor);
-    if (concurrent.waits)
-        gc__shade_wait(heap, object);
-    else if (concurrent.has_entries)
-        gc__shade_ask(heap, &heap->marker->tables, object, 0);
-    return may;
-}
-
-/* Scans elements from `index` on, and pushes the rest on the stack. An array may be growing: its new elements are
-   stored to through barriers. */
-GC__INLINED void gc__marker_elements_to(gc_heap *heap, gc__words *grey, gc__slot_function slot, uintptr_t array, size_t index) {
-    const gc_type *type = gc__object_type(array);
-    size_t length = __atomic_load_n(&GC__WORD(array + sizeof(gc_object)), __ATOMIC_ACQUIRE);
-    size_t count = length > index ? length - index : 0;
-    if (count > GC__MARK_CHUNK && gc__shade_room(heap, grey, 2)) {
-        count = GC__MARK_CHUNK;
-        gc__words_push(grey, index + count);
-        gc__words_push(grey, array | GC__CONTINUED);
-    }
-    gc__slots_of_elements(type, array + type->bytes + index * type->element_bytes, count, slot, heap);
-}
-GC__FN void gc__marker_elements(gc_heap *heap, uintptr_t array, size_t index) {
-    gc__marker_elements_to(heap, &heap->marker->grey, gc__marker_slot, array, index);
-}
-
-GC__FN void gc__marker_read(gc_heap *heap, uintptr_t object) {
-    const gc_type *type = gc__object_type(object);
-    if (type->trace && !gc__marker_trace(heap, object)) return;
-    gc__slots_of_mask(object, type->refs, false, gc__marker_slot, heap);
-    gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__marker_slot, heap);
-    if (gc__type_has_slots_in_elements(type)) gc__marker_elements(heap, object, 0);
-}
-
-GC__FN void gc__marker_scan(gc_heap *heap, uintptr_t object) {
-    gc__marker_count(heap, object);
-    gc__marker_read(heap, object);
-}
-
 /* Scans an object of an unscanned region again. It may be waiting already, so objects with trace functions are not
    recorded one by one. */
 GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t object) {
     if (gc__object_type(object)->trace)
         gc__shade_unask(region);
     else if (!gc__object_is_leaf(object))
-        gc__marker_scan(heap, object);
+        gc__scan(&heap->marker->worker, object);
 }
 
 /* Scans every marked object of the next region for which there was no room. Returns false if there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    if (!marker->rescans && !__atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE)) return false;
+    bool unscanned = __atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE);
+    if (!marker->rescans && !unscanned && !marker->worker.overflowed) return false;
+    marker->worker.overflowed = false;
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         /* not region->base, which a thread that takes the region may be writing */
@@ -189,7 +68,7 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         if (!(was & left)) continue;
         uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marker->marks, base, end);
         for (; at < end; at = gc__bit_next(marker->marks, at + GC_OBJECT_BYTES_MIN, end))
-            was & GC__UNREAD ? gc__marker_read(heap, at) : gc__marker_scan_again(heap, region, at);
+            was & GC__UNREAD ? gc__scan(&marker->worker, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
     }
@@ -310,60 +189,47 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
-/* Sets all bits that wait in the FIFO. */
-GC__FN void gc__marker_reach_all(gc_heap *heap) {
-    for (unsigned i = 0; i < GC__FIFO; i++) {
-        uintptr_t *place = &heap->marker->fifo[i], oldest = *place;
-        *place = 0;
-        if (oldest) gc__marker_reach(heap, oldest);
-    }
-}
-
-/* Scans objects that wait in the second FIFO, until that has made an object grey. */
-GC__FN void gc__marker_scan_waiting(gc_heap *heap) {
-    const gc__words *grey = &heap->marker->grey;
-    for (unsigned i = 0; i < GC__NEXT && !grey->count; i++) {
-        uintptr_t object = gc__marker_await_next(heap->marker, 0);
-        if (!object) continue;
-        gc__marker_scan(heap, object);
-        gc__marker_reach_all(heap);
-    }
-}
-
 /* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
    log comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_seen(heap);
     if (marker->seen.count) return true;
-    gc__marker_reach_all(heap);
-    gc__marker_scan_waiting(heap);
-    if (marker->grey.count) return true;
+    if (marker->asked.count) gc__trace_concurrently(&marker->worker, marker->asked.words[--marker->asked.count]);
+    gc__fifo_drain(&marker->worker);
+    if (marker->asked.count || gc__marker_grey(marker)) return true;
     bool more = gc__marker_take_buffer(heap, GC__MARK_BUFFER_CHUNK);
-    return more || marker->grey.count || gc__marker_rescan(heap);
+    return more || gc__marker_grey(marker) || gc__marker_rescan(heap);
 }
 
 /* Scans some objects or parts of arrays, until a collection waits. The marker's lock is held. Returns false if
    nothing is left except what waits for the final mark. */
 GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
-    gc__words *grey = &heap->marker->grey;
+    gc__worker *worker = &heap->marker->worker;
     for (; steps && heap->marking && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (!grey->count || heap->marker->seen.count > GC__SEEN_MOST) {
-            if (!gc__marker_refill(heap)) return false;
-            continue;
-        }
-        uintptr_t object = grey->words[--grey->count];
-        if (object & GC__CONTINUED)
-            gc__marker_elements(heap, object - GC__CONTINUED, grey->words[--grey->count]);
-        else if (object & GC__NUMBER)
-            gc__marker_trace(heap, object - GC__NUMBER);
-        else if ((object = gc__marker_await_next(heap->marker, object)) != 0)
-            gc__marker_scan(heap, object);
+        if (GC__LIKELY(worker->top != worker->stack && heap->marker->seen.count <= GC__SEEN_MOST))
+            gc__scan_entry(worker, *--worker->top, GC__CONCURRENT);
+        else if (!gc__marker_refill(heap))
+            return false;
     }
     return heap->marking;
 }
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */
+
+/* Makes a worker of the marker ready, without any work. */
+GC__FN void gc__marker_renew_worker(gc_heap *heap, gc__worker *worker, gc__words *memory) {
+    memset(worker, 0, sizeof *worker);
+    worker->heap = heap;
+    worker->marks = heap->marker->marks;
+    worker->memory = memory;
+    worker->tracer = GC__CONCURRENT;
+    worker->finalizing = worker == &heap->marker->finalizing;
+}
+GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
+    gc__marker_renew_worker(heap, &heap->marker->finalizing, &heap->marker->finalizer_grey);
+    heap->marker->held.count = 0;
+}
 
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
 GC__FN bool gc__marker_open(gc__marker *marker) {
@@ -388,6 +254,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    marker->marks = gc__the_arena.marks[heap->plane ^ 1];
+    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    gc__marker_renew_finalizing(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
     marker->blind = gc__min(gc__max(entries, GC__MARK_BUFFER_BLIND_LEAST), GC__MARK_BUFFER_BLIND_MOST);
     gc__remembered_renew(heap->remembered);
@@ -403,7 +272,6 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->no_finalizer_marks = marker->finalizer_marks = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
-    marker->marks = gc__the_arena.marks[heap->plane ^ 1];
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
         GC_ASSERT(!region->stale && !region->unscanned && !region->finalizer_marks,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
@@ -413,11 +281,10 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
 /* Forgets what was grey, after the final mark or when the cycle is given up. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    marker->grey.count = marker->waiting.count = 0;
-    marker->tables.count = marker->pieces.count = 0;
-    marker->table_next = marker->table_from = marker->slice_next = marker->slice_kept = 0;
-    memset(marker->fifo, 0, sizeof marker->fifo);
-    memset(marker->next, 0, sizeof marker->next);
+    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    marker->asked.count = marker->waiting.count = 0;
+    marker->tables.count = marker->table_next = marker->table_from = 0;
+    gc__preclean_begin(&marker->slices, 0);
     gc__marker_empty_buffer(heap);
     marker->seen.count = 0;
     marker->slots.count = 0;
@@ -439,8 +306,8 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
         region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    heap->marker->finalizer_grey.count = heap->marker->held.count = 0;
     heap->marker->finalizer_marks = false;
+    gc__marker_renew_finalizing(heap);
     gc__marker_forget(heap);
 }
 
@@ -494,7 +361,7 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     marker->last_old_bytes = marker->done ? marker->began_old_bytes : 0;
     heap->stats.concurrent_waited += marker->waiting.count;
     heap->pause.waiting_objects = marker->waiting.count;
-    heap->pause.left_objects = marker->grey.count + marker->seen.count;
+    heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
     if (!marker->done) heap->pause.degenerated = heap->cycle->plan->request.degenerated;
     heap->marking = false;
 }
@@ -519,33 +386,28 @@ GC__FN void gc__marker_condemn_old(gc_heap *heap) {
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
-/* Hands an entry of the grey stack over to the trace. An object that was not begun was not counted either. */
-GC__FN void gc__marker_hand_grey_over(gc__worker *worker, uintptr_t entry) {
-    uintptr_t object = entry & ~(uintptr_t)(GC__CONTINUED | GC__NUMBER);
-    gc__region *region = gc__region_of(object);
-    if (region->candidate) return;
-    if (entry == object && !gc__is_finalizer_marked(object)) region->next_live_bytes += gc__object_bytes(object);
-    gc__trace_push(worker, object);
+/* Hands what a worker of the marker holds over to the trace, except objects that are evacuated. */
+GC__FN void gc__marker_hand_stack_over(gc__worker *worker, gc__worker *from) {
+    for (size_t words; from->stack != from->top; from->stack += words) {
+        words = gc__entry_words(from->stack);
+        if (!gc__marker_evacuates(from->stack[words - 1])) gc__workers_push(worker, from->stack, words);
+    }
 }
 
 /* Hands the grey objects over to the trace of the final mark. */
 GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
     for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->fifo[i] && !gc__marker_evacuates(marker->fifo[i])) gc__mark_old(worker, marker->fifo[i]);
+        if (marker->worker.fifo[i] && !gc__marker_evacuates(marker->worker.fifo[i])) gc__mark_old(worker, marker->worker.fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_evacuates(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
-    for (unsigned i = 0; i < GC__NEXT; i++)
-        if (marker->next[i]) gc__marker_hand_grey_over(worker, marker->next[i]);
-    for (size_t i = marker->grey.count; i > 0; i--) {
-        uintptr_t entry = marker->grey.words[i - 1];
-        if (entry & GC__CONTINUED) i--;
-        gc__marker_hand_grey_over(worker, entry);
-    }
+    gc__marker_hand_stack_over(worker, &marker->worker);
+    for (size_t i = 0; i < marker->asked.count; i++)
+        if (!gc__marker_evacuates(marker->asked.words[i])) gc__trace_push(worker, marker->asked.words[i]);
     for (size_t i = 0; i < marker->waiting.count; i++) /* except dead ones, to which a dirty card has led */
         if (!gc__marker_evacuates(marker->waiting.words[i]) && gc__address_after_trace(marker->waiting.words[i]))
             gc__trace_push(worker, marker->waiting.words[i]);
-    worker->overflowed |= marker->unscanned || marker->unasked || marker->rescans;
+    worker->overflowed |= marker->worker.overflowed || marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
 }
 #endif

@@ -257,7 +257,7 @@ GC__COLD void gc__finalizers_check(const gc__checker *checker) {
                        "an object with a finalizer is younger than its part of the list");
     }
     gc__check_equal(checker, empty, all->empty, "words of pairs that have ended");
-    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->looked <= all->start[1], all,
+    gc__check_true(checker, all->packed <= all->packing && all->packing <= all->start[1] && all->old.next <= all->start[1], all,
                    "the finalizers' list is packed, or looked at, outside of its old part");
     bool fits = registered->capacity >= room && all->moving.capacity >= room - empty;
     room -= empty;

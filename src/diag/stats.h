@@ -1,6 +1,7 @@
 /* Statistics. */
 #pragma once
 
+#include "../base/text.h"
 #include "../space/window.h"
 #include "../threads/stop.h"
 #include "../trace/workers.h"
@@ -53,6 +54,10 @@ GC_API void gc_heap_stats(gc_heap *heap, gc_stats *stats) {
     gc__world_resume(heap);
 }
 
+GC_API uint64_t gc_heap_allocated(const gc_heap *heap) {
+    return gc__is_null(heap, "gc_heap_allocated", "heap") ? 0 : gc__counted(&heap->stats.allocated_bytes);
+}
+
 GC_API uint64_t gc_heap_moves(const gc_heap *heap) {
     if (gc__is_null(heap, "gc_heap_moves", "heap")) return 0;
     return __atomic_load_n(&heap->stats.collections_moving, __ATOMIC_RELAXED);
@@ -73,13 +78,11 @@ GC_API uint64_t gc_stats_pause_percentile(const gc_stats *stats, double fraction
 }
 
 GC__COLD void gc__print_pauses_line(const gc_stats *s, FILE *file) {
-    const double ms = (double)GC__NS_PER_MS;
-    fprintf(file,
-            "pauses       total %.3f ms, longest %.3f ms, p99 %.3f ms, p99.9 %.3f ms; at least %.1f %% of any 1 ms is left "
-            "to the program, %.1f %% of any 10 ms, %.1f %% of any 100 ms\n",
-            (double)s->pause_total_ns / ms, (double)s->pause_max_ns / ms,
-            (double)gc_stats_pause_percentile(s, 0.99) / ms, (double)gc_stats_pause_percentile(s, 0.999) / ms,
-            100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
+    gc__print(file,
+              "pauses       total %t ms, longest %t ms, p99 %t ms, p99.9 %t ms; at least %f %% of any 1 ms is left to the "
+              "program, %f %% of any 10 ms, %f %% of any 100 ms\n",
+              s->pause_total_ns, s->pause_max_ns, gc_stats_pause_percentile(s, 0.99), gc_stats_pause_percentile(s, 0.999),
+              100 * s->utilisation[0], 100 * s->utilisation[1], 100 * s->utilisation[2]);
 }
 
 /* Prints the share of the pauses that each phase took. */
@@ -91,7 +94,7 @@ GC__COLD void gc__print_phases(const gc_stats *stats, FILE *file) {
     for (int i = 0; i < GC_PHASE_COUNT; i++) {
         double percent = total ? 100 * (double)stats->phase_total_ns[i] / (double)total : 0;
         if (percent < 0.05) continue;
-        fprintf(file, "%s %s %.1f %%", between, gc__phase_text((gc_phase)i), percent);
+        gc__print(file, "%s %s %f %%", between, gc__phase_text((gc_phase)i), percent);
         between = ",";
     }
     fprintf(file, "\n");
@@ -102,22 +105,16 @@ GC__COLD void gc__print_workers(gc_heap *heap, FILE *file) {
     gc__heap_lock(heap);
     gc__workers *workers = gc__heap_workers(heap);
     if (workers) gc__lock_take(&workers->lock);
-    if (workers)
-        fprintf(file, "collectors   %u threads, in %llu of the traces\n", workers->count,
-                (unsigned long long)workers->traces);
+    if (workers) gc__print(file, "collectors   %n threads, in %n of the traces\n", (uint64_t)workers->count, workers->traces);
     for (unsigned i = 0; workers && i < workers->count; i++) {
         const gc__worker_thread *thread = &workers->threads[i];
-        fprintf(
-            file,
-            "  %-11u%llu objects, %.2f MiB copied, %llu pieces shared, %llu taken; %llu copies lost; waited %.3f ms, "
-            "CPU %.3f ms\n",
-            i, (unsigned long long)thread->objects, (double)thread->bytes / 1048576.0,
-            (unsigned long long)thread->shared, (unsigned long long)thread->steals, (unsigned long long)thread->lost,
-            (double)thread->asleep_ns / (double)GC__NS_PER_MS,
-            (double)__atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED) / (double)GC__NS_PER_MS);
+        fprintf(file, "  %-11u", i);
+        gc__print(file,
+                  "%n objects, %m MiB copied, %n pieces shared, %n taken; %n copies lost; waited %t ms, CPU %t ms\n",
+                  thread->objects, thread->bytes, thread->shared, thread->steals, thread->lost, thread->asleep_ns,
+                  __atomic_load_n(&thread->cpu_ns, __ATOMIC_RELAXED));
         if (workers->seed)
-            fprintf(file, "             %llu of %llu turns idle\n", (unsigned long long)thread->steps_asleep,
-                    (unsigned long long)workers->steps);
+            gc__print(file, "             %n of %n turns idle\n", thread->steps_asleep, workers->steps);
     }
     if (workers) gc__lock_release(&workers->lock);
     gc__heap_unlock(heap);
@@ -131,46 +128,38 @@ GC_API __attribute__((cold)) void gc_heap_print_stats(gc_heap *heap, FILE *file)
     }
     gc_stats s;
     gc_heap_stats(heap, &s);
-    const double mib = 1048576.0, ms = (double)GC__NS_PER_MS;
-    fprintf(file, "collections  gen0 %llu, gen1 %llu, gen2 %llu (%llu compacting); %llu moved objects\n",
-            (unsigned long long)s.collections[0], (unsigned long long)s.collections[1],
-            (unsigned long long)s.collections[2], (unsigned long long)s.collections_compacting,
-            (unsigned long long)s.collections_moving);
+    gc__print(file, "collections  gen0 %n, gen1 %n, gen2 %n (%n compacting); %n moved objects\n", s.collections[0],
+              s.collections[1], s.collections[2], s.collections_compacting, s.collections_moving);
     gc__print_pauses_line(&s, file);
     gc__print_phases(&s, file);
-    fprintf(file, "allocated    %.2f MiB\n", (double)s.allocated_bytes / mib);
-    fprintf(file, "promoted     %.2f MiB, of which moved %.2f MiB\n", (double)s.promoted_bytes / mib,
-            (double)s.moved_bytes / mib);
-    fprintf(file, "last         %.2f of %.2f MiB condemned survived\n", (double)s.survived_bytes / mib,
-            (double)s.condemned_bytes / mib);
-    fprintf(file, "live         %.2f MiB (gen0 %.2f, gen1 %.2f, gen2 %.2f; large objects %.2f)\n",
-            (double)s.live_bytes / mib, (double)s.generation_bytes[0] / mib, (double)s.generation_bytes[1] / mib,
-            (double)s.generation_bytes[2] / mib, (double)s.large_bytes / mib);
-    fprintf(file, "regions      %zu of %zu KiB; used %.2f MiB, holes %.2f MiB\n", s.regions, GC_REGION_BYTES >> 10,
-            (double)s.used_bytes / mib, (double)s.fragmentation_bytes / mib);
-    fprintf(file, "committed    %.2f MiB, at most %.2f MiB; tables %.2f MiB; off-heap %.2f MiB\n",
-            (double)s.committed_bytes / mib, (double)s.committed_bytes_peak / mib, (double)s.table_bytes / mib,
-            (double)s.external_bytes / mib);
+    gc__print(file,
+              "allocated    %m MiB\n"
+              "promoted     %m MiB, of which moved %m MiB\n"
+              "last         %m of %m MiB condemned survived\n"
+              "live         %m MiB (gen0 %m, gen1 %m, gen2 %m; large objects %m)\n"
+              "regions      %n of %n KiB; used %m MiB, holes %m MiB\n"
+              "committed    %m MiB, at most %m MiB; tables %m MiB; off-heap %m MiB\n",
+              s.allocated_bytes, s.promoted_bytes, s.moved_bytes, s.survived_bytes, s.condemned_bytes, s.live_bytes,
+              s.generation_bytes[0], s.generation_bytes[1], s.generation_bytes[2], s.large_bytes, s.regions,
+              GC_REGION_BYTES >> 10, s.used_bytes, s.fragmentation_bytes, s.committed_bytes, s.committed_bytes_peak,
+              s.table_bytes, s.external_bytes);
     if (s.stops)
-        fprintf(file, "stops        %llu, %.1f us each; the slowest thread took %.1f us: %s\n",
-                (unsigned long long)s.stops, (double)s.stop_total_ns / 1e3 / (double)s.stops,
-                (double)s.stop_max_ns / 1e3, s.stop_slowest);
+        gc__print(file, "stops        %n, %f us each; the slowest thread took %f us: %s\n", s.stops,
+                  (double)s.stop_total_ns / 1e3 / (double)s.stops, (double)s.stop_max_ns / 1e3, s.stop_slowest);
     if (s.concurrent_cycles)
-        fprintf(file,
-                "concurrent   %llu cycles, %llu finished, of which %llu too late; %.2f MiB marked in %.3f ms of the marker's; "
-                "%llu objects waited for the last pause\n",
-                (unsigned long long)s.concurrent_cycles, (unsigned long long)s.concurrent_finished,
-                (unsigned long long)s.concurrent_lost, (double)s.concurrent_marked_bytes / mib,
-                (double)s.concurrent_cpu_ns / ms, (unsigned long long)s.concurrent_waited);
+        gc__print(file,
+                  "concurrent   %n cycles, %n finished, of which %n too late; %m MiB marked in %t ms of the marker's; "
+                  "%n objects waited for the last pause\n",
+                  s.concurrent_cycles, s.concurrent_finished, s.concurrent_lost, s.concurrent_marked_bytes,
+                  s.concurrent_cpu_ns, s.concurrent_waited);
     else if (heap->options.concurrent == GC_CONCURRENT_ON)
-        fprintf(file, "concurrent   no cycle: one begins when a full collection is due and %zu MiB or more are old\n",
-                GC__MARKING_WORTH >> 20);
+        gc__print(file, "concurrent   no cycle: one begins when a full collection is due and %n MiB or more are old\n",
+                  (uint64_t)(GC__MARKING_WORTH >> 20));
     if (s.conservative_total_bytes)
-        fprintf(
-            file,
-            "conservative %zu objects, %.2f MiB, at the last collection kept by conservative words alone; %.2f MiB in "
-            "all collections\n",
-            s.conservative_objects, (double)s.conservative_bytes / mib, (double)s.conservative_total_bytes / mib);
-    fprintf(file, "nursery      %.2f MiB\n", (double)s.nursery_bytes / mib);
+        gc__print(file,
+                  "conservative %n objects, %m MiB, at the last collection kept by conservative words alone; %m MiB in all "
+                  "collections\n",
+                  s.conservative_objects, s.conservative_bytes, s.conservative_total_bytes);
+    gc__print(file, "nursery      %m MiB\n", s.nursery_bytes);
     gc__print_workers(heap, file);
 }

@@ -67,7 +67,7 @@ typedef struct gc__walk {
     int generation;
 } gc__walk;
 
-GC__FN bool gc__walk_object(void *context, uintptr_t object) {
+GC__COLD bool gc__walk_object(void *context, uintptr_t object) {
     const gc__walk *walk = (const gc__walk *)context;
     return walk->visit(walk->context, (void *)object, gc__object_bytes(object), walk->generation);
 }

@@ -1,319 +1,47 @@
 /* Allocation's slow paths. */
 #pragma once
 
-#include "../space/profiler.h"
-#include "out_of_memory.h"
-#include "../collection/collection.h"
-#include "overhead.h"
+#include "limits.h"
 
-GC__FN void gc__region_zero(gc__region *region, size_t bytes) {
-    if (region->dirty_end <= region->base) return;
-    size_t dirty = region->dirty_end - region->base;
-    memset((void *)region->base, 0, dirty < bytes ? dirty : bytes);
-}
-
-GC__FN void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
-    gc__region *region = gc__heap_take_large(heap, bytes);
-    if (!region) return NULL;
-    gc__marks_clear(region);
-    gc__bit_set(gc__region_marks(region), region->base);
-    for (size_t i = 0, rest = bytes; i < region->span; i++) {
-        size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
-        if (zeroed) gc__region_zero(region + i, part);
-        uintptr_t end = gc__page_end(region[i].base + part);
-        if (region[i].dirty_end < end) region[i].dirty_end = end;
-        rest -= part;
+/* Returns whether the heap allows no allocation now, with gc__fail. No part of gc.h allocates under the lock, so a
+   thread that has it is in a callback. */
+GC__COLD bool gc__allocation_is_misuse(const gc_heap *heap) {
+    if (!gc__heap_is_locked(heap)) {
+        gc__fail(GC_ERROR_MISUSE,
+                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
+                 "meanwhile: have the finalizer return");
+        return true;
     }
-    region->live_bytes = bytes;
-    GC__WORD(region->base) = 0;
-    if (zeroed && gc__is_huge(region) && gc__has_pause_goal(heap)) heap->pace->has_huge = true;
-    gc__heap_push(heap, region);
-    heap->large_bytes += bytes;
-    gc__count(&heap->generation_bytes[0], bytes);
-    gc__count(&heap->stats.allocated_bytes, bytes);
-    return (void *)region->base;
-}
-
-/* The purpose of an allocation. */
-enum { GC__FOR_RAW, GC__FOR_ZEROED, GC__FOR_FIXED };
-
-/* Opens the window for objects that never move: in a hole of one of their regions, or in a fresh region. The heap's
-   lock is held. */
-GC__FN bool gc__fixed_open(gc_heap *heap, size_t bytes) {
-    uintptr_t from = 0, end = 0;
-    for (; heap->fixed_search; heap->fixed_search = heap->fixed_search->next)
-        if (heap->fixed_search->fixed &&
-            (from = gc__hole_by_marks(heap->fixed_search, gc__max(bytes, GC__HOLE_BYTES_MIN), &end)) != 0)
-            break;
-    gc__region *region = from ? heap->fixed_search : gc__heap_take(heap, 0);
-    if (!region) return false;
-    if (!from) {
-        gc__marks_clear(region);
-        region->fixed = true;
-        region->hole = end = gc__region_end(region);
-        from = region->base;
-        gc__heap_push(heap, region);
-    }
-    gc__window_set(&heap->fixed, region, from, end);
-    heap->fixed.limit = (char *)end;
+    gc__fail(GC_ERROR_MISUSE,
+             "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
+             "or after one of them was left by longjmp or an exception instead of returning");
+    GC_ASSERT(false, "%s", gc__last_message);
+    gc__warn(&heap->options, gc__last_message); /* few callers expect it */
     return true;
 }
 
-/* Allocates an object that never moves. The heap's lock is held. */
-GC__FN void *gc__allocate_fixed(gc_heap *heap, size_t bytes) {
-    gc_window *window = &heap->fixed;
-    if (bytes > gc__window_room(window) && !gc__fixed_open(heap, bytes)) return NULL;
-    char *object = window->next;
-    gc__region *region = window->region;
-    window->next += bytes;
-    memset(object, 0, bytes);
-    if (region->dirty_end < (uintptr_t)window->next) region->dirty_end = (uintptr_t)window->next;
-    region->live_bytes += bytes;
-    gc__count(&heap->fixed_unmarked, 1);
-    gc__count(&heap->generation_bytes[0], bytes);
-    gc__count(&heap->stats.allocated_bytes, bytes);
-    return object;
-}
-
-/* Counts the object, which has its header, among its region's objects. Other threads may do the same concurrently. */
-GC__FN void gc__fixed_begin(void *object) {
-    size_t index = gc__mark_index((uintptr_t)object);
-    gc__region *region = gc__region_of((uintptr_t)object);
-    if (!region->fixed) return;
-    __atomic_fetch_or(&gc__region_marks(region)[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
-    __atomic_fetch_sub(&region->heap->fixed_unmarked, 1, __ATOMIC_RELEASE);
-}
-
-/* Allocates in the window's span, which has room. */
-GC__FN void *gc__window_allocate(gc_heap *heap, gc_window *window, size_t bytes, bool zeroed) {
-    if (bytes > gc__window_room(window)) gc__allocation_extend(heap, window, zeroed, bytes);
-    char *object = window->next;
-    if (!zeroed) GC__WORD(object) = 0; /* until the header is written */
-    GC__WRITTEN();
-    window->next = object + bytes;
-    return object;
-}
-
-/* Allocates in the thread's other window if no region is left for the right one: a heap with a single free region
-   would otherwise collect each time the two windows alternate. Returns NULL if the other window has no room either. */
-GC__FN void *gc__allocate_in_other(gc_thread *thread, size_t bytes, bool zeroed) {
-    gc_window *other = gc__thread_window(thread, !zeroed);
-    if (bytes > gc__span_room(other)) return NULL;
-    void *object = gc__window_allocate(thread->heap, other, bytes, !zeroed);
-    return zeroed ? memset(object, 0, bytes) : object;
-}
-
-/* Allocates without collecting. Returns NULL, with gc__fail, at a limit. */
-GC__FN void *gc__allocate_try(gc_thread *thread, size_t bytes, unsigned kind) {
-    gc_heap *heap = thread->heap;
-    bool zeroed = kind != GC__FOR_RAW;
-    gc_window *window = gc__thread_window(thread, zeroed);
-    if (kind == GC__FOR_FIXED && bytes <= GC_LARGE_BYTES) {
-        gc__heap_lock_unparked(heap);
-        void *fixed = gc__allocate_fixed(heap, bytes);
-        gc__heap_unlock(heap);
-        return fixed;
-    }
-    if (bytes > GC_LARGE_BYTES || bytes > gc__span_room(window)) {
-        gc__heap_lock_unparked(heap); /* a collection could free the object that is allocated here */
-        void *large = bytes > GC_LARGE_BYTES ? gc__allocate_large(heap, bytes, zeroed) : NULL;
-        gc__local_spans *spans = &gc__record(thread)->local_spans;
-        bool opened = bytes <= GC_LARGE_BYTES && gc__allocation_open(heap, spans, window, zeroed, bytes);
-        gc__heap_unlock(heap);
-        const gc__profiler *profiler = gc__profiler_of(heap);
-        if (large && profiler) profiler->extend(thread, 2, 0, bytes, bytes);
-        if (bytes > GC_LARGE_BYTES) return large;
-        if (!opened) return gc__allocate_in_other(thread, bytes, zeroed);
-    }
-    return gc__window_allocate(heap, window, bytes, zeroed);
-}
-
-GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    bool now = gc__stress_of(heap) == GC_STRESS_ALLOCATION;
-    if (gc__stress_of(heap) == GC_STRESS_STACK) now = gc__stack_is_new(heap);
-    if (gc__stress_of(heap) == GC_STRESS_LOCATION) now = gc__location_is_new(thread);
-    if (gc__stress_of(heap) == GC_STRESS_NTH) {
-        now = gc__record(thread)->stress_countdown <= 1;
-        gc__record(thread)->stress_countdown =
-            now ? heap->options.debug.stress_interval : gc__record(thread)->stress_countdown - 1;
-    }
-    if (now) gc__collect_under_stress(heap);
-}
-
-#define GC__ROOM_STEP (GC_REGION_BYTES / 8) /* a compaction that clusters objects by this much is worth another one */
-
-/* Compacts. Returns whether that gained a whole region, or clustered objects so that the next compaction may gain
-   one. */
-GC__COLD bool gc__compact_once(gc_heap *heap, const gc__request *request) {
-    size_t regions = gc__regions_left(heap), packed = gc__clustered_bytes(heap);
-    gc__collect(heap, request);
-    return gc__regions_left(heap) > regions || gc__clustered_bytes(heap) >= packed + GC__ROOM_STEP;
-}
-
-/* Compacts the heap for an object of `bytes` bytes. Returns whether that gained enough. If copies did not find the
-   room that holes should have had for them, it tries again with few copies, to large holes. */
-GC__COLD bool gc__compact_for_room(gc_heap *heap, size_t bytes) {
-    gc__request request = gc__request_of(GC__COMPACT, 2, GC_REASON_LIMIT);
-    request.room_for = bytes;
-    gc__world_stop(heap);
-    uint64_t failures = heap->stats.evacuation_failures;
-    bool gained = gc__compact_once(heap, &request);
-    request.large_holes_only = true;
-    if (!gained && heap->cycle->plan->into_holes && heap->stats.evacuation_failures > failures)
-        gained = gc__compact_once(heap, &request);
-    gc__world_resume(heap);
-    return gained;
-}
-
-GC__FN void gc__collect_at_limit(gc_heap *heap, gc__purpose purpose) {
-    const gc__request request = gc__request_of(purpose, 2, GC_REASON_LIMIT);
-    gc__collect(heap, &request);
-}
-
-/* Compacts; or slides, once, if that gains nothing and holes have room for `bytes`. Returns whether either helped. */
-GC__COLD bool gc__compact_or_slide(gc_heap *heap, size_t bytes, bool *packed) {
-    if (gc__compact_for_room(heap, SIZE_MAX)) return true;
-    gc__world_stop(heap);
-    bool slides = !*packed && gc__is_worth_sliding(heap, bytes);
-    if (slides) gc__collect_at_limit(heap, GC__SLIDE);
-    gc__world_resume(heap);
-    *packed = true;
-    return slides;
-}
-
-/* Gives mutators the reserve for evacuation, since evacuation frees nothing more. Returns whether there was any. */
-GC__COLD bool gc__reserve_give(gc_heap *heap) {
-    gc__heap_lock(heap);
-    size_t before = gc__evacuation_reserve(heap);
-    heap->reserve_open = true;
-    bool given = gc__evacuation_reserve(heap) < before;
-    gc__heap_unlock(heap);
-    return given;
-}
-
-/* Makes room for bytes that are not an object's: collects at the limit, and compacts for as long as that makes room,
-   as allocations do. */
-GC__COLD bool gc__room_make(gc_heap *heap, size_t bytes) {
-    bool packed = false;
-    gc__collect_at_limit(heap, GC__FULL);
-    while (!gc__heap_has_room(heap, bytes))
-        if (!gc__compact_or_slide(heap, bytes, &packed)) break;
-    bool fits = gc__heap_has_room(heap, bytes) || (gc__reserve_give(heap) && gc__heap_has_room(heap, bytes));
-    if (!fits && heap->collection.left_out) gc__fail_left_out();
-    return fits;
-}
-
-/* Makes an allocation that finds no region wait until a marking has ended. Returns NULL if nothing is being marked,
-   or waiting is in vain. */
-GC__FN void *gc__allocate_after_marking(gc_thread *thread, size_t bytes, unsigned kind) {
-    void *object = NULL;
-    gc__collect_before_marking(thread->heap);
-    while (!object && gc__collect_after_marking(thread->heap)) object = gc__allocate_try(thread, bytes, kind);
-    return object;
-}
-
-/* Collects, and compacts as long as that makes any room, even a part of a region: each compaction moves only as much
-   as there was room for, so the region that the allocation needs may become free some compactions later. If that is
-   not enough, the heap is slid, and last the remaining holes and the reserve are used. */
-GC__COLD void *gc__allocate_collecting(gc_thread *thread, size_t bytes, unsigned kind) {
-    gc_heap *heap = thread->heap;
-    uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
-    gc__overhead spent;
-    gc__heap_lock(heap);
-    bool overhead = gc__overhead_is_met(heap, &spent);
-    bool young = !overhead && heap->collection.number == before && gc__collect_for_region(heap);
-    gc__heap_unlock(heap);
-    void *early = young ? gc__allocate_try(thread, bytes, kind) : NULL;
-    if (!early) early = gc__allocate_after_marking(thread, bytes, kind);
-    if (early) return early;
-    before += young;
-    gc__heap_lock(heap);
-    bool marks = gc__heap_is_marking(heap) && heap->marker->has_thread;
-    if (marks || heap->collection.number == before) gc__collect_for(heap, GC__LIMIT_MET);
-    bool gives_up = overhead && gc__overhead_fails(heap, &spent);
-    gc__heap_unlock(heap);
-    if (gives_up) return NULL;
-    bool packed = false;
-    size_t room_for = bytes; /* at first holes count, where it may fit; later compactions give no holes to mutators */
-    for (;;) {
-        void *object = gc__allocate_try(thread, bytes, kind);
-        if (object) return object;
-        bool strict = room_for == SIZE_MAX;
-        bool gained = strict ? gc__compact_or_slide(heap, bytes, &packed) : gc__compact_for_room(heap, bytes);
-        room_for = SIZE_MAX;
-        if (gained || !strict) continue;
-        /* Reuses the holes that compaction has left. */
-        if (bytes <= GC_LARGE_BYTES) gc__collect_at_limit(heap, GC__FULL_REUSE);
-        object = gc__allocate_try(thread, bytes, kind);
-        if (!object && gc__reserve_give(heap)) object = gc__allocate_try(thread, bytes, kind);
-        if (!object && heap->collection.left_out) gc__fail_left_out();
-        return object;
-    }
-}
-
-/* Tries harder at a limit: stronger collections, then the host's hook, and collections again. */
-GC__COLD void *gc__allocate_last_resort(gc_thread *thread, size_t bytes, unsigned kind) {
-    void *object = gc__allocate_collecting(thread, bytes, kind);
-    if (object) return object;
-    gc__explain_full(thread->heap);
-    if (!gc__ask_host(thread, bytes)) return NULL;
-    object = gc__allocate_collecting(thread, bytes, kind);
-    if (!object) gc__explain_full(thread->heap);
-    return object;
-}
-
-/* Calls gc__finalizer_promise for an allocation, and collects and asks the host before it fails. */
-GC__COLD bool gc__finalizer_promise_collecting(gc_thread *thread) {
-    gc_heap *heap = thread->heap;
-    if (gc__finalizer_promise(thread)) return true;
-    for (int again = 0; gc__last_result == GC_ERROR_HEAP_FULL && !gc__heap_is_locked(heap); again++) {
-        size_t bytes = gc__finalizer_bytes_needed(heap);
-        gc__heap_lock(heap);
-        gc__room_make(heap, bytes);
-        gc__heap_unlock(heap);
-        if (gc__finalizer_promise(thread)) return true;
-        gc__explain_full(heap);
-        if (again || !gc__ask_host(thread, bytes)) return false;
-        if (gc__finalizer_promise(thread)) return true;
-    }
-    return false;
+GC__COLD bool gc__allocation_is_too_large(const gc_heap *heap, size_t bytes) {
+    const char *share = heap->limit_is_share ? "three quarters of the container's memory, since heap_bytes_max is 0" : NULL;
+    gc__fail(GC_ERROR_TOO_LARGE, "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
+             heap->limit_bytes, share ? share : heap->options.heap_bytes_max ? "heap_bytes_max" : "GC_ARENA_BYTES");
+    return true;
 }
 
 GC__FN void *gc__allocate_any(gc_thread *thread, size_t bytes, unsigned kind) {
     gc_heap *heap = thread->heap;
-    if (gc__heap_is_locked(heap)) { /* no part of gc.h allocates under the lock: this is a callback */
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation during a collection or a walk: in a hook, a trace function, scan_roots or a signal handler, "
-                 "or after one of them was left by longjmp or an exception instead of returning");
-        GC_ASSERT(false, "%s", gc__last_message);
-        gc__warn(&heap->options, gc__last_message); /* few callers expect it */
-        return NULL;
-    }
-    if (GC__UNLIKELY(gc__is_abandoned(heap))) {
-        gc__fail(GC_ERROR_MISUSE,
-                 "an allocation by a finalizer that outlasted patience_ms, in a heap that was destroyed "
-                 "meanwhile: have the finalizer return");
-        return NULL;
-    }
+    bool refused = gc__heap_is_locked(heap) || gc__is_abandoned(heap);
+    if (GC__UNLIKELY(refused) && gc__allocation_is_misuse(heap)) return NULL;
     if (GC__UNLIKELY(gc__record(thread)->asking)) gc__asking_look(thread, gc__stack_below());
     GC__API_SCOPE("an allocation");
-    GC_ASSERT(gc__thread_self(heap) == thread,
+    GC_ASSERT(gc__record(thread)->unbound || gc__thread_self(heap) == thread,
               "an allocation for the thread `%s` by another native thread, or after gc_thread_detach: "
               "gc_thread_current(heap) is the calling thread's own, gc_thread_attach makes it",
               gc__thread_name(thread));
     GC_ASSERT(gc__is_cooperative(thread),
               "an allocation in preemptive mode, in which a thread must not touch the heap: bracket it by "
               "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)");
-    if (bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes) {
-        gc__fail(GC_ERROR_TOO_LARGE,
-                 "an object of %zu bytes can never fit into the heap, whose limit is %zu bytes (%s)", bytes,
-                 heap->limit_bytes,
-                 heap->limit_is_share           ? "three quarters of the container's memory, since heap_bytes_max is 0"
-                 : heap->options.heap_bytes_max ? "heap_bytes_max"
-                                                : "GC_ARENA_BYTES");
-        return NULL;
-    }
+    bool is_large = bytes > gc__the_arena.bytes || gc__align(bytes) > heap->limit_bytes;
+    if (GC__UNLIKELY(is_large) && gc__allocation_is_too_large(heap, bytes)) return NULL;
     size_t size = gc__align(bytes);
     if (kind == GC__FOR_FIXED && heap->options.non_moving) kind = GC__FOR_ZEROED; /* no object moves there */
     gc__marking_take_turn(heap);
@@ -367,8 +95,8 @@ GC_API __attribute__((noinline)) void *gc__allocate_slow(gc_thread *thread, size
 }
 
 #if !GC_HAS_MODEL
-GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
-                              const void *caller) {
+/* Computes the size of an object. Returns false, with gc__fail, if the type is faulty or the size is too large. */
+GC__FN bool gc__new_bytes(const gc_type *type, size_t length, size_t *bytes) {
     const char *fault = gc_type_check(type);
     if (!fault && length && !type->element_bytes)
         fault = "it has no elements: gc_new makes its objects, not gc_new_array";
@@ -376,15 +104,20 @@ GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t len
         const char *name = type && ((uintptr_t)type & 7) == 0 && type->name ? type->name : "(unnamed)";
         gc__fail(GC_ERROR_TYPE, "type `%s` is misdeclared: %s", name, fault);
         GC_ASSERT(false, "%s", gc__last_message);
-        return NULL;
+        return false;
     }
-    size_t bytes;
-    if (__builtin_mul_overflow(length, (size_t)type->element_bytes, &bytes) ||
-        __builtin_add_overflow(bytes, (size_t)type->bytes, &bytes) || bytes > SIZE_MAX - 7) {
+    bool overflows = __builtin_mul_overflow(length, (size_t)type->element_bytes, bytes) ||
+                     __builtin_add_overflow(*bytes, (size_t)type->bytes, bytes) || *bytes > SIZE_MAX - 7;
+    if (overflows)
         gc__fail(GC_ERROR_TOO_LARGE, "the size of `%s` with %zu elements of %u bytes overflows",
                  type->name ? type->name : "(unnamed)", length, type->element_bytes);
-        return NULL;
-    }
+    return !overflows;
+}
+
+GC__OUT_OF_LINE void *gc__new(gc_thread *thread, const gc_type *type, size_t length, unsigned kind,
+                              const void *caller) {
+    size_t bytes;
+    if (!gc__new_bytes(type, length, &bytes)) return NULL;
     bool ends = type->finalizer && type->finalizer->finalize;
     if (ends && !gc__finalizer_promise_collecting(thread)) return NULL;
     if (type->flags & GC_TYPE_FIXED) kind = GC__FOR_FIXED;

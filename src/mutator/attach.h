@@ -27,6 +27,12 @@ GC__COLD void gc__attach_note(gc_thread *thread, bool attached) {
         gc__the_profiling->detached(thread);
 }
 
+GC__COLD gc_thread **gc__thread_link(gc_thread *thread) {
+    gc_thread **link = &thread->heap->threads->first;
+    while (*link != thread) link = &gc__record(*link)->next;
+    return link;
+}
+
 /* Unlinks the thread from its heap's list, in which `link` points to it. The heap's lock is held. */
 GC__COLD void gc__thread_unlist(gc_thread *thread, gc_thread **link) {
     gc__thread_close_windows(thread);
@@ -44,9 +50,7 @@ GC__COLD void gc__thread_leave(gc_thread *thread) {
     gc__finalizing_forget(thread);
     gc__asking_look(thread, UINTPTR_MAX);
     gc__heap_lock(heap);
-    gc_thread **link = &heap->threads->first;
-    while (*link != thread) link = &gc__record(*link)->next;
-    gc__thread_unlist(thread, link);
+    gc__thread_unlist(thread, gc__thread_link(thread));
     gc__heap_unlock(heap);
     gc__thread_forget(thread);
 }
@@ -111,9 +115,6 @@ GC__COLD gc_result gc__thread_prepare(gc_thread *thread) {
                         "thread is noticed");
     bool elsewhere = false;
     gc__record(thread)->stack_base = gc__os_stack_base(&elsewhere);
-    thread->stack = &gc__record(thread)->own_stack;
-    gc__record(thread)->own_stack.heap = thread->heap;
-    gc__record(thread)->own_stack.thread = gc__record(thread)->own_stack.last = thread;
     gc__record(thread)->own_stack.base = gc__record(thread)->stack_base;
     if (gc__record(thread)->stack_base || !gc__record(thread)->conservative) return GC_OK;
     if (elsewhere)
@@ -132,11 +133,54 @@ typedef struct gc__attachment {
     gc__handle_cache handle_caches[GC_HANDLE_KINDS];
 } gc__attachment;
 
-GC__COLD gc_thread *gc__thread_new(void) {
+GC__COLD gc_thread *gc__thread_new(gc_heap *heap, const char *function) {
     gc__attachment *all = (gc__attachment *)calloc(1, sizeof *all);
-    if (!all) return NULL;
+    if (!all) {
+        gc__fail(GC_ERROR_MEMORY, "%s: the system gives no memory for the thread's record", function);
+        return NULL;
+    }
+    gc_thread *thread = &all->record.thread;
     all->record.handle_caches = all->handle_caches;
-    return &all->record.thread;
+    thread->heap = all->record.own_stack.heap = heap;
+    thread->stack = &all->record.own_stack;
+    thread->stack->thread = thread->stack->last = thread;
+    return thread;
+}
+
+/* Enters the thread, which is ready, in the heap's list. The heap's lock is held. */
+GC__FN void gc__thread_list(gc_heap *heap, gc_thread *thread) {
+    thread->safepoint = gc__safepoint_slow;
+    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
+    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
+    gc__record(thread)->next = heap->threads->first;
+    heap->threads->first = thread;
+    gc__attach_note(thread, true);
+}
+
+GC_API gc_thread *gc_thread_create(gc_heap *heap) {
+    if (gc__is_null(heap, "gc_thread_create", "heap")) return NULL;
+    if (!heap->options.suspend)
+        gc__fail(GC_ERROR_OPTION, "gc_thread_create: options.suspend is 0, so gc.h stops threads itself, and has to know "
+                                  "which native thread each gc_thread is: call gc_thread_attach");
+    gc_thread *thread = heap->options.suspend ? gc__thread_new(heap, "gc_thread_create") : NULL;
+    if (!thread) return NULL;
+    gc__record(thread)->unbound = true;
+    gc__heap_lock(heap);
+    gc__thread_list(heap, thread);
+    gc__heap_unlock(heap);
+    return thread;
+}
+
+GC_API void gc_thread_destroy(gc_thread *thread) {
+    if (!thread || !gc__record(thread)->unbound) {
+        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
+        return;
+    }
+    gc_heap *heap = thread->heap;
+    gc__heap_lock(heap);
+    gc__thread_unlist(thread, gc__thread_link(thread));
+    gc__heap_unlock(heap);
+    free(thread);
 }
 
 GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
@@ -150,27 +194,18 @@ GC_API gc_thread *gc_thread_attach(gc_heap *heap) {
                  "gc_thread_attach: this thread is attached to the heap already; gc_thread_current returns it");
         return NULL;
     }
-    gc_thread *thread = gc__thread_new();
-    if (!thread) {
-        gc__fail(GC_ERROR_MEMORY, "gc_thread_attach: the system gives no memory for the thread's record");
-        return NULL;
-    }
-    thread->heap = heap;
+    gc_thread *thread = gc__thread_new(heap, "gc_thread_attach");
+    if (!thread) return NULL;
     gc__record(thread)->conservative = heap->options.conservative_stack;
     if (gc__thread_prepare(thread) != GC_OK) {
         free(thread);
         return NULL;
     }
     gc__record(thread)->tid = gc__os_thread_number();
-    thread->safepoint = gc__safepoint_slow;
-    thread->poll = gc__stress_of(heap) == GC_STRESS_SAFEPOINT;
-    gc__record(thread)->stress_countdown = heap->options.debug.stress_interval;
     gc__heap_lock(heap);
-    gc__record(thread)->next = heap->threads->first;
-    heap->threads->first = thread;
+    gc__thread_list(heap, thread);
     gc__record(thread)->next_attachment = gc__my_attachments;
     gc__my_attachments = thread;
-    gc__attach_note(thread, true);
     gc__heap_unlock(heap);
     return thread;
 }

@@ -10,7 +10,7 @@
 #include "announce.h"
 #include "../collection/worker_threads.h"
 #include "finalize.h"
-#include "adjust.h"
+#include "../collection/components.h"
 #include "fork.h"
 #include "../collection/concurrent.h"
 #include "../collection/remembering.h"
@@ -28,43 +28,47 @@ GC__COLD bool gc__number_from_environment(const char *name, unsigned *number) {
     return true;
 }
 
-/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
-GC__FN gc_result gc__options_from_environment(gc_options *options) {
-    if (!GC_ENVIRONMENT) return GC_OK;
-    const char *verify = gc__setting("GC_VERIFY");
-    if (GC_DIAGNOSTICS && verify && strcmp(verify, "0") != 0) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
-    const char *checkmark = gc__setting("GC_CHECKMARK");
-    if (GC_DIAGNOSTICS && checkmark && strcmp(checkmark, "0") != 0) options->debug.checkmark = true;
-    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
-                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
-        return GC_ERROR_OPTION;
-    const char *concurrent = gc__setting("GC_CONCURRENT");
-    if (GC_CONCURRENT && concurrent && *concurrent)
-        options->concurrent = strcmp(concurrent, "0") == 0 ? GC_CONCURRENT_OFF : GC_CONCURRENT_ON;
-    if (!GC_DIAGNOSTICS) return GC_OK;
+/* Returns whether the variable is set, and not to 0. */
+GC__COLD bool gc__is_set(const char *name) {
+    const char *text = gc__setting(name);
+    return text && strcmp(text, "0") != 0;
+}
+
+GC__COLD gc_result gc__stress_from_environment(gc_options *options) {
+    static const char *const names[] = {"", "allocation", "safepoint", "", "stack", "location"}; /* by GC_STRESS_* */
     const char *stress = gc__setting("GC_STRESS");
     if (!stress || !*stress) return GC_OK;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(stress, names[i]) != 0) continue;
+        options->debug.stress = (gc_stress)i;
+        return GC_OK;
+    }
     char *end;
     unsigned long every = strtoul(stress, &end, 10);
-    if (strcmp(stress, "allocation") == 0)
-        options->debug.stress = GC_STRESS_ALLOCATION;
-    else if (strcmp(stress, "safepoint") == 0)
-        options->debug.stress = GC_STRESS_SAFEPOINT;
-    else if (strcmp(stress, "stack") == 0)
-        options->debug.stress = GC_STRESS_STACK;
-    else if (strcmp(stress, "location") == 0)
-        options->debug.stress = GC_STRESS_LOCATION;
-    else if (*end == 0 && every <= 0xFFFFFFFF) {
-        options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
-        options->debug.stress_interval = (unsigned)every;
-    } else {
+    if (*end || every > 0xFFFFFFFF)
         return gc__fail(
             GC_ERROR_OPTION,
             "environment GC_STRESS=%s: it must be allocation, safepoint, stack, location, or a number N to collect at "
             "every Nth allocation",
             stress);
-    }
+    options->debug.stress = every ? GC_STRESS_NTH : GC_STRESS_OFF;
+    options->debug.stress_interval = (unsigned)every;
     return GC_OK;
+}
+
+/* Reads GC_STRESS, GC_VERIFY, GC_CHECKMARK, GC_COLLECTOR_THREADS and GC_CONCURRENT. */
+GC__COLD gc_result gc__options_from_environment(gc_options *options) {
+    if (!GC_ENVIRONMENT) return GC_OK;
+    if (GC_COLLECTOR_THREADS_MAX > 1 && (!gc__number_from_environment("GC_COLLECTOR_THREADS", &options->collector_threads) ||
+                                         !gc__number_from_environment("GC_TEST_COLLECTORS", &options->test.collectors)))
+        return GC_ERROR_OPTION;
+    const char *concurrent = gc__setting("GC_CONCURRENT");
+    if (GC_CONCURRENT && concurrent && *concurrent)
+        options->concurrent = gc__is_set("GC_CONCURRENT") ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    if (!GC_DIAGNOSTICS) return GC_OK;
+    if (gc__is_set("GC_VERIFY")) options->debug.verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (gc__is_set("GC_CHECKMARK")) options->debug.checkmark = true;
+    return gc__stress_from_environment(options);
 }
 
 /* Returns whether gc.h was compiled with all that the options ask for. */
@@ -82,38 +86,43 @@ GC__COLD bool gc__options_are_present(const gc_options *options) {
     return false;
 }
 
-GC__FN gc_result gc__options_check(gc_options *options) {
-    if (!gc__limit_is_least(options->heap_bytes_max)) return GC_ERROR_OPTION;
-    if (!gc__options_are_present(options)) return GC_ERROR_OPTION;
-    if ((unsigned)options->debug.stress > GC_STRESS_LOCATION)
-        return gc__fail(GC_ERROR_OPTION, "options.debug.stress is %d, which is none of GC_STRESS_*", (int)options->debug.stress);
+/* Returns whether the value is one of those that the option may have. */
+GC__COLD bool gc__option_is_known(unsigned value, unsigned most, const char *option, const char *constants) {
+    if (value <= most) return true;
+    return gc__fail(GC_ERROR_OPTION, "options.%s is %u, which is none of %s", option, value, constants) == GC_OK;
+}
+
+GC__COLD gc_result gc__options_check(const gc_options *options) {
+    const unsigned verify = GC_VERIFY_BEFORE | GC_VERIFY_AFTER;
+    if (!gc__limit_is_least(options->heap_bytes_max) || !gc__overhead_is_percent(options->overhead_percent_max) ||
+        !gc__option_is_known(options->debug.stress, GC_STRESS_LOCATION, "debug.stress", "GC_STRESS_*") ||
+        !gc__option_is_known(options->debug.verify, verify, "debug.verify", "GC_VERIFY_*, nor their sum") ||
+        !gc__option_is_known(options->concurrent, GC_CONCURRENT_OFF, "concurrent", "GC_CONCURRENT_*") ||
+        !gc__option_is_known(options->trace_functions, GC_TRACE_FUNCTIONS_CONCURRENT, "trace_functions",
+                             "GC_TRACE_FUNCTIONS_*") ||
+        !gc__options_are_present(options))
+        return GC_ERROR_OPTION;
     if (options->debug.stress == GC_STRESS_LOCATION && !options->debug.location)
         return gc__fail(GC_ERROR_OPTION, "GC_STRESS=location needs options.debug.location, by which the host says where it is");
-    if (options->debug.verify & ~(unsigned)(GC_VERIFY_BEFORE | GC_VERIFY_AFTER))
-        return gc__fail(GC_ERROR_OPTION,
-                        "options.debug.verify is %u, which is not a sum of GC_VERIFY_BEFORE and GC_VERIFY_AFTER",
-                        options->debug.verify);
     if (options->collector_threads > GC__WORKERS_MAX)
         return gc__fail(GC_ERROR_OPTION,
                         "options.collector_threads is %u: at most %u threads trace together "
                         "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
-    if ((unsigned)options->concurrent > GC_CONCURRENT_OFF)
-        return gc__fail(GC_ERROR_OPTION, "options.concurrent is %d, which is none of GC_CONCURRENT_*",
-                        (int)options->concurrent);
-    if (!gc__overhead_is_percent(options->overhead_percent_max)) return GC_ERROR_OPTION;
-    if ((unsigned)options->trace_functions > GC_TRACE_FUNCTIONS_CONCURRENT)
-        return gc__fail(GC_ERROR_OPTION, "options.trace_functions is %d, which is none of GC_TRACE_FUNCTIONS_*",
-                        (int)options->trace_functions);
+    return GC_OK;
+}
+
+/* Replaces defaults, and values larger than any sensible one. */
+GC__COLD void gc__options_resolve(gc_options *options) {
     if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
     bool wanted = options->pause_goal_us && options->collector_threads != 1;
     if (options->concurrent == GC_CONCURRENT_DEFAULT)
         options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
     options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
     options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
     if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
     if (options->patience_ms == 0) options->patience_ms = 10000;
-    return GC_OK;
 }
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
@@ -129,21 +138,6 @@ GC__COLD void gc__arena_left(void) {
     if (!--gc__the_arena.heaps && gc__supply_is_host()) gc__arena_end();
     gc__lock_release(&gc__the_arena.lock);
 }
-
-/* A heap, with the structures in which each part of the collector keeps its state. */
-typedef struct gc__instance {
-    gc_heap heap;
-    gc__threads threads;
-    gc__collector collector;
-    gc__pace pace;
-    gc__cycle cycle;
-    gc__handles handles;
-    gc__finalizers finalizers;
-    gc__stress stress;
-    gc__marker marker;
-    gc__pauses pauses;
-    gc__remembered remembered;
-} gc__instance;
 
 GC__COLD void gc__heap_start_pace(gc_heap *heap) {
     gc__pace *pace = heap->pace;
@@ -190,10 +184,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     gc__pauses_open(heap->pauses);
     heap->remembered = &all->remembered;
     gc__lock_init(&heap->threads->lock);
-    gc__lock_init(&heap->threads->roots_lock);
-    gc__lock_init(&heap->handles->lock);
-    gc__lock_init(&heap->finalizers->lock);
-    gc__lock_init(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();
     heap->threads->crowded = heap->threads->processors == 1;
     heap->observer.changed = options->barrier_changed;
@@ -209,10 +200,31 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
 
 GC__COLD void gc__heap_end_locks(gc_heap *heap) {
     gc__lock_end(&heap->threads->lock);
-    gc__lock_end(&heap->threads->roots_lock);
-    gc__lock_end(&heap->handles->lock);
-    gc__lock_end(&heap->finalizers->lock);
-    gc__lock_end(&heap->marker->lock);
+    gc__owned_locks(heap, gc__lock_end);
+}
+
+/* Opens what all heaps share, and counts one heap more. */
+GC__COLD gc_result gc__arena_enter(const gc_options *options) {
+    gc__lock_take(&gc__the_arena.lock);
+    gc_result opened = gc__arena_supply(options->memory);
+    if (opened == GC_OK) opened = gc__arena_open();
+    if (opened == GC_OK) opened = gc__shadow_open();
+    if (opened == GC_OK) opened = gc__fork_open();
+    if (opened == GC_OK) gc__marking_tables();
+    gc__the_arena.heaps += opened == GC_OK;
+    gc__lock_release(&gc__the_arena.lock);
+    bool debugs = options->debug.stress || options->debug.verify || options->debug.checkmark;
+    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
+    return opened;
+}
+
+/* Returns a heap whose barriers are in force, or NULL, with gc__fail. */
+GC__COLD gc_heap *gc__heap_open(const gc_options *options) {
+    gc_heap *heap = gc__heap_new(options);
+    if (!heap || gc__barrier_attach(&heap->observer) == GC_OK) return heap;
+    gc__heap_end_locks(heap);
+    free(heap);
+    return NULL;
 }
 
 GC_API gc_heap *gc_heap_create(const gc_options *given) {
@@ -221,29 +233,17 @@ GC_API gc_heap *gc_heap_create(const gc_options *given) {
     memset(&options, 0, sizeof options);
     if (given) options = *given;
     if (gc__options_from_environment(&options) != GC_OK || gc__options_check(&options) != GC_OK) return NULL;
-    gc__lock_take(&gc__the_arena.lock);
-    gc_result opened = gc__arena_supply(options.memory);
-    if (opened == GC_OK) opened = gc__arena_open();
-    if (opened == GC_OK) opened = gc__shadow_open();
-    if (opened == GC_OK) opened = gc__fork_open();
-    if (opened == GC_OK) gc__marking_tables();
-    gc__the_arena.heaps += opened == GC_OK;
-    gc__lock_release(&gc__the_arena.lock);
-    bool debugs = options.debug.stress || options.debug.verify || options.debug.checkmark;
-    if (GC_DIAGNOSTICS && opened == GC_OK && debugs) gc__faults_watch();
-    gc_heap *heap = opened == GC_OK ? gc__heap_new(&options) : NULL;
-    if (heap && gc__barrier_attach(&heap->observer) != GC_OK) {
-        gc__heap_end_locks(heap);
-        free(heap);
-        heap = NULL;
-    }
-    if (heap) gc__marking_explain(heap);
-    if (heap)
-        gc__heaps_add(heap);
-    else if (opened == GC_OK)
+    gc__options_resolve(&options);
+    if (gc__arena_enter(&options) != GC_OK) return NULL;
+    gc_heap *heap = gc__heap_open(&options);
+    if (!heap) {
         gc__arena_left();
-    if (heap && gc__the_profiling) gc__the_profiling->created(heap);
-    if (heap) gc__announce(&heap->options);
+        return NULL;
+    }
+    gc__marking_explain(heap);
+    gc__heaps_add(heap);
+    if (gc__the_profiling) gc__the_profiling->created(heap);
+    gc__announce(&heap->options);
     return heap;
 }
 
@@ -265,7 +265,7 @@ GC__COLD void gc__heap_free_regions(gc_heap *heap) {
 GC__COLD void gc__heap_check_left(const gc_heap *heap) {
     for (const gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         GC_ASSERT(
-            thread == gc__thread_self(heap) || !gc__is_cooperative(thread),
+            thread == gc__thread_self(heap) || gc__record(thread)->unbound || !gc__is_cooperative(thread),
             "gc_heap_destroy: the thread `%s` is attached and in cooperative mode, in which it may touch the heap: "
             "have it call gc_thread_detach first, or wait in preemptive mode",
             gc__thread_name(thread));
@@ -281,6 +281,8 @@ GC__COLD void gc__thread_dismiss(gc_heap *heap, gc_thread *thread) {
     gc__thread_close_frames(thread);
     if (gc__thread_self(heap) == thread)
         gc__thread_forget(thread);
+    else if (gc__record(thread)->unbound)
+        free(thread);
     else
         thread->heap = NULL; /* its native thread frees it when it ends */
 }
@@ -362,15 +364,7 @@ GC_API void gc_heap_destroy(gc_heap *heap) {
     gc__barrier_detach(&heap->observer);
     gc__handles_free_all(heap);
     gc__finalizers_free(heap);
-    for (int g = 0; g < GC_GENERATIONS; g++) gc__map_free(&heap->collector->external[g]);
-    gc__map_free(&heap->cycle->ambiguous);
-    gc__map_free(&heap->stress->seen);
-    gc__words *lists[] = {&heap->cycle->roots,        &heap->cycle->interior,        &heap->cycle->pins,
-                          &heap->collector->globals,  &heap->cycle->external_moving, &heap->collector->mark_stack,
-                          &heap->cycle->entries.words,   &heap->cycle->entries.ended,
-                          &heap->cycle->stacks,        &heap->stress->kept,      &heap->cycle->reported,
-                          &heap->cycle->offsets};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) gc__words_free(lists[i]);
+    gc__owned_each(heap, ~(unsigned)GC__LOCK, GC__OWN_FREE);
     gc__heap_end_locks(heap);
     free(heap);
     gc__arena_left();

@@ -169,7 +169,7 @@ GC_API bool gc_finalizer_wait(gc_thread *thread, uint64_t timeout_ms) {
 
 /* Runs finalizers on the heap's own thread. */
 
-GC__FN void gc__finalizer_thread(void *context) {
+GC__COLD void gc__finalizer_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__finalizers *all = heap->finalizers;
     gc_thread *thread = gc_thread_attach(heap);
@@ -309,12 +309,9 @@ GC__COLD bool gc__finalizers_end(gc_heap *heap, const void *frame) {
 
 GC__COLD void gc__finalizers_free(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
     while (all->spare) {
         gc__finalizing *record = all->spare;
         all->spare = record->next;
         if (record != &all->first) free(record);
     }
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) gc__words_free(lists[i]);
 }

@@ -7,15 +7,13 @@
 
 #include "../space/profiler.h"
 #include "attach.h"
+#include "../collection/components.h"
 #include "../collection/worker_threads.h"
 
 /* Calls f for each lock except those that stop threads, in the order in which locks are taken. */
 GC__COLD void gc__fork_each_leaf(void (*f)(gc__lock *lock)) {
     GC__EACH_HEAP(heap) {
-        f(&heap->marker->lock);
-        f(&heap->handles->lock);
-        f(&heap->finalizers->lock);
-        f(&heap->threads->roots_lock);
+        gc__owned_locks(heap, f);
         if (!gc__heap_workers(heap)) continue;
         f(&gc__heap_workers(heap)->space);
         f(&gc__heap_workers(heap)->lock);
@@ -57,13 +55,14 @@ GC__COLD void gc__fork_forget_threads(gc_heap *heap) {
     if (self) gc__record(self)->tid = gc__os_thread_number();
     while (*link) {
         gc_thread *thread = *link;
-        if (thread != self) {
+        bool stays = thread == self || gc__record(thread)->unbound;
+        if (!stays) {
             thread->stack->stack_pointer = NULL; /* a fiber that the thread runs is lost */
             gc__thread_leave_stacks(thread);
             /* The thread has not stopped if the fork is in the callback of the warning that it does not stop. */
             __atomic_store_n(&thread->mode, (uint32_t)GC_MODE_PREEMPTIVE, __ATOMIC_RELAXED);
         }
-        if (thread == self || heap->threads->lock_depth > 1) {
+        if (stays || heap->threads->lock_depth > 1) {
             link = &gc__record(thread)->next;
         } else {
             gc__thread_unlist(thread, link);

@@ -31,6 +31,7 @@ GC__FN unsigned gc__growth_percent(const gc_heap *heap) {
 GC__OUT_OF_LINE size_t gc__growth_of(const gc_heap *heap, size_t live_bytes) {
     size_t growth = gc__times_at_most(live_bytes / 100, gc__growth_percent(heap), GC__BUDGET_MOST);
     size_t soft = heap->options.heap_bytes_soft;
+    growth = gc__max(growth, heap->options.growth_bytes_min);
     /* `used` includes room for copies. */
     size_t least = live_bytes / GC__SOFT_PART, used = live_bytes + soft / GC__SOFT_PART;
     if (soft) growth = gc__min(growth, gc__max(soft - gc__min(soft, used), least));
@@ -501,6 +502,21 @@ GC__COLD void gc__pace_fill(gc_heap *heap) {
     if (!heap->options.nursery_bytes) pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_in_time(heap));
 }
 
+/* Learns from a collection of all generations. */
+GC__COLD void gc__pace_full(gc_heap *heap) {
+    heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
+    if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
+    gc__pace_room(heap);
+    if (!heap->collection.compacting)
+        heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
+    gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
+    bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
+    if (fills) gc__pace_fill(heap);
+    heap->pace->fills_holes = fills;
+    heap->old_unlisted = fills ? heap->regions[2] : NULL;
+    heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
+}
+
 GC__FN void gc__policy_learn(gc_heap *heap) {
     int generation = heap->collection.generation;
     size_t promoted[GC_GENERATIONS];
@@ -519,19 +535,7 @@ GC__FN void gc__policy_learn(gc_heap *heap) {
         gc__pace_tenure(heap, generation);
     }
     gc__pace_nursery(heap);
-    if (generation == 2) {
-        heap->full_bytes = heap->generation_bytes[1] + heap->generation_bytes[2] + heap->nursery_survivor_bytes;
-        if (gc__regions_left(heap) > gc__evacuation_reserve_of(heap, heap->full_bytes)) heap->reserve_open = false;
-        gc__pace_room(heap);
-        if (!heap->collection.compacting)
-            heap->pace->full_copied_bytes = heap->cycle->copied_bytes[1] + heap->cycle->copied_bytes[2];
-        gc__pace_goal(heap, heap->full_bytes + gc__external_bytes(heap));
-        bool fills = gc__has_pause_goal(heap) && (!gc__is_mostly_used(&heap->cycle->old_small) || gc__is_tight(heap));
-        if (fills) gc__pace_fill(heap);
-        heap->pace->fills_holes = fills;
-        heap->old_unlisted = fills ? heap->regions[2] : NULL;
-        heap->unlisted_bytes = fills ? gc__pace_holes(heap) : 0;
-    }
+    if (generation == 2) gc__pace_full(heap);
     heap->budget_bytes = gc__nursery_in_goal(heap);
     size_t copies = (heap->budget_bytes >> GC_REGION_SHIFT) + 2;
     heap->free_for_copies = gc__has_pause_goal(heap) ? gc__min(copies, heap->held_regions / 8) : 0;

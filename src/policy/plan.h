@@ -70,7 +70,7 @@ GC__FN size_t gc__most_bytes(const gc_heap *heap, const gc__region *region) {
 
 /* Returns the share of the region's memory that is expected to survive; for a young region the share of its objects,
    unless room is short. */
-GC__FN unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
+GC__COLD unsigned gc__predicted_percent(const gc_heap *heap, const gc__region *region) {
     const gc__plan *plan = heap->cycle->plan;
     bool young = region->linear && !region->formatted;
     if (young && !plan->tight && !plan->promotes_in_place) return plan->predicted[0];
@@ -244,7 +244,7 @@ GC__HOT size_t gc__plan_holes(gc_heap *heap, gc__plan *plan, gc__space *space) {
    region, none would become free. Copies of the youngest objects go to a region of their own, whose free end nothing
    else can use. Copies go to holes only if there are too few regions for all that a compaction should move. The
    expected copies must fit into the goal, too. */
-GC__HOT void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
+GC__COLD void gc__fit_evacuation(gc_heap *heap, gc__plan *plan, gc__space *space) {
     size_t left = gc__regions_left(heap) << GC_REGION_SHIFT;
     size_t unused = (GC_REGION_BYTES - space->young % GC_REGION_BYTES) % GC_REGION_BYTES;
     if (plan->condemned < 2) {
@@ -282,19 +282,21 @@ GC__FN bool gc__plan_resumes_cycles(const gc_heap *heap) {
 /* Gives all holes to mutators if that pays: allocating in holes costs a multiple of marking as many bytes, while
    without holes only memory freed by evacuation is allocated, and collections come sooner. A heap with a pause goal
    reserves holes for promotion, since young collections would otherwise have to look at all regions. */
-GC__HOT void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
+GC__COLD void gc__plan_recycling(const gc_heap *heap, gc__plan *plan, const gc__space *space) {
     if (plan->request.room_for > GC_LARGE_BYTES || gc__has_pause_goal(heap) || gc__plan_resumes_cycles(heap)) return;
     size_t live = space->staying, copied = 0, holes = space->staying_holes, gaps = space->staying_gaps;
     size_t freed = gc__regions_left(heap) << GC_REGION_SHIFT;
     if (plan->pin_fragmented) freed = gc__min(freed, gc__bytes_to_goal(heap));
     for (int percent = 0; percent <= 100; percent++) {
         size_t free = (space->regions[percent] << GC_REGION_SHIFT) - space->live[percent];
-        bool evacuated = percent <= plan->evacuate_old;
         live += space->live[percent];
-        copied += evacuated ? space->live[percent] : 0;
-        freed += evacuated ? free : 0;
-        holes += evacuated || percent == 100 ? 0 : free;
-        gaps += evacuated || percent == 100 ? 0 : gc__min(free, space->live[percent]);
+        if (percent <= plan->evacuate_old) {
+            copied += space->live[percent];
+            freed += free;
+        } else if (percent < 100) {
+            holes += free;
+            gaps += gc__min(free, space->live[percent]);
+        }
     }
     if (heap->options.heap_bytes_max) freed -= gc__min(freed, gc__evacuation_reserve_of(heap, live) << GC_REGION_SHIFT);
     double often = (double)(live + copied), seldom = (double)live + GC__HOLE_COST * (double)gaps;
@@ -345,6 +347,13 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
 /* The largest region during a marking: the marker reads a region in one step. */
 #define GC__WHOLESALE_BYTES ((size_t)256 << 10)
 
+/* Returns whether the collection is of the kind that may promote a nursery untraced. */
+GC__COLD bool gc__may_be_wholesale(const gc_heap *heap, const gc__plan *plan) {
+    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1 && plan->purpose == GC__YOUNG;
+    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
+    return GC__HAS_MARKER && spent && !large && !plan->moves_all;
+}
+
 /* Returns whether a collection that a spent nursery calls for promotes all of it untraced, since nearly all of the
    last ones has survived: tracing takes ten times longer than finding where objects start. Dead objects wait for the
    next full collection. Every few times a nursery is traced, to see whether the prediction still holds. A sparse
@@ -352,10 +361,8 @@ GC__FN bool gc__plan_in_place(const gc_heap *heap, const gc__plan *plan) {
    space would be a hole until the next full collection, and another such region would follow. */
 GC__HOT bool gc__plan_wholesale(const gc_heap *heap, const gc__plan *plan) {
     const gc__pace *pace = heap->pace;
-    bool spent = plan->request.reason == GC_REASON_NURSERY && plan->condemned == 1;
-    bool large = gc__heap_is_marking(heap) && GC_REGION_BYTES > GC__WHOLESALE_BYTES;
-    bool may = GC__HAS_MARKER && spent && plan->purpose == GC__YOUNG && !large && !plan->moves_all;
-    if (!may || heap->options.test.wholesale) return may && heap->collection.number % 2;
+    if (!gc__may_be_wholesale(heap, plan)) return false;
+    if (heap->options.test.wholesale) return heap->collection.number % 2;
     if (pace->wholesale_count >= pace->wholesale_most || pace->has_huge || !gc__plan_in_place(heap, plan)) return false;
     size_t held = 0, used = gc__counted(&heap->generation_bytes[0]);
     for (const gc__region *region = heap->regions[0]; region; region = region->next) {

@@ -235,7 +235,7 @@ GC__FN gc__region *gc__arena_acquire(gc_heap *heap, size_t span) {
 #define GC__ARENA_LEFT_OUT_MAX ((size_t)8192)
 
 /* Returns a region to the arena, and its memory to the system. */
-GC__FN void gc__arena_release(gc__region *region) {
+GC__COLD void gc__arena_release(gc__region *region) {
     bool resident = region->dirty_end > region->base || region->populated;
     bool zero = !resident || gc__supply_discard((void *)region->base, GC_REGION_BYTES);
     bool left_out = zero && region->accessible && (size_t)(region - gc__the_arena.regions) < GC__ARENA_LEFT_OUT_MAX;

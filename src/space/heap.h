@@ -141,7 +141,7 @@ GC__FN size_t gc__held_bytes(const gc_heap *heap) {
 }
 
 /* Ends the quarantine of the region that has been there longest. */
-GC__FN void gc__quarantine_pop(gc_heap *heap) {
+GC__COLD void gc__quarantine_pop(gc_heap *heap) {
     gc__region *region = heap->quarantine;
     heap->quarantine = region->next;
     if (!heap->quarantine) heap->quarantine_last = NULL;
@@ -277,7 +277,7 @@ GC__FN size_t gc__evacuation_reserve_of(const gc_heap *heap, size_t live_bytes) 
 /* Returns the part of the reserve that mutators may not use now. With concurrent marking that is half of it, so that
    mutators need not wait for the end of a cycle, or for the holes that it leaves. In the last resort nothing is
    reserved: sliding needs no room. */
-GC__OUT_OF_LINE size_t gc__evacuation_reserve(const gc_heap *heap) {
+GC__COLD size_t gc__evacuation_reserve(const gc_heap *heap) {
     if (heap->collecting || heap->reserve_open) return 0;
     size_t reserve = gc__evacuation_reserve_of(heap, heap->full_bytes);
     return heap->options.concurrent == GC_CONCURRENT_ON ? reserve - reserve / 2 : reserve;
@@ -330,7 +330,7 @@ GC__FN size_t gc__large_slack(const gc__region *region) {
 }
 
 /* Makes the end of a large object's region spare, unless the system refuses. */
-GC__FN void gc__large_uncommit(gc_heap *heap, gc__region *region) {
+GC__COLD void gc__large_uncommit(gc_heap *heap, gc__region *region) {
     gc__region *last = region + region->span - 1;
     uintptr_t from = gc__page_end(region->top), to = gc__region_end(region);
     size_t slack = gc__large_slack(region);
@@ -348,7 +348,7 @@ GC__FN void gc__large_uncommit_all(gc_heap *heap) {
 }
 
 /* Returns whether `bytes` more may be used; false with gc__fail. */
-GC__FN bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
+GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
     if (!heap->options.heap_bytes_max) return true;
     size_t needed = bytes + (gc__evacuation_reserve(heap) << GC_REGION_SHIFT);
     if (needed > gc__bytes_left(heap)) gc__large_uncommit_all(heap);
@@ -393,23 +393,25 @@ GC__FN void gc__heap_take_huge(gc_heap *heap) {
     for (size_t i = GC__HUGE_REGIONS; i-- > 0; heap->held_regions++) gc__heap_list_free(heap, &region[i], 0);
 }
 
-/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
-   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
-GC__FN gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
-    gc__region *region = span == 1 ? gc__heap_take_untouched(heap) : NULL;
+/* Returns the free region that is used next, or NULL if the arena has to give one. */
+GC__COLD gc__region *gc__heap_next_free(gc_heap *heap) {
+    gc__region *region = gc__heap_take_untouched(heap);
     if (region) {
         heap->held_regions++;
         gc__heap_list_free(heap, region, 0);
     }
-    if (span == 1 && !heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
-    region = heap->free;
-    if (span == 1 && region) {
-        gc__region_note_taken(region, 1, true);
-    } else {
-        while (!(region = gc__arena_acquire(heap, span))) {
-            if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
-            gc__quarantine_pop(heap);
-        }
+    if (!heap->free && gc__heap_wants_huge(heap)) gc__heap_take_huge(heap);
+    if (heap->free) gc__region_note_taken(heap->free, 1, true);
+    return heap->free;
+}
+
+/* Takes a run of `span` regions for objects of `generation`, and puts it in no list. Stores in *clean how many bytes at
+   the end of the run take no memory. Returns NULL with gc__fail at a limit. */
+GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t span, size_t *clean) {
+    gc__region *region = span == 1 ? gc__heap_next_free(heap) : NULL;
+    while (!region && !(region = gc__arena_acquire(heap, span))) {
+        if (!GC_DIAGNOSTICS || !heap->quarantine) return NULL;
+        gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
     if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);

@@ -22,7 +22,7 @@ GC__FN bool gc__object_is_leaf(uintptr_t object) { return (void)object, false; }
 GC__FN size_t gc__object_bytes_as(uintptr_t object, uintptr_t header) { return (void)header, gc__object_bytes(object); }
 GC__FN bool gc__header_is_leaf(uintptr_t header) { return (void)header, false; }
 GC__FN bool gc__header_has_size(uintptr_t header) { return (void)header, false; }
-GC__FN const char *gc__object_name(uintptr_t object) { return GC_MODEL_NAME((void *)object); }
+GC__FN const char *gc__object_name(uintptr_t object) { return (void)object, GC_MODEL_NAME((void *)object); }
 #else
 GC__FN const gc_type *gc__object_type(uintptr_t object) { return (const gc_type *)GC__WORD(object); }
 GC__FN size_t gc__object_length(uintptr_t object) {
@@ -68,21 +68,25 @@ GC__FN const char *gc__mask_fault(uint64_t mask, size_t bytes, size_t first) {
     return NULL;
 }
 
+GC__FN const char *gc__elements_fault(const gc_type *type) {
+    uint64_t mask = type->element_refs | type->element_values;
+    if (!type->element_bytes) return mask ? "it has element masks but no elements" : NULL;
+    if (type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
+    if (mask && (type->bytes % 8 || type->element_bytes % 8))
+        return "its elements hold references but are not 8-byte aligned";
+    return gc__mask_fault(mask, type->element_bytes, 0);
+}
+
 GC_API const char *gc_type_check(const gc_type *type) {
     if (!type) return "the type is NULL";
     if ((uintptr_t)type & 7) return "the type is not 8-byte aligned";
     if (type->bytes == 0) return "its size is 0";
     if (type->bytes < sizeof(gc_object)) return "its size is less than the header's 8 bytes";
-    if (type->element_bytes && type->bytes < sizeof(gc_array)) return "it has elements but no room for the length word";
-    if (!type->element_bytes && (type->element_refs | type->element_values))
-        return "it has element masks but no elements";
     const char *fault = gc__mask_fault(type->refs | type->values, type->bytes, type->element_bytes ? 2 : 1);
-    if (!fault) fault = gc__mask_fault(type->element_refs | type->element_values, type->element_bytes, 0);
+    if (!fault) fault = gc__elements_fault(type);
     if (fault) return fault;
     if ((type->refs & type->values) || (type->element_refs & type->element_values))
         return "a word is declared both a reference and a value";
-    if ((type->element_refs | type->element_values) && (type->bytes % 8 || type->element_bytes % 8))
-        return "its elements hold references but are not 8-byte aligned";
     if (type->flags & ~(unsigned)GC_TYPE_FIXED) return "it has flags that are none of GC_TYPE_*";
     if ((type->flags & GC_TYPE_FIXED) && !type->finalizer)
         return "it has GC_TYPE_FIXED but no finalizer: without one, gc_new makes its objects in line, where they move. Name "

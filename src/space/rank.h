@@ -12,7 +12,7 @@
 #define GC__RANKS 0x07         /* the bits of a sum that generations alone would yield */
 
 /* Invariant: age and youth belong to the generation that the region's survivors are or will be in. */
-GC__FN void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
+GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked) {
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {

@@ -32,17 +32,24 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function. The visitor may call that of another object. */
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
+/* Calls the object's trace function, which need visit no slots but those in [from, to). The visitor may call that of another
+   object. */
+GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE((void *)object, visitor);
+    if (from)
+        GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
+    else
+        GC_MODEL_TRACE((void *)object, visitor);
 #else
+    (void)from;
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
+    (void)to;
     gc__traced_set(outer);
 }
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, 0); }
 
 /* Weak entries as walks see them. */
 

@@ -71,6 +71,10 @@ GC__COLD void gc__heap_check_wait(const gc_heap *heap) {
 GC__COLD void gc__heap_wait(gc_heap *heap) {
     gc__heap_check_wait(heap);
     gc__park(NULL);
+    if (heap->options.before_wait && !gc__my_host && heap->options.before_wait(heap->options.host)) {
+        gc__my_host = heap;
+        gc__my_parked++;
+    }
     gc__lock_take_soon(heap);
     gc_thread *self = gc__thread_self(heap);
     if (!self || !gc__record(self)->parked) return;
@@ -147,6 +151,12 @@ GC__FN void gc__thread_resume(gc_thread *thread);
 
 /* Returns to the parked attachments one after the other. Waiting for one parks those again that were returned to. */
 GC__FN void gc__unpark_all(void) {
+    const gc_heap *host = gc__my_host;
+    if (host) {
+        gc__my_host = NULL;
+        gc__my_parked--;
+        host->options.after_wait(host->options.host);
+    }
     for (gc_thread *thread = gc__my_attachments; thread && gc__my_parked;
          thread = gc__record(thread)->next_attachment) {
         if (!gc__record(thread)->parked) continue;

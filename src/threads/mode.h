@@ -14,6 +14,7 @@ typedef struct gc__thread_record {
     gc_thread *next_attachment; /* in the native thread's list, which only that thread uses */
     bool parked;                /* atomic; a function of gc.h waits, and returns to cooperative mode before it ends */
     bool conservative;          /* the native stack is a root, too */
+    bool unbound;               /* of gc_thread_create: no native thread's, so it has no stack, nor roots */
     unsigned asking;            /* known nested calls of out_of_memory, see gc__asking_look */
     uintptr_t asking_frame;     /* the frames of the innermost such call are below this address */
     const gc_stack *asking_stack;
@@ -103,7 +104,8 @@ typedef struct gc__threads {
 } gc__threads;
 
 static __thread gc_thread *gc__my_attachments; /* the attachments of the calling native thread */
-static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked */
+static __thread unsigned gc__my_parked;        /* the number of these attachments that are parked, and gc__my_host */
+static __thread const gc_heap *gc__my_host;    /* its after_wait is to be called; NULL: none */
 /* Saved by the function that takes a heap's lock, or waits, before it does so. */
 GC__VAR __thread uintptr_t gc__my_registers[GC__SAVED_REGISTERS];
 

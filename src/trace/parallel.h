@@ -230,7 +230,7 @@ GC__HOT void gc__trace_left_by(gc__worker *worker, gc__worker *left) {
         gc__stack_drain(worker);
     }
     memset(left->cards, 0, sizeof left->cards);
-    left->part.object = 0; /* all cards are scanned again */
+    left->part.count = 0; /* all cards are scanned again */
 }
 
 /* Goes on alone after the run was stopped. */
@@ -258,7 +258,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
 }
 
 GC__FN void gc__workers_set_many(gc__workers *workers, bool many) {
-    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.many = many;
+    for (unsigned i = 0; i < workers->count; i++) workers->threads[i].worker.tracer = many ? GC__MANY : GC__ALONE;
 }
 
 /* Closes all windows, which must not be open between runs: in a run each worker has regions to itself, taken from

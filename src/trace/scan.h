@@ -1,102 +1,19 @@
-/* Scanning objects for slots. */
+/* The tracer: finds the slots of objects, in fixed parts, elements, and what trace functions report, and goes on until
+   the mark stack is empty. What it does with a slot's edge is gc__exchange and gc__process, and with what a trace
+   function reports, gc__trace_visit or gc__concurrent_visit. */
 #pragma once
 
 #include "../space/slots.h"
 #include "value_stacks.h"
-#include "copy.h"
-#include "shade.h"
-#include "candidates.h"
+#include "edge.h"
 
-/* Two workers may handle the slots of an object that overlaps two cards; the result is the same. */
-GC__INLINED uintptr_t gc__slot_read(const gc_word *slot, bool many) {
-    return many ? __atomic_load_n(slot, __ATOMIC_ACQUIRE) : *slot;
-}
-GC__INLINED void gc__slot_write(gc_word *slot, uintptr_t word, bool many) {
-    if (many)
-        __atomic_store_n(slot, word, __ATOMIC_RELEASE);
-    else
-        *slot = word;
-}
-
-/* Where several workers run there was no room for the slot's referent: the trace goes on with one worker, who handles the
-   slot. If even the list of such slots finds no memory, the object that is being scanned is scanned again, with all of its
-   stacks, whose bounds are recorded already: the list has room for the slots of others that still were in the FIFO. That
-   worker goes through all roots anyway. */
-__attribute__((noinline)) GC__COLD void gc__refuse(gc__worker *worker, uintptr_t entry) {
-    __atomic_store_n(&worker->workers->stop, 1u, __ATOMIC_RELAXED);
-    worker->until_poll = 1;
-    if (gc__words_push(&worker->workers->threads[worker->number].refused, entry)) return;
-    worker->whole_stacks = true;
-    uintptr_t owner = gc__traced;
-    if (!owner && gc__in_arena(entry)) owner = gc__region_first(gc__region_of(entry))->base;
-    if (owner) gc__trace_overflow(worker, owner);
-}
-
-/* Handles one slot whose referent was prefetched. */
-GC__INLINED void gc__process(gc__worker *worker, uintptr_t entry, bool many) {
-    bool value = GC_HAS_VALUES && (entry & 1);
-    gc_word *slot = (gc_word *)(entry - value);
-    uintptr_t word = gc__slot_read(slot, many), ref = gc__slot_decode(word, value);
-    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
-    if (verdict == GC__MARK) {
-        gc__mark_object(worker, ref, many);
-    } else if (verdict) {
-        ref = gc__move_object(worker, ref, verdict, many);
-        if (many && GC__UNLIKELY(!ref)) {
-            gc__refuse(worker, entry);
-            return;
-        }
-        gc__slot_write(slot, gc__slot_encode(ref, word, value), many);
-    }
-    if (worker->remember_all) gc__slot_remember(slot, ref);
-}
-
-/* gc__process as a call, for all but the hottest loops. */
-GC__OUT_OF_LINE void gc__process_one(gc__worker *worker, uintptr_t entry) { gc__process(worker, entry, gc__is_many(worker)); }
-
-/* Prefetches the slot's referent, which is condemned, and puts the slot in the FIFO. Returns the slot that has
-   waited longest, or 0 if there is none. */
-GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t ref, uint8_t verdict, bool value,
-                                   bool many) {
-    /* Objects straddle cache lines: the first slots, and the bytes to be copied, may be in another line than the
-       header. Verdicts come in no order, so a jump here would be mispredicted: mark bits are fetched for copies,
-       too. */
-    __builtin_prefetch((const void *)ref, 1);
-    __builtin_prefetch((const void *)(ref + 24 + 24u * (verdict != GC__MARK)), 1);
-    __builtin_prefetch(&worker->marks[gc__mark_index(ref) >> 6], 1);
-    if (many && verdict == GC__MARK)
-        __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
-    uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
-    uintptr_t oldest = *place;
-    *place = (uintptr_t)slot | value;
-    return oldest;
-}
-
-/* Handles an edge that leaves the collection set, as worker->edges says: dirties the card, shades the referent for
-   the marker, or records an edge into a candidate. */
-GC__INLINED void gc__edge(gc__worker *worker, const gc_word *slot, uintptr_t ref) {
-    if (worker->edges & GC__EDGES_REMEMBER) gc__slot_remember(slot, ref);
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade(worker, ref);
-    if (GC__UNLIKELY(worker->edges & GC__EDGES_CANDIDATE)) gc__candidates_meet(worker, (uintptr_t)slot, ref);
-}
-
-/* Takes a slot that may refer to a condemned object. Returns a slot that is to be handled now, or 0 if there is
-   none. */
-GC__INLINED uintptr_t gc__exchange(gc__worker *worker, gc_word *slot, bool value, bool many) {
-    uintptr_t ref = gc__slot_decode(gc__slot_read(slot, many), value);
-    uint8_t verdict = worker->verdicts[ref >> GC_REGION_SHIFT];
-    if (verdict) return gc__prefetch(worker, slot, ref, verdict, value, many);
-    if (worker->edges) gc__edge(worker, slot, ref);
-    return 0;
-}
-
-GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, bool many) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, many);
-    if (oldest) gc__process(worker, oldest, many);
+GC__INLINED void gc__enqueue_inline(gc__worker *worker, gc_word *slot, bool value, gc__tracer tracer) {
+    uintptr_t oldest = gc__exchange(worker, slot, value, tracer);
+    if (oldest) gc__process(worker, oldest, tracer);
 }
 
 GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
-    uintptr_t oldest = gc__exchange(worker, slot, value, gc__is_many(worker));
+    uintptr_t oldest = gc__exchange(worker, slot, value, gc__tracer_of(worker));
     if (oldest) gc__process_one(worker, oldest);
 }
 
@@ -237,6 +154,7 @@ typedef struct gc__part_visitor {
     gc_visitor visitor;
     gc__worker *worker;
     uintptr_t from, to;
+    const gc__part *all; /* the ranges of which [from, to) is one; NULL: it is the only one */
 } gc__part_visitor;
 
 /* Finds which of `count` items overlap the range. The first item extends from `low` to `high`, and each starts
@@ -269,17 +187,43 @@ GC__FN void gc__trace_visit_part(gc_visitor *visitor, void *slot, size_t count, 
     }
 }
 
+/* Visits what lies in any of the part's ranges. */
+GC__FN void gc__trace_visit_ranges(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__part_visitor *part = (gc__part_visitor *)visitor;
+    const gc__part *all = part->all;
+    const gc_weak_entries *entries = flags & GC__SLOT_ENTRIES ? (const gc_weak_entries *)slot : NULL;
+    uintptr_t low = entries ? gc__entry_low(entries) : (uintptr_t)slot, high = low + count * sizeof(gc_word);
+    if (entries) high = gc__entry_high(entries) + entries->count * gc__entry_bytes(entries);
+    size_t i = 0, end = all->count;
+    bool inside = gc__in_arena(low) && !(flags & GC__SLOT_STACK);
+    while (inside && i < end) { /* finds the first range that ends above `low` */
+        size_t middle = i + (end - i) / 2;
+        if (all->ranges[middle].to <= low)
+            i = middle + 1;
+        else
+            end = middle;
+    }
+    do {
+        if (i == all->count) return;
+        part->from = all->ranges[i].from;
+        part->to = all->ranges[i].to;
+        gc__trace_visit_part(visitor, slot, count, flags);
+    } while (inside && part->to < high && ++i);
+}
+
 GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, size_t bytes, size_t count, size_t *first) {
     uintptr_t low = (uintptr_t)items;
     *first = 0;
-    if (visitor->visit != gc__trace_visit_part || !bytes) return count;
-    return gc__part_clip((const gc__part_visitor *)visitor, low, low + bytes, bytes, count, first);
+    if ((visitor->visit != gc__trace_visit_part && visitor->visit != gc__trace_visit_ranges) || !bytes) return count;
+    gc__part_visitor part = *(const gc__part_visitor *)visitor;
+    if (part.all) part.from = part.all->ranges[0].from, part.to = part.all->ranges[part.all->count - 1].to;
+    return gc__part_clip(&part, low, low + bytes, bytes, count, first);
 }
 
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to};
+    gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace(object, &part.visitor);
+    gc__object_trace_in(object, &part.visitor, from, to);
 }
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */
@@ -289,31 +233,34 @@ GC__FN bool gc__trace_is_for_host(const gc__worker *worker) {
 
 /* Calls the trace function of the object whose dirty cards were looked at last. */
 GC__OUT_OF_LINE void gc__trace_part(gc__worker *worker) {
-    const gc__part part = worker->part;
+    gc__part *all = &worker->part;
     uint8_t edges = worker->edges;
-    if (!part.object) return;
-    worker->part.object = 0;
+    if (!all->count) return;
     if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (gc__trace_is_for_host(worker))
-        gc__workers_hand_over(worker, part.object, part.from, part.to);
-    else
-        gc__object_trace_part(worker, part.object, part.from, part.to);
+    if (gc__trace_is_for_host(worker)) {
+        gc__workers_hand_over(worker, all->object, all->ranges[0].from, all->ranges[all->count - 1].to);
+    } else {
+        gc__part_visitor part = {{gc__trace_visit_ranges}, worker, 0, 0, all};
+        worker->trace_calls++;
+        gc__object_trace(all->object, &part.visitor);
+    }
+    all->count = 0;
     worker->edges = edges;
 }
 
 /* Has the object's trace function called for [from, to). Cards come in the order of addresses, and a trace function
-   goes through all slots of its object each time: so it is called once for consecutive cards of an object, whatever
-   is between these. */
+   goes through all slots of its object each time: so it is called once for many cards of an object. */
 GC__FN void gc__trace_part_later(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
-    gc__part *part = &worker->part;
-    if (part->object != object) {
-        gc__trace_part(worker);
-        part->object = object;
-        part->from = from;
-        part->to = to;
+    gc__part *all = &worker->part;
+    bool goes_on = all->count && all->object == object;
+    if (goes_on && all->ranges[all->count - 1].to >= from) {
+        all->ranges[all->count - 1].to = gc__max(all->ranges[all->count - 1].to, to);
+        return;
     }
-    part->from = gc__min(part->from, from);
-    part->to = gc__max(part->to, to);
+    if (!goes_on || all->count == GC__PART_RANGES) gc__trace_part(worker);
+    all->object = object;
+    all->ranges[all->count].from = from;
+    all->ranges[all->count++].to = to;
 }
 
 GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
@@ -323,8 +270,8 @@ GC__INLINED void gc__object_trace_all(gc__worker *worker, uintptr_t object) {
 
 #if GC_HAS_MODEL
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) { gc__object_trace_all(worker, object); }
-GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
-    (void)many;
+GC__FN void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
+    (void)tracer;
     gc__scan(worker, object);
 }
 
@@ -335,12 +282,13 @@ GC__FN void gc__scan_range(gc__worker *worker, uintptr_t object, uintptr_t from,
 /* The loop is written out, since gcc inlines functions of slots at -O2 but refuses to at -Og. */
 GC__OUT_OF_LINE void gc__scan_elements(gc__worker *worker, const gc_type *type, uintptr_t first, size_t count) {
     bool value = GC_HAS_VALUES && type->element_values;
-    if (type->element_bytes != 8 || gc__is_many(worker)) {
+    gc_word *slot = (gc_word *)first, *end = slot + count;
+    if (type->element_bytes != 8 || gc__is_many(worker))
         gc__slots_of_elements(type, first, count, gc__slot_enqueue, worker);
-        return;
-    }
-    for (gc_word *slot = (gc_word *)first, *end = slot + count; slot < end; slot++)
-        gc__enqueue_inline(worker, slot, value, false);
+    else if (gc__is_concurrent(worker))
+        for (; slot < end; slot++) gc__enqueue_inline(worker, slot, value, GC__CONCURRENT);
+    else
+        for (; slot < end; slot++) gc__enqueue_inline(worker, slot, value, GC__ALONE);
 }
 
 /* Enqueues the slots in [from, to) that the type's masks describe; whole elements at least. */
@@ -395,6 +343,54 @@ GC__OUT_OF_LINE void gc__scan_huge(gc__worker *worker, uintptr_t array) {
         gc__scan_written_part(&written, first, end);
 }
 
+/* A visitor for what an object's trace function reports concurrently. Stores to slots in the object go through
+   barriers, so weak entries there can be precleaned when all else is marked; slots elsewhere are left to the final
+   pause. */
+typedef struct gc__concurrent_visitor {
+    gc_visitor visitor;
+    gc__worker *worker;
+    bool waits, has_entries;
+} gc__concurrent_visitor;
+
+/* Returns whether all entries have their slots in the traced object, and the slots of each entry are close together:
+   with two long separate arrays, a part of the object would overlap most entries. */
+GC__FN bool gc__entries_are_own(const gc_weak_entries *entries) {
+    uintptr_t low = gc__entry_low(entries), bytes = gc__object_bytes(gc__traced), own = gc__traced;
+    uintptr_t high = gc__entry_high(entries) + (entries->count - 1) * gc__entry_bytes(entries);
+    bool close = gc__entry_high(entries) - low <= GC__TABLE_SLICE;
+    return close && low >= own && low < own + bytes && high > low && high <= own + bytes;
+}
+
+GC__FN void gc__concurrent_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__concurrent_visitor *concurrent = (gc__concurrent_visitor *)visitor;
+    uintptr_t offset = (uintptr_t)slot - gc__traced, bytes = gc__object_bytes(gc__traced);
+    bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
+    if (flags & GC__SLOT_ENTRIES) {
+        const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+        if (entries->count) *(gc__entries_are_own(entries) ? &concurrent->has_entries : &concurrent->waits) = true;
+        return;
+    }
+    if (offset >= bytes || count > (bytes - offset) / sizeof(gc_word)) {
+        concurrent->waits |= count != 0;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) gc__enqueue(concurrent->worker, (gc_word *)slot + i, value);
+}
+
+/* Calls the object's trace function if the marker may, and has the final pause look at what the marker may not. */
+GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object) {
+    gc__marker *marker = worker->heap->marker;
+    bool may = gc__shade_may_trace(worker->heap, object);
+    gc__concurrent_visitor concurrent = {{gc__concurrent_visit}, worker, !may, false};
+    if (may) gc__object_trace(object, &concurrent.visitor);
+    if (worker->finalizing)
+        marker->holds |= concurrent.waits || concurrent.has_entries;
+    else if (concurrent.waits)
+        gc__shade_wait(worker->heap, object);
+    else if (concurrent.has_entries)
+        gc__shade_ask(worker->heap, &marker->tables, object);
+}
+
 /* Schedules another look at an object that has just become generation 2 and whose trace function was called. The
    final mark needs the weak entries and values outside the heap that the function reports. If the marker may call
    it, the marker finds out whether there are any. */
@@ -402,7 +398,7 @@ GC__OUT_OF_LINE void gc__shade_waits(const gc__worker *worker, uintptr_t object)
     if (!gc__is_marking(object) || gc__is_mark_end(worker->heap)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     if (gc__shade_may_trace(worker->heap, object))
-        gc__shade_ask(worker->heap, &worker->heap->marker->grey, object, GC__NUMBER);
+        gc__shade_ask(worker->heap, &worker->heap->marker->asked, object);
     else
         gc__shade_wait(worker->heap, object);
     if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
@@ -413,13 +409,18 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
     const gc_type *type = gc__object_type(object);
     gc__slots_of_mask(object, type->values, GC_HAS_VALUES, gc__slot_enqueue, worker);
     if (gc__type_has_slots_in_elements(type)) {
-        size_t length = gc__object_length(object);
-        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)))
+        /* an array may be growing beside the marker; its new elements are stored to through barriers */
+        size_t length = __atomic_load_n(&GC__WORD(object + sizeof(gc_object)), __ATOMIC_ACQUIRE);
+        if (GC__UNLIKELY(length >= GC__HUGE_BYTES / sizeof(gc_word)) && !gc__is_concurrent(worker))
             gc__scan_huge(worker, object);
         else
             gc__scan_chunk(worker, object, 0, length);
     }
     if (!type->trace) return;
+    if (gc__is_concurrent(worker)) {
+        gc__trace_concurrently(worker, object);
+        return;
+    }
     if (GC__UNLIKELY(worker->edges & GC__EDGES_SHADE)) gc__shade_waits(worker, object);
     if (gc__trace_is_for_host(worker))
         gc__workers_hand_over(worker, object, 0, 0);
@@ -427,17 +428,17 @@ GC__FN void gc__scan_rest(gc__worker *worker, uintptr_t object) {
         gc__object_trace_all(worker, object);
 }
 
-GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, bool many) {
+GC__INLINED void gc__scan_inline(gc__worker *worker, uintptr_t object, gc__tracer tracer) {
     const gc_type *type = gc__object_type(object);
     for (uint64_t mask = type->refs; mask; mask &= mask - 1)
-        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, many);
+        gc__enqueue_inline(worker, gc__mask_slot(object, mask), false, tracer);
     if (type->values | type->element_refs | type->element_values | (uintptr_t)type->trace) gc__scan_rest(worker, object);
 }
 
 /* Enqueues every slot of the object. */
 GC__FN void gc__scan(gc__worker *worker, uintptr_t object) {
-    if (!gc__is_many(worker)) {
-        gc__scan_inline(worker, object, false);
+    if (gc__tracer_of(worker) == GC__ALONE) {
+        gc__scan_inline(worker, object, GC__ALONE);
         return;
     }
     gc__slots_of_mask(object, gc__object_type(object)->refs, false, gc__slot_enqueue, worker);
@@ -463,7 +464,7 @@ GC__FN void gc__fifo_drain(gc__worker *worker) {
 }
 
 /* Scans an entry of the mark stack. */
-GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) {
+GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, gc__tracer tracer) {
 #if !GC_HAS_MODEL
     if (entry & GC__CONTINUED) {
         worker->top -= 2;
@@ -471,12 +472,12 @@ GC__INLINED void gc__scan_entry(gc__worker *worker, uintptr_t entry, bool many) 
         return;
     }
 #endif
-    gc__scan_inline(worker, entry, many);
+    gc__scan_inline(worker, entry, tracer);
 }
 
 /* Scans until the mark stack is empty; the FIFO may still hold slots. */
 GC__FN void gc__stack_drain(gc__worker *worker) {
-    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, false);
+    while (worker->top != worker->stack) gc__scan_entry(worker, *--worker->top, GC__ALONE);
 }
 
 /* Scans like gc__stack_drain, also where several workers run. Returns false if the worker must stop, with what it
@@ -491,7 +492,7 @@ GC__FN bool gc__stack_drain_some(gc__worker *worker) {
             if (!gc__workers_poll(worker)) return false;
             if (worker->top == worker->stack) break; /* all of it was shared */
         }
-        gc__scan_entry(worker, *--worker->top, true);
+        gc__scan_entry(worker, *--worker->top, GC__MANY);
     }
     return true;
 }

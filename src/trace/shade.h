@@ -1,7 +1,7 @@
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
    An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
-   object is in one of four places: `grey`, the marker's stack; `log`, which barriers fill, and `seen`, which
+   object is in one of four places: the marker's mark stack; `log`, which barriers fill, and `seen`, which
    collections fill with objects that they meet or move there from the log (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
@@ -30,21 +30,31 @@
 #define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
 #define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
 #define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
-#define GC__NEXT 8                      /* a power of two */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */
 #define GC__TABLE_WORDS ((size_t)1 << 16)
-#define GC__UNSCANNED 1                 /* gc__region.unscanned: some marked objects are in no list */
-#define GC__UNCOUNTED 2                 /* nor were their bytes counted, or some have grown since */
+/* gc__region.unscanned, beside GC__UNSCANNED: */
+#define GC__UNCOUNTED 2                 /* the bytes of some marked objects were not counted, or some have grown since */
 #define GC__UNASKED 4                   /* some marked objects with trace functions are in no list */
 #define GC__UNREAD 8 /* wholesale promotion has left all objects, which are marked and counted, unscanned */
 #define GC__UNSEEN (GC__UNSCANNED | GC__UNASKED | GC__UNREAD)
 
+/* Weak state of one kind that the marker precleans beside the program, piece by piece: clumps of handles, old pairs of
+   objects and finalizers, or slices of weak tables. The lock of that kind guards it. */
+typedef struct gc__preclean {
+    size_t next;       /* the piece at which precleaning goes on, as the kind numbers its pieces */
+    gc__words unclean; /* the pieces that the final mark processes; handles have bits for that */
+    size_t kept;       /* words of `unclean` that this pass has looked at, and kept */
+    size_t stored;     /* pieces in which this pass has found stores */
+    unsigned passes;   /* passes that may still be made */
+    bool runs, again;  /* a pass is under way; another one may find more pieces clean */
+} gc__preclean;
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
-    /* Entries are objects; or the index of an element, and above it the array | GC__CONTINUED; or an object |
-       GC__NUMBER that was scanned and counted except for what its trace function reports. */
-    gc__words grey;
+    gc__worker worker; /* its mark stack has the grey objects */
+    gc__words grey;    /* the memory of that stack */
+    gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
     char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
     uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
@@ -67,17 +77,9 @@ typedef struct gc__marker {
     size_t began_growth, began_room;  /* how much it could grow when the cycle began, by most_bytes and by the limit */
     bool unscanned;               /* some region is unscanned; atomic */
     bool unasked;                 /* some region is unasked */
-    /* The segment of handles that is being precleaned, from clump preclean_from on; NULL: none. */
-    struct gc__handle_segment *precleaning;
-    size_t preclean_from, preclean_passes; /* the second: passes over the handles that may still be made */
-    size_t stored, stored_before;      /* clumps in which this pass, and the pass before it, has found stores */
-    bool preclean_again;            /* this pass has shaded an object, so another one may find more */
-    /* Objects with weak entries; their slices that are not precleaned, as pairs: an object, and an address in it. */
-    gc__words tables, pieces;
-    size_t table_next, table_from; /* where precleaning goes on: an index in `tables`, and an offset in that object */
-    size_t slice_next, slice_kept; /* where the second look at `pieces` goes on, and the words that it has kept */
-    unsigned table_passes;        /* passes over the tables that may still be made */
-    bool table_again;             /* the last pass has shaded an object */
+    gc__words tables; /* objects with weak entries */
+    size_t table_next, table_from; /* where the first look at these goes on: an index in `tables`, and an offset there */
+    gc__preclean slices; /* of these; each is a pair in `unclean`: an object, and an address in it */
     /* The number of the region at which the search for unscanned ones goes on; 0: no search has begun. */
     size_t rescans;
     gc__words slots; /* the remembered set of the candidates: slots of old objects that refer to candidate regions */
@@ -86,13 +88,11 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    gc__words finalizer_grey;          /* the grey stack of finalizer-reachable objects, as `grey` */
+    gc__worker finalizing;        /* the worker that traces from objects with finalizers */
+    gc__words finalizer_grey;     /* the memory of its mark stack */
     gc__words held;               /* finalizer-reachable objects that the final mark scans */
     bool holds;                   /* the object that is being scanned must be held */
     bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
-    uintptr_t fifo[GC__FIFO];     /* objects whose mark bits are being prefetched */
-    uintptr_t next[GC__NEXT];     /* grey objects that are being prefetched before they are scanned */
-    unsigned fifo_next, next_next; /* count up */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */
     size_t began_old_bytes;       /* bytes of generation 2 at that time */
@@ -278,17 +278,17 @@ GC__FN void gc__shade_unask(gc__region *region) {
 
 /* Appends the marked object to a list, so that its trace function is called again. Without memory, or if other
    objects of its region are in no list, the final mark calls it. */
-GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object, uintptr_t tag) {
+GC__FN void gc__shade_ask(gc_heap *heap, gc__words *list, uintptr_t object) {
     gc__region *region = gc__region_of(object);
     bool unasked = __atomic_load_n(&region->unscanned, __ATOMIC_RELAXED) & GC__UNASKED;
-    if (unasked || !gc__shade_push(heap, list, object | tag)) gc__shade_unask(region);
+    if (unasked || !gc__shade_push(heap, list, object)) gc__shade_unask(region);
 }
 
 /* Defers the object to the final pause. Callers report it once per slot in a row, so only the last entry is
    compared. */
 GC__FN void gc__shade_wait(gc_heap *heap, uintptr_t object) {
     gc__words *waiting = &heap->marker->waiting;
-    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object, 0);
+    if (!waiting->count || waiting->words[waiting->count - 1] != object) gc__shade_ask(heap, waiting, object);
 }
 
 /* Returns whether the marker may call the object's trace function: the host allows it, or the function is gc.h's
@@ -305,12 +305,12 @@ GC__FN bool gc__shade_may_trace(const gc_heap *heap, uintptr_t object) {
 /* Records a slice of a weak table, whose entries lie in the object, to be looked at again. Callers report a slice
    once per entry in a row, so only the last one is compared. */
 GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
-    gc__words *pieces = &heap->marker->pieces;
-    size_t count = pieces->count;
-    if (count && pieces->words[count - 2] == table && pieces->words[count - 1] == from) return;
-    if (count < GC__TABLE_WORDS && gc__shade_room(heap, pieces, 2)) {
-        gc__words_push(pieces, table);
-        gc__words_push(pieces, from);
+    gc__words *slices = &heap->marker->slices.unclean;
+    size_t count = slices->count;
+    if (count && slices->words[count - 2] == table && slices->words[count - 1] == from) return;
+    if (count < GC__TABLE_WORDS && gc__shade_room(heap, slices, 2)) {
+        gc__words_push(slices, table);
+        gc__words_push(slices, from);
     } else {
         gc__shade_wait(heap, table);
     }

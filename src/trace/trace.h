@@ -40,7 +40,7 @@ GC__HOT void gc__trace_interior(gc__worker *worker) {
 GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
     for (size_t i = from; i < end; i++) {
         uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, false);
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, GC__ALONE);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
 }

@@ -5,8 +5,8 @@
    The depth of the C stack never depends on the data. If the mark stack cannot grow, the object's region is recorded
    as overflowed, and its marked objects are scanned again at the end: scanning is idempotent.
 
-   The trace's loop is written once and compiled twice. Its argument `many` is a constant: false if one worker runs,
-   and no atomic instruction is needed; true if several may run at once. What the loop calls asks gc__is_many. */
+   The trace's loop is written once and compiled for each gc__tracer, which is a constant argument of what the loop
+   inlines. What the loop calls asks the worker. */
 #pragma once
 
 #include "../api/thread.h"
@@ -21,6 +21,7 @@
    array | CONTINUED. So a stack can also be read from its bottom. */
 #define GC__CONTINUED 1
 #define GC__NUMBER 2
+#define GC__UNSCANNED 1 /* gc__region.unscanned: some objects that the marker has marked are in no list */
 
 /* Slots of older objects are scanned: dirties their cards again if necessary. */
 #define GC__EDGES_REMEMBER 1
@@ -37,11 +38,24 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 /* The size of the stripes of the arena in which several workers count what they mark. */
 #define GC__STRIPE_SHIFT (GC_REGION_SHIFT < 16 ? GC_REGION_SHIFT : 16)
 
+/* Who traces: */
+typedef enum gc__tracer {
+    GC__ALONE,     /* one worker with the world stopped, which needs no atomic instruction */
+    GC__MANY,      /* several workers with the world stopped */
+    GC__CONCURRENT /* the marker, while mutators run; or it goes on from objects with finalizers */
+} gc__tracer;
+
 struct gc__workers;
 
-/* The part of an object that is scanned. */
+#define GC__PART_RANGES 128
+
+/* The dirty ranges of an object, in ascending order. */
 typedef struct gc__part {
-    uintptr_t object, from, to; /* object: 0 if there is none */
+    uintptr_t object;
+    size_t count; /* 0: there is no object */
+    struct {
+        uintptr_t from, to;
+    } ranges[GC__PART_RANGES];
 } gc__part;
 
 /* The state of one worker of a collection. The state of the whole collection is in gc__cycle. */
@@ -62,6 +76,8 @@ typedef struct gc__worker {
     bool remember_all; /* objects may survive in different generations, so slots of survivors may need cards, too */
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
+    gc__tracer tracer;
+    bool finalizing;  /* the marker traces from objects with finalizers, and sets finalizer marks */
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
@@ -75,7 +91,6 @@ typedef struct gc__worker {
     struct gc__workers *workers;                /* the workers, if several run; NULL: one runs */
     unsigned number;                      /* 0: the worker of the thread that collects */
     unsigned until_poll;                  /* objects until the next poll */
-    bool many;                            /* several workers run now */
     bool exclusive;                           /* no other worker has work, or finds any until this one shares some */
     unsigned listed;                      /* regions whose holes this collection has listed */
     gc__region *searched[GC_GENERATIONS]; /* the region whose holes only this worker fills in this collection */
@@ -87,7 +102,11 @@ typedef struct gc__worker {
 /* The workers of which this is one; NULL: it works alone. */
 GC__FN struct gc__workers *gc__workers_of(const gc__worker *worker) { return GC__HAS_WORKERS ? worker->workers : NULL; }
 
-GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->many; }
+GC__FN bool gc__is_many(const gc__worker *worker) { return GC__HAS_WORKERS && worker->tracer == GC__MANY; }
+GC__FN bool gc__is_concurrent(const gc__worker *worker) { return GC__HAS_MARKER && worker->tracer == GC__CONCURRENT; }
+GC__FN gc__tracer gc__tracer_of(const gc__worker *worker) {
+    return GC__HAS_WORKERS || GC__HAS_MARKER ? worker->tracer : GC__ALONE;
+}
 
 GC__FN bool gc__worker_remembers(const gc__worker *worker) { return worker->edges & GC__EDGES_REMEMBER; }
 GC__FN void gc__worker_remember(gc__worker *worker, bool remember) {
@@ -105,8 +124,12 @@ GC__INLINED void gc__slot_remember(const void *slot, uintptr_t ref) {
 
 /* Records that an object could not be pushed: its region is scanned again at the end. */
 GC__FN void gc__trace_overflow(gc__worker *worker, uintptr_t object) {
-    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->overflowed = true;
+    if (gc__is_concurrent(worker)) {
+        __atomic_fetch_or(&gc__region_of(object)->unscanned, (uint8_t)GC__UNSCANNED, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_store_n(&gc__region_of(object)->overflowed, true, __ATOMIC_RELAXED);
     worker->mark_stack_overflows++;
 }
 

@@ -10,7 +10,7 @@
 
    During concurrent marking the marker precleans the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move needs nothing in the final mark either, since marks are not taken back; so the final mark
-   only processes the others, which are `unmarked`, and pairs that have become old since. Last of all the marker sets
+   only processes the others, which are unclean, and pairs that have become old since. Last of all the marker sets
    finalizer marks for the objects of these, except for some, which are `kept` for the final mark. After that nothing is
    left to trace from them, and whether they are due need not be known before somebody asks: the final mark decides
    about a few, and the marker's thread about the rest, or an earlier asker does. Until then (`deciding`) the others
@@ -23,7 +23,7 @@
 #pragma once
 
 #include "../threads/mode.h"
-#include "handle_room.h"
+#include "../policy/limits.h"
 #include "../cycle/finalizer_marks.h"
 #include "../trace/scan.h"
 #include "../api/finalizer.h"
@@ -61,8 +61,9 @@ typedef struct gc__finalizers {
     size_t empty;           /* words of removed pairs in the old section */
     /* [packed, packing) of the old section is empty: pairs from `packing` on are moved to `packed` */
     size_t packed, packing;
-    size_t looked;          /* words of the old section that the marker has precleaned in this cycle */
-    gc__words unmarked;     /* the numbers of precleaned pairs whose objects were white */
+    /* Pairs of the old section, by their numbers: [old.next, start[1]) were not looked at in this cycle. A pair is
+       unclean if its object was white. */
+    gc__preclean old;
     gc__words kept;         /* the numbers of those pairs that are left to the final mark */
     gc__words finalizer_grey;    /* the numbers of those pairs whose objects got finalizer marks */
     bool deciding;          /* the final mark is over, and `finalizer_grey` is not fully decided; atomic */
@@ -133,30 +134,30 @@ GC__FN void gc__pair_push(gc__words *list, uintptr_t object, uintptr_t finalizer
     list->words[list->count++] = finalizer;
 }
 
-/* All lists that take memory; the first four have room for all pairs. */
-enum { GC__FINALIZER_PAIRS = 4, GC__FINALIZER_LISTS = 8 };
-GC__FN void gc__finalizers_lists(gc__finalizers *all, gc__words *lists[GC__FINALIZER_LISTS]) {
-    gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
-    gc__words *each[GC__FINALIZER_LISTS] = {&all->registered, &all->moving, normal, critical,
-                                            &all->unmarked, &all->kept, &all->finalizer_grey, &all->young};
-    memcpy(lists, each, sizeof each);
+/* The lists that have room for all pairs: `registered`, `moving` and the queues. */
+enum { GC__FINALIZER_LISTS = 4 };
+GC__FN gc__words *gc__finalizers_list(gc__finalizers *all, int i) {
+    return i > 1 ? &all->due[i - 2].pairs : i ? &all->moving : &all->registered;
+}
+
+/* Returns for how many words that list needs room, for that many more pairs. Lists of due pairs include pairs taken from
+   the front: compacting at each registration would be slow. */
+GC__COLD size_t gc__finalizers_needed(gc__finalizers *all, int i, size_t more) {
+    size_t words = all->registered.count + 2 * (all->promised + more) - (i ? all->empty : 0);
+    return i > 1 ? words + all->due[i - 2].pairs.count : words;
 }
 
 /* Computes how much of the lists' memory counts, now (sums[0]) and with room for all promised pairs and one more
    (sums[1]). If `does`, makes the room. */
-GC__FN bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
-    size_t words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    /* The lists of due pairs include pairs taken from the front: compacting at each registration would be slow. */
-    size_t counts[] = {words, live, live + lists[2]->count, live + lists[3]->count};
+GC__COLD bool gc__finalizers_size(gc__finalizers *all, bool close, bool does, size_t sums[2]) {
     bool ok = true;
     sums[0] = sums[1] = 0;
-    for (int i = 0; i < GC__FINALIZER_PAIRS; i++) {
-        size_t bytes = gc__words_room(lists[i], counts[i], close);
-        sums[0] += gc__words_bytes(lists[i]);
+    for (int i = 0; i < GC__FINALIZER_LISTS; i++) {
+        gc__words *list = gc__finalizers_list(all, i);
+        size_t bytes = gc__words_room(list, gc__finalizers_needed(all, i, 1), close);
+        sums[0] += gc__words_bytes(list);
         sums[1] += gc__words_charged(bytes);
-        if (does) ok = ok && gc__words_resize(lists[i], bytes);
+        if (does) ok = ok && gc__words_resize(list, bytes);
     }
     return ok;
 }
@@ -168,10 +169,12 @@ static const char gc__room_for_finalizers[] =
 /* Makes the lists grow for one more pair, by doubling or, near the limit, by little. Returns false with gc__fail. */
 GC__FN bool gc__finalizers_grow(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
-    size_t sums[2];
+    const gc__words *normal = &all->due[GC__NORMAL].pairs, *critical = &all->due[GC__CRITICAL].pairs;
+    size_t sums[2], words = all->registered.count + 2 * (all->promised + 1), live = words - all->empty;
+    bool fits = all->registered.capacity >= words && all->moving.capacity >= live;
+    if (GC__LIKELY(fits && normal->capacity - normal->count >= live && critical->capacity - critical->count >= live)) return true;
     for (int close = 0; close < 2; close++) {
         gc__finalizers_size(all, close, false, sums);
-        if (sums[1] == sums[0]) return true; /* there is room */
         if (!gc__metadata_reserve(heap, sums[1] - sums[0], gc__room_for_finalizers)) continue;
         if (gc__finalizers_size(all, close, true, sums)) return true;
         gc__fail(GC_ERROR_MEMORY, "the system gives no memory for one more finalizer");
@@ -185,21 +188,11 @@ GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__lock_take(&all->lock);
     gc__due_compact(all, GC__NORMAL);
     gc__due_compact(all, GC__CRITICAL);
-    size_t words = all->registered.count + 2 * all->promised, live = words - all->empty;
-    gc__words *lists[GC__FINALIZER_LISTS];
-    gc__finalizers_lists(all, lists);
-    size_t counts[GC__FINALIZER_PAIRS] = {words, live, live + lists[2]->count, live + lists[3]->count};
     for (int i = 0; i < GC__FINALIZER_LISTS; i++)
-        gc__words_shrink(lists[i], i < GC__FINALIZER_PAIRS ? counts[i] : lists[i]->count);
+        gc__words_shrink(gc__finalizers_list(all, i), gc__finalizers_needed(all, i, 0));
+    gc__words *numbers[] = {&all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
+    for (int i = 0; i < 4; i++) gc__words_shrink(numbers[i], numbers[i]->count);
     gc__lock_release(&all->lock);
-}
-
-GC__FN size_t gc__finalizers_bytes(gc__finalizers *all) {
-    gc__words *lists[GC__FINALIZER_LISTS];
-    size_t bytes = 0;
-    gc__finalizers_lists(all, lists);
-    for (int i = 0; i < GC__FINALIZER_LISTS; i++) bytes += gc__words_bytes(lists[i]);
-    return bytes;
 }
 
 GC__FN size_t gc__finalizers_neglected(gc_heap *heap) {
@@ -266,7 +259,8 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
-    all->packed = all->packing = all->looked = all->unmarked.count = all->kept.count = all->finalizer_grey.count = 0;
+    gc__preclean_begin(&all->old, 0);
+    all->packed = all->packing = all->kept.count = all->finalizer_grey.count = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
@@ -515,16 +509,15 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
 }
 
 /* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
-GC__FN void gc__finalizers_follow_old(gc__finalizers *all, bool dropped) {
+GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
     uintptr_t *words = all->registered.words;
-    if (dropped) gc__finalizers_preclean_begin(all);
-    gc__finalizers_follow_some(all, &all->unmarked);
+    gc__finalizers_follow_some(all, &all->old.unclean);
     gc__finalizers_follow_some(all, &all->kept);
-    for (size_t at = all->looked; at < all->start[1]; at += 2) {
+    for (size_t at = all->old.next; at < all->start[1]; at += 2) {
         gc__finalizer_await(all, at + 2 * GC__FIFO);
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
-    all->looked = all->unmarked.count = all->kept.count = 0;
+    all->old.next = all->old.unclean.count = all->kept.count = 0;
     all->deciding = all->finalizer_grey.count != 0;
     if (!gc__is_deciding(all)) gc__finalizers_preclean_begin(all);
     gc__finalizers_compact_half(all);
@@ -588,7 +581,7 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (gc__is_mark_end(worker->heap)) {
-        gc__finalizers_follow_old(all, worker->heap->marker->no_finalizer_marks && all->kept.count + all->finalizer_grey.count);
+        gc__finalizers_follow_old(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);

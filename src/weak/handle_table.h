@@ -21,9 +21,10 @@
 
 #include "../base/map.h"
 #include "../space/profiler.h"
+#include "../trace/shade.h"
 #include "../threads/stop.h"
 #include "../api/handle.h"
-#include "handle_room.h"
+#include "../policy/limits.h"
 
 #define GC__HANDLE_SEGMENT_BYTES ((size_t)1 << 16)
 #define GC__HANDLE_BLOCKS 96
@@ -71,6 +72,7 @@ typedef struct gc__handles {
     size_t extra_count; /* blocks with extra words */
     unsigned least; /* the least youth of clumps that are processed */
     bool skips;     /* precleaned handles are skipped */
+    gc__preclean preclean; /* a piece is the address of a segment plus the number of a clump in it; 0: the first one */
     gc__words waiting, ready;               /* during a collection: waits for keys; waits whose keys were reached */
     size_t indexed;                         /* the waits before this word are in `keys` */
     gc__map keys;
@@ -549,7 +551,4 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
         free(segment);
     }
     free(heap->handles->chosen);
-    gc__words_free(&heap->handles->waiting);
-    gc__words_free(&heap->handles->ready);
-    gc__map_free(&heap->handles->keys);
 }

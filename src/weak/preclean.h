@@ -1,21 +1,56 @@
-/* Precleaning of handles and finalizers: the marker determines concurrently with mutators which of them the final mark
-   need not process.
+/* Precleaning: the marker determines concurrently with mutators which handles, which pairs of objects and finalizers, and
+   which slices of weak tables the final mark need not process.
 
-   A handle is clean if it is free, or empty, or refers to an object of generation 2 that is marked and will not move,
-   and its dependent is, too. An empty handle must have no dependent, since the dependent is dropped, and may be dead.
-   Between the marker's check and the end of the cycle a place can come to refer to another object by a store only, and
-   each store clears the precleaned bits of its clump, after the place was written. */
+   They are processed in pieces. A piece is clean if all objects to which it refers, weakly or not, are of generation 2,
+   marked, and will not move: the final mark would change nothing there. The marker makes passes over the pieces of a
+   kind, and shades strong parts on the way: the dependent of a marked object, a value of a marked key. Since that may
+   lead to the object of another piece, more passes follow. A clean piece stays so until somebody stores to it:
+
+   * A handle is stored to without a lock. Each store clears the precleaned bits of its clump, after the place was
+     written. An empty handle is clean only if it has no dependent, since the dependent is dropped, and may be dead.
+   * Pairs change under the finalizers' lock, and a registered object never changes.
+   * Only tables whose entries lie in an object are precleaned, since then every store to an entry passes a barrier: the
+     stored object is marked by the end of the cycle, or collections process its card or slot. */
 #pragma once
 
 #include "../cycle/marker.h"
+#include "../trace/scan.h"
 #include "finalizers.h"
 #include "safe.h"
 #include "handle_table.h"
 
 #define GC__PRECLEAN_PAIRS 512 /* pairs processed, or moved, under one hold of the finalizers' lock */
 #define GC__PRECLEAN_CLUMPS 32 /* clumps processed under one hold of the handles' lock */
-#define GC__PRECLEAN_FEW 256   /* clumps stored to during a pass: so few that the final mark processes them quickly */
-#define GC__PRECLEAN_PASSES 4  /* since a dependent that a pass marks may lead to the object of another handle */
+#define GC__PRECLEAN_FEW 256   /* pieces stored to during a pass: so few that the final mark processes them quickly */
+#define GC__PRECLEAN_PASSES 4  /* at most, and one after each collection */
+#define GC__TABLE_STRETCH (32 * GC__TABLE_SLICE) /* bytes for which the trace function is called once */
+#define GC__TABLE_AGAIN 32                       /* slices processed again under one hold of the marker's lock */
+
+/* Calls `step`, which processes a part, under the lock of what it processes. Returns whether more is left: always if
+   another thread has the lock, which may be forking, and taking the marker's lock. */
+GC__FN bool gc__preclean_locked(gc_heap *heap, gc__lock *lock, bool (*step)(gc_heap *heap)) {
+    if (!gc__lock_try(lock)) return true;
+    bool more = step(heap);
+    gc__lock_release(lock);
+    return more;
+}
+
+/* Returns whether a pass is under way, or one begins. */
+GC__FN bool gc__preclean_is_due(gc__preclean *all) {
+    if (all->runs || !all->again || !all->passes) return all->runs;
+    all->passes--;
+    all->again = false;
+    all->next = all->kept = all->stored = 0;
+    return all->runs = true;
+}
+
+/* Ends a pass if it is over. Returns whether there is more to do. Another pass pays off if this one has shaded an
+   object or has met many stores, and after the next collection. */
+GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
+    all->runs = !over;
+    all->again |= over && all->stored > GC__PRECLEAN_FEW;
+    return all->runs || (all->again && all->passes);
+}
 
 GC__FN bool gc__is_precleaned(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
@@ -55,45 +90,31 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
 
 /* Begins a cycle: no handle is precleaned. */
 GC__HOT void gc__handles_preclean_begin(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
     for (gc__handle_segment *segment = heap->handles->segments; segment; segment = segment->next)
         memset(segment->precleaned, 0, sizeof segment->precleaned);
-    marker->precleaning = NULL;
-    marker->preclean_passes = marker->table_passes = GC__PRECLEAN_PASSES;
-    marker->stored = SIZE_MAX;
+    gc__preclean_begin(&heap->handles->preclean, GC__PRECLEAN_PASSES);
+    gc__preclean_allow(&heap->handles->preclean);
 }
 
-/* Precleans some clumps. Requires the marker's lock. Returns false if all clumps are done. */
-GC__HOT bool gc__handles_preclean(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    if (!gc__lock_try(&heap->handles->lock)) return true; /* the owner may be forking, and taking the marker's lock */
-    if (!marker->precleaning && marker->preclean_passes) {
-        marker->precleaning = heap->handles->segments;
-        marker->preclean_from = 0;
-        marker->preclean_passes--;
-        marker->preclean_again = false;
-        marker->stored_before = marker->stored;
-        marker->stored = 0;
-    }
-    gc__handle_segment *segment = marker->precleaning;
+/* Precleans some clumps. Requires the handles' lock. */
+GC__HOT bool gc__handles_preclean_some(gc_heap *heap) {
+    gc__preclean *all = &heap->handles->preclean;
+    if (!gc__preclean_is_due(all)) return false;
+    gc__handle_segment *segment = all->next ? gc__handle_segment_of(all->next) : heap->handles->segments;
+    size_t clump = all->next & (GC__HANDLE_SEGMENT_BYTES - 1);
     for (size_t left = GC__PRECLEAN_CLUMPS; segment && left;) {
-        size_t clump = marker->preclean_from++;
         unsigned precleaned = __atomic_load_n(&segment->precleaned[clump], __ATOMIC_RELAXED);
         if (precleaned != GC__ALL_PRECLEANED) {
-            marker->stored += !precleaned;
-            gc__clump_preclean(segment, clump, &marker->preclean_again);
+            all->stored += !precleaned;
+            gc__clump_preclean(segment, clump, &all->again);
             left--;
         }
-        if (marker->preclean_from < GC__HANDLE_CLUMPS) continue;
-        marker->precleaning = segment = segment->next;
-        marker->preclean_from = 0;
+        if (++clump < GC__HANDLE_CLUMPS) continue;
+        segment = segment->next;
+        clump = 0;
     }
-    /* Another pass pays off as long as each leaves less work for the next, or after the next collection. */
-    bool fewer = marker->stored > GC__PRECLEAN_FEW && marker->stored < marker->stored_before / 2;
-    if (!segment && !marker->preclean_again) marker->preclean_passes = fewer;
-    bool more = segment || marker->preclean_passes;
-    gc__lock_release(&heap->handles->lock);
-    return more;
+    all->next = (uintptr_t)segment + clump;
+    return gc__preclean_goes_on(all, !segment);
 }
 
 GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
@@ -117,13 +138,12 @@ GC__HOT void gc__handles_preclean_last(gc_heap *heap) {
         }
 }
 
-/* Shades some objects whose finalizers are due. Requires the marker's lock. Returns false when all that were queued
-   when the cycle began are shaded. */
-GC__HOT bool gc__due_preclean(gc_heap *heap) {
+/* Shades some objects whose finalizers are due. Returns false when all that were queued when the cycle began are
+   shaded. Requires the finalizers' lock, as do the next functions. */
+GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     size_t left = GC__PRECLEAN_PAIRS;
     bool more = false;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
     for (uintptr_t queue = 0; queue < 2; queue++) {
         gc__due *due = &all->due[queue];
         due->shaded = gc__max(due->shaded, due->head);
@@ -136,26 +156,21 @@ GC__HOT bool gc__due_preclean(gc_heap *heap) {
         }
         more |= due->shaded < due->shading;
     }
-    gc__lock_release(&all->lock);
-    return more || heap->marker->grey.count;
+    return more || gc__marker_grey(heap->marker);
 }
 
-/* Precleans some of the old pairs that have finalizers. Requires the marker's lock. Returns false if all are done, or
-   there is no memory to record more. */
-GC__FN bool gc__finalizers_preclean(gc_heap *heap) {
+/* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
+GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
+    gc__preclean *old = &all->old;
     bool room = true;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
-    const uintptr_t *words = all->registered.words;
-    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && all->looked < all->start[1]; i++) {
-        gc__finalizer_await(all, all->looked + 2 * GC__FIFO);
-        uintptr_t object = words[all->looked];
-        room = !object || gc__is_precleaned(object) || gc__shade_push(heap, &all->unmarked, all->looked);
-        if (room) all->looked += 2;
+    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && old->next < all->start[1]; i++) {
+        gc__finalizer_await(all, old->next + 2 * GC__FIFO);
+        uintptr_t object = all->registered.words[old->next];
+        room = !object || gc__is_precleaned(object) || gc__shade_push(heap, &old->unclean, old->next);
+        if (room) old->next += 2;
     }
-    bool more = room && all->looked < all->start[1];
-    gc__lock_release(&all->lock);
-    return more;
+    return room && old->next < all->start[1];
 }
 
 #if GC__HAS_MARKER
@@ -172,52 +187,164 @@ GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
     if (!object || gc__is_precleaned(object)) return;
     bool keeps = !gc__is_marking(object) || gc__is_candidate(object) || heap->marker->no_finalizer_marks;
     keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
-    if (!keeps) gc__finalizer_mark(heap, object);
-    if (!gc__shade_push(heap, keeps ? &all->kept : &all->finalizer_grey, number)) heap->marker->no_finalizer_marks = true;
+    if (!keeps) gc__finalizer_mark(&heap->marker->finalizing, object);
+    gc__words_push(keeps ? &all->kept : &all->finalizer_grey, number);
 }
 
-/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. Requires
-   the marker's lock. Returns false if all is done. */
+/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. */
+GC__FN bool gc__pairs_mark_on_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__words *white = &all->old.unclean;
+    gc__marker *marker = heap->marker;
+    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && white->count && !marker->no_finalizer_marks; i++) {
+        marker->no_finalizer_marks = !gc__shade_room(heap, &all->kept, 1) || !gc__shade_room(heap, &all->finalizer_grey, 1);
+        if (marker->no_finalizer_marks) break;
+        size_t number = white->words[--white->count], ahead = white->count - gc__min(white->count, GC__FIFO);
+        if (ahead) gc__finalizer_await(all, white->words[ahead]);
+        gc__finalizer_mark_pair(heap, number);
+    }
+    return true;
+}
+
 GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__marker *marker = heap->marker;
     bool more = gc__finalizer_marks_work(heap, GC__PRECLEAN_PAIRS);
-    if (!marker->no_finalizer_marks && (more || !all->unmarked.count || !gc__finalizer_marks_open(marker))) return more;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
-    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && all->unmarked.count && !marker->no_finalizer_marks; i++) {
-        size_t number = all->unmarked.words[--all->unmarked.count];
-        size_t ahead = all->unmarked.count - gc__min(all->unmarked.count, GC__FIFO);
-        if (ahead) gc__finalizer_await(all, all->unmarked.words[ahead]);
-        gc__finalizer_mark_pair(heap, number);
+    if (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker)) return more;
+    return gc__preclean_locked(heap, &all->lock, gc__pairs_mark_on_some);
+}
+
+/* While no marking runs, decides which of some pairs with finalizer marks are due. Returns false if all are decided. */
+GC__FN bool gc__pairs_decide_some(gc_heap *heap) {
+    gc__finalizers_decide(heap->finalizers, GC__PRECLEAN_PAIRS, false);
+    return heap->finalizers->deciding;
+}
+
+/* While no marking runs, compacts part of the list, if much of it is empty. Returns false if there is no need. */
+GC__FN bool gc__pairs_compact_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    return (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
+}
+
+typedef struct gc__precleaner {
+    gc__part_visitor part; /* the part's worker is NULL */
+    gc_heap *heap;
+    uint32_t left; /* bit n: the n-th slice of the stretch is not clean */
+} gc__precleaner;
+
+/* Returns whether the slot's referent is clean. If `strong`, shades it. */
+GC__FN bool gc__entry_part_is_clean(gc__precleaner *precleaner, gc_word *slot, bool value, bool strong) {
+    uintptr_t object = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
+    if (gc__is_precleaned(object)) return true;
+    if (!strong || !gc__is_marking(object) || gc__is_candidate(object)) return false;
+    gc__marker_shade(precleaner->heap, object);
+    precleaner->heap->marker->slices.again = true;
+    return gc__is_precleaned(object);
+}
+
+GC__FN void gc__table_preclean_entries(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
+    gc__precleaner *precleaner = (gc__precleaner *)visitor;
+    const gc_weak_entries *entries = (const gc_weak_entries *)slot;
+    if (!(flags & GC__SLOT_ENTRIES)) return; /* the slot was read when its object was scanned */
+    bool value = GC_HAS_VALUES && (entries->flags & GC_SLOT_VALUE);
+    size_t first;
+    if (entries->count && !gc__entries_are_own(entries)) { /* the entries have moved out of the object */
+        gc__shade_wait(precleaner->heap, gc__traced);
+        return;
     }
-    more = !marker->no_finalizer_marks || marker->finalizer_marks;
-    if (marker->no_finalizer_marks && marker->finalizer_marks) {
-        gc__finalizer_marks_drop(heap);
-        gc__finalizers_preclean_begin(all);
+    count = gc__part_clip(&precleaner->part, gc__entry_low(entries), gc__entry_high(entries), gc__entry_bytes(entries),
+                          entries->count, &first);
+    for (size_t i = first; i < first + count; i++) {
+        bool lives = gc__entry_part_is_clean(precleaner, gc__entry_key(entries, i), value, entries->kind == GC_WEAK_VALUES);
+        bool strong = entries->kind == GC_WEAK_KEYS || (entries->kind == GC_WEAK_EPHEMERONS && lives);
+        if (entries->kind != GC_WEAK_REFS)
+            lives &= gc__entry_part_is_clean(precleaner, gc__entry_value(entries, i), value, strong);
+        uintptr_t at = gc__entry_low(entries) + i * gc__entry_bytes(entries);
+        uintptr_t from = precleaner->part.from, offset = gc__max(at, from) - from;
+        if (!lives) precleaner->left |= UINT32_C(1) << offset / GC__TABLE_SLICE;
     }
-    gc__lock_release(&all->lock);
-    return more;
+}
+
+/* Returns which slices of that stretch of the table are not clean, as bits. */
+GC__FN uint32_t gc__table_preclean_part(gc_heap *heap, uintptr_t table, uintptr_t from, size_t bytes) {
+    gc__precleaner precleaner = {{{gc__table_preclean_entries}, NULL, from, from + bytes, NULL}, heap, 0};
+    gc__object_trace(table, &precleaner.part.visitor);
+    return precleaner.left;
+}
+
+/* Precleans the next stretch of the tables that the marker has found. */
+GC__FN void gc__tables_preclean_found(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    uintptr_t table = marker->tables.words[marker->table_next], from = table + marker->table_from;
+    uint32_t left = gc__table_preclean_part(heap, table, from, GC__TABLE_STRETCH);
+    for (; left; left &= left - 1)
+        gc__shade_slice(heap, table, from + (unsigned)__builtin_ctz(left) * GC__TABLE_SLICE);
+    marker->table_from += GC__TABLE_STRETCH;
+    if (marker->table_from < gc__object_bytes(table)) return;
+    marker->table_next++;
+    marker->table_from = 0;
+}
+
+/* Precleans some of the slices again that were not clean. Collections may have recorded slices of dead tables. */
+GC__FN void gc__slices_preclean_again(gc_heap *heap) {
+    gc__preclean *all = &heap->marker->slices;
+    gc__words *slices = &all->unclean;
+    for (unsigned i = 0; i < GC__TABLE_AGAIN && all->next < slices->count; i++) {
+        uintptr_t table = slices->words[all->next++], from = slices->words[all->next++];
+        if (gc__is_precleaned(table) && !gc__table_preclean_part(heap, table, from, GC__TABLE_SLICE)) continue;
+        slices->words[all->kept++] = table;
+        slices->words[all->kept++] = from;
+    }
+    if (all->next == slices->count) slices->count = all->kept;
+}
+
+/* Precleans a part of the weak tables. Requires the marker's lock. Returns false if all are done. */
+GC__FN bool gc__tables_preclean(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__preclean *all = &marker->slices;
+    if (!all->runs && marker->table_next < marker->tables.count) {
+        gc__tables_preclean_found(heap);
+        return true;
+    }
+    if (!gc__preclean_is_due(all)) return false;
+    gc__slices_preclean_again(heap);
+    return gc__preclean_goes_on(all, all->next >= all->unclean.count) || marker->table_next < marker->tables.count;
+}
+
+/* Returns whether the final mark processes the whole table anyway. Of many such tables only the first few are
+   checked. */
+GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
+    size_t count = gc__min(marker->waiting.count, GC__FIFO);
+    for (size_t i = 0; i < count; i++)
+        if (marker->waiting.words[i] == table) return true;
+    return false;
+}
+
+/* In a final mark, processes the tables and slices that are left. */
+GC__FN void gc__tables_hand_over(gc__worker *worker) {
+    const gc__marker *marker = worker->heap->marker;
+    for (size_t i = marker->table_next; i < marker->tables.count; i++)
+        if (!gc__marker_evacuates(marker->tables.words[i])) gc__trace_push(worker, marker->tables.words[i]);
+    for (size_t i = 0; i < marker->slices.unclean.count; i += 2) {
+        uintptr_t table = marker->slices.unclean.words[i], from = marker->slices.unclean.words[i + 1];
+        if (!gc__table_waits(marker, table) && !gc__marker_evacuates(table) && gc__address_after_trace(table))
+            gc__object_trace_part(worker, table, from, from + GC__TABLE_SLICE);
+    }
+}
+
+/* Precleans a part of everything. Requires the marker's lock. Returns false if nothing is left to do. */
+GC__FN bool gc__preclean_some(gc_heap *heap) {
+    gc__lock *pairs = &heap->finalizers->lock;
+    return gc__preclean_locked(heap, pairs, gc__due_preclean_some) ||
+           gc__preclean_locked(heap, &heap->handles->lock, gc__handles_preclean_some) ||
+           gc__preclean_locked(heap, pairs, gc__pairs_preclean_some) || gc__tables_preclean(heap) ||
+           gc__finalizers_mark_on(heap);
+}
+
+/* While no marking runs, finishes some of what the last cycle has left of finalizers: first decides, and when there is
+   nothing else to do (`last`), compacts. Requires the marker's lock. Returns false if nothing is left to do. */
+GC__FN bool gc__pairs_finish_some(gc_heap *heap, bool last) {
+    if (!last && !__atomic_load_n(&heap->finalizers->deciding, __ATOMIC_ACQUIRE)) return false;
+    return gc__preclean_locked(heap, &heap->finalizers->lock, last ? gc__pairs_compact_some : gc__pairs_decide_some);
 }
 #endif
-
-/* While no marking runs, decides which of some pairs with finalizer marks are due. Requires the marker's lock. Returns
-   false if all are decided. */
-GC__FN bool gc__finalizers_decide_next(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    if (!__atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE)) return false;
-    if (!gc__lock_try(&all->lock)) return true; /* as above */
-    gc__finalizers_decide(all, GC__PRECLEAN_PAIRS, false);
-    bool more = all->deciding;
-    gc__lock_release(&all->lock);
-    return more;
-}
-
-/* While no marking runs, compacts part of the list, if much of it is empty. Requires the marker's lock. Returns false
-   if there is no need. */
-GC__FN bool gc__finalizers_compact_next(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    if (!gc__lock_try(&all->lock)) return true;
-    bool more = (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
-    gc__lock_release(&all->lock);
-    return more;
-}

@@ -254,7 +254,7 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
 
 /* For verify. */
 
-GC__FN void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+GC__COLD void gc__handles_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     const gc__handle_visitor *all = (const gc__handle_visitor *)context;
     uint8_t youth_noted = segment->youth[first / GC__HANDLE_CLUMP];
     gc__handles_age_clump(NULL, segment, first, count);
@@ -286,7 +286,7 @@ typedef struct gc__dependent_checker {
     bool any;
 } gc__dependent_checker;
 
-GC__FN void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
+GC__COLD void gc__dependents_check_clump(void *context, gc__handle_segment *segment, size_t first, size_t count) {
     gc__dependent_checker *checker = (gc__dependent_checker *)context;
     for (size_t i = first; i < first + count; i++) {
         gc_word *extra = gc__handle_extra(segment, i), place = segment->places[i];

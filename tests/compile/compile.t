@@ -56,12 +56,14 @@ run_jobs() {
     exit
 }
 
-# QUICK=1: no more than each header in C++, in which fewer things are allowed than in C.
+# QUICK=1: no more than each header's implementation in C++, in which fewer things are allowed than in C.
 [ -z "${QUICK-}" ] || compilers=('g++ -std=c++14')
 
 # headers.t shows that the shipped headers and those of src/ are the same tokens.
 for header in *.h; do
-    compiles "$header" "#include \"$header\"" -I.
+    # The others include these three.
+    case ${QUICK-}$header in 1gc.h | 1gc_handles.h | 1gc_barrier_x86_64.h) continue ;; esac
+    [ -n "${QUICK-}" ] || compiles "$header" "#include \"$header\"" -I.
     compiles "$header with GC_IMPLEMENTATION" "#include \"$header\"" -I. -DGC_IMPLEMENTATION
 done
 [ -z "${QUICK-}" ] || run_jobs

@@ -19,7 +19,7 @@ tokens() { # tokens DIRECTORY LANGUAGE FLAGS...
     gcc -x "$@" -I"$include" -E -P "$dir/user" | sed 's/"[^"]*[.]h"\(, *[0-9]*\)*/FILE/g' | tr -s ' \n' '\n\n'
     gcc -x "$@" -I"$include" -E -dM "$dir/user" | sort
 }
-for flags in '' -DGC_IMPLEMENTATION '-DGC_IMPLEMENTATION -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1 -DGC_BARRIER=at_run_time' \
+[ -n "${QUICK-}" ] || for flags in '' -DGC_IMPLEMENTATION '-DGC_IMPLEMENTATION -DGC_DEBUG=3 -DGC_SHADOW_HEAP=1 -DGC_BARRIER=at_run_time' \
     '-DGC_IMPLEMENTATION -DGC_PORTABLE_BARRIERS -DGC_CARD_BITS=1'; do
     for language in 'c -std=c11' 'c++ -std=c++14'; do
         # shellcheck disable=SC2086 # options

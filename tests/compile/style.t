@@ -31,7 +31,7 @@ none() { is "$2" '' "$1"; }
     none "only src/platform includes the system's headers" \
         "$(grep -nE '^ *# *include <(sys/|unistd|pthread|sched|signal|windows|mach|errno|time|fcntl)' $parts | grep -v '^src/platform/')"
     none "every part is read once" "$(grep -LE '^#pragma once|^#ifndef GC_HANDLES_H' $parts)"
-    none "every part opens with a comment" "$(for part in $parts; do head -c 3 "$part" | grep -q '^/\*' || echo "$part"; done)"
+    none "every part opens with a comment" "$(awk 'FNR == 1 && !/^\/\*/ { print FILENAME }' $parts)"
     # A user may have copied the shipped headers alone.
     none "no comment cites a part or another file of the project by its path alone" \
         "$(grep -nE '(^|[^a-z])((api|base|platform|space|threads|trace|cycle|policy|weak|diag|collection|mutator|stackmap|profile|dac)/[a-z_0-9]+\.h|see [a-z_]+\.h|(docs|bench|tests|examples)/)' $parts |

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Random handles and finalizers against a shadow model, in every mode, with regions of several sizes and the sanitizers.
-# HANDLES_OPS: operations for each mode and seed (20000).
+# HANDLES_OPS: operations for each mode and seed (10000).
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 make -s tests/random/handles.t
 ok $? "the programs compile"
@@ -18,7 +18,7 @@ handles() {
         grep -q '^1\.\.' "$log" || sed 's/^/# /' "$log" | head -40 >&2
     done
 }
-ops=${HANDLES_OPS:-20000}
+ops=${HANDLES_OPS:-10000}
 handles shift16 "$ops" 1 2 3
 handles shift18 "$ops" 4 5 6
 handles shift22 "$ops" 7

@@ -78,15 +78,15 @@ $(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3)
 $(eval $(call handles_variant,sanitize,gcc,-O1 -DGC_REGION_SHIFT=18 -DGC_DEBUG=2 $(sanitize)))
 
 # Stack maps.
-# $(1): variant, $(2): compiler, $(3): flags
+# $(1): variant, $(2): the variant of unit tests whose collector it shares, $(3): compiler, $(4): flags, as they are there but for the level
 define stackmaps_variant
-build/tests/stackmaps-$(1): $(wildcard tests/random/stackmap*.[ch]) tests/tap.h $(parts)
+build/tests/stackmaps-$(1): build/tests/$(2)/inside.o $(wildcard tests/random/stackmap*.[ch]) tests/inside.h tests/tap.h $(parts)
 	@mkdir -p $$(@D)
-	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/random/stackmaps.c -o $$@
+	$(3) -std=c11 $(WARNINGS) -pthread -g1 -isystem src $(4) -DSHARES_INSIDE tests/random/stackmaps.c $$< -o $$@
 random_programs += build/tests/stackmaps-$(1)
 endef
-$(eval $(call stackmaps_variant,plain,$(CC),-O1))
-$(eval $(call stackmaps_variant,sanitize,clang,-O0 -DGC_DEBUG=2 $(sanitize)))
+$(eval $(call stackmaps_variant,plain,plain,$(CC),-O0))
+$(eval $(call stackmaps_variant,sanitize,clang-sanitize,clang,-O0 -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer)))
 
 tests/random/stackmaps.t: $(filter build/tests/stackmaps-%,$(random_programs))
 tests/random/threads.t: $(filter build/tests/threads-%,$(random_programs))

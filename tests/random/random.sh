@@ -1,12 +1,12 @@
 # shellcheck shell=sh
-# Shared by the tests over random programs. RANDOM_OPS: operations for each mode of a full configuration (12000).
+# Shared by the tests over random programs. RANDOM_OPS: operations for each mode of a full configuration (6000).
 . tests/tap.sh
 # compiled TARGET: with what it needs
 compiled() {
     make -s "$1"
     ok $? "the programs compile"
 }
-ops=${RANDOM_OPS:-12000}
+ops=${RANDOM_OPS:-6000}
 operations=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -4,7 +4,7 @@ cd "$(dirname "$0")/../.." && . tests/random/random.sh || exit
 # QUICK=1: one configuration for a second or two, and a new seed each time.
 if [ -n "${QUICK-}" ]; then
     compiled build/tests/random-quick
-    random quick $((ops / 60)) "$(date +%s)"
+    random quick $((ops / 30)) "$(date +%s)"
     finish
 fi
 compiled tests/random/random.t

@@ -1,7 +1,6 @@
 /* Random methods for stack maps, and what is true of them: computed straight from the description, uncompressed. */
 #pragma once
 
-#define GC_IMPLEMENTATION
 #include "gc_stackmap.h"
 
 #include "../tap.h"

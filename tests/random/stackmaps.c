@@ -4,6 +4,11 @@
    stackmaps [--count=N] [--seed=S]      Case i of seed S is case 0 of seed S + i.
    stackmaps --sizes [--count=N]         Compares sizes with those of the CLR's format.
    stackmaps --times                     Measures how long queries take. */
+#ifdef SHARES_INSIDE
+#include "../inside.h"
+#else
+#define GC_IMPLEMENTATION
+#endif
 #include "stackmap_clr.h"
 
 #include <time.h>

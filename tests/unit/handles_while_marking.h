@@ -78,11 +78,11 @@ static void settled_finalizers(void) {
     gc_handle found = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, many->items[1]), lost = gc_handle_create(heap, GC_HANDLE_WEAK, many->items[1]);
     gc_store(gc, &many->items[1], one = NULL);
     begin_marking();
-    is(all->looked, 0, "none has been looked at when a cycle begins");
+    is(all->old.next, 0, "none has been looked at when a cycle begins");
     mark_and_settle_all();
-    if (!scarce) is(all->looked, 2 * SETTLED, "all are looked at beside the program");
-    for (size_t i = 0; i < all->looked; i += 2) leave += gc__is_candidate(all->registered.words[i]);
-    size_t noted = all->unmarked.count + all->kept.count + all->finalizer_grey.count;
+    if (!scarce) is(all->old.next, 2 * SETTLED, "all are looked at beside the program");
+    for (size_t i = 0; i < all->old.next; i += 2) leave += gc__is_candidate(all->registered.words[i]);
+    size_t noted = all->old.unclean.count + all->kept.count + all->finalizer_grey.count;
     if (!scarce) ok(noted >= 1001 && noted <= 1001 + leave, "and those of dead objects are noted");
     if (scarce) ok(noted <= 2 * GC__SMALL_MARK_STACK, "as many are looked at as there is memory for");
     gc_store(gc, &many->items[0], gc_handle_get(found)); /* lives again: the barrier has noted it */

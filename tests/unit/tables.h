@@ -211,7 +211,7 @@ static void met_when_settled(void) {
     size_t leaves = 0;
     while (leaves + 1 < ENTRIES && !gc__is_candidate((uintptr_t)many->items[leaves])) leaves++;
     const void *before = many->items[leaves];
-    ok(gc__is_candidate((uintptr_t)before) && !heap->marker->pieces.count, "an object leaves, and all of a table is settled");
+    ok(gc__is_candidate((uintptr_t)before) && !heap->marker->slices.unclean.count, "an object leaves, and all of a table is settled");
     gc_store(gc, &weak->items[77], many->items[leaves]);
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);

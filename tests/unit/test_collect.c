@@ -69,7 +69,7 @@ static void churn(void) {
         left[i] = right[i] = -1;
     }
     long wrong = 0;
-    for (int round = 0; round < 60; round++) {
+    for (int round = is_quick() ? 50 : 0; round < 60; round++) {
         for (int k = 0; k < 2000; k++) {
             int i = (int)(random_bits() % NODES), j = (int)(random_bits() % NODES);
             node *n = all->items[i];
@@ -94,7 +94,7 @@ static void churn(void) {
 }
 
 static void deep_list(void) {
-    size_t count = GC_DEBUG >= 2 ? 1000000 : 10000000; /* the debug variants have the same paths, but not the time */
+    size_t count = is_quick() ? 100000 : GC_DEBUG >= 2 ? 1000000 : 10000000; /* the debug variants have the same paths, but not the time */
     node *list = NULL, *n = NULL;
     GC_ROOTS(gc, list, n);
     for (size_t i = 0; i < count; i++) {
@@ -112,7 +112,7 @@ static void deep_list(void) {
 }
 
 static void wide_tree(void) {
-    size_t count = 1000000;
+    size_t count = is_quick() ? 100000 : 1000000;
     vector *root = new_vector(count);
     GC_ROOTS(gc, root);
     for (size_t i = 0; i < count; i++) {
@@ -126,7 +126,7 @@ static void wide_tree(void) {
     gc_collect(heap, 0, 0);
     size_t wrong = 0;
     for (size_t i = 0; i < count; i++) wrong += ((node *)((vector *)root->items[i])->items[1])->value != i;
-    is(wrong, 0, "a tree of a million branches");
+    is(wrong, 0, "a tree of %zu branches", count);
 }
 
 static void modes(void) {
@@ -254,7 +254,7 @@ static void bursts(void) {
 static void many_heaps(void) {
     gc_options options = {.heap_bytes_max = 16 * GC_REGION_BYTES};
     int failures = 0;
-    for (int i = 0; i < 500; i++) {
+    for (int i = is_quick() ? 450 : 0; i < 500; i++) {
         begin(&options);
         {
             node *a = new_node((uint64_t)i);
@@ -449,7 +449,7 @@ int main(void) {
     }
     begin(&narrow), deep_list(), end();
     begin(&fixed), wide_tree(), end();
-    begin(&(gc_options){.pause_goal_us = 1}), bursts(), end(); /* the nursery stays small */
+    if (!is_quick()) begin(&(gc_options){.pause_goal_us = 1}), bursts(), end(); /* the nursery stays small */
     many_heaps();
     threads();
     return done();

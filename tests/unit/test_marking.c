@@ -509,7 +509,8 @@ static void ended_early(void) {
         gc_store(gc, &scanned->items[0], last_of(list)->right);
         finish();
         uint64_t marked = stats().concurrent_marked_bytes - before;
-        ok(steps ? marked > 0 && marked <= stats().live_bytes : !marked, "what the marker has marked in %zu steps is counted: %llu bytes",
+        bool none = !steps && !heap->options.test.scarce_memory;
+        ok(none ? !marked : marked <= stats().live_bytes && (marked || !steps), "what the marker has marked in %zu steps is counted: %llu bytes",
            steps, (unsigned long long)marked);
         size_t length = 0;
         for (const node *n = list; n; n = n->left) length++;
@@ -805,6 +806,23 @@ static void settled_handles(void) {
     is(right, GC_HANDLE_KINDS * SETTLING - 3, "all others are as they were");
     gc_handle_destroy(heap, lost), gc_handle_destroy(heap, found);
     scene_close();
+}
+
+/* How many passes the marker makes over handles, or slices of tables. */
+static void passes(void) {
+    gc__preclean all = {0};
+    gc__preclean_begin(&all, 2);
+    ok(!gc__preclean_is_due(&all), "no pass begins by itself");
+    gc__preclean_allow(&all);
+    ok(gc__preclean_is_due(&all) && gc__preclean_goes_on(&all, false) && gc__preclean_is_due(&all), "a pass goes on until it is over");
+    all.stored = GC__PRECLEAN_FEW + 1;
+    ok(gc__preclean_goes_on(&all, true) && gc__preclean_is_due(&all), "another one follows if there were many stores");
+    all.stored = GC__PRECLEAN_FEW + 1;
+    ok(!gc__preclean_goes_on(&all, true) && !gc__preclean_is_due(&all), "but not for ever");
+    gc__preclean_allow(&all);
+    ok(gc__preclean_is_due(&all), "a collection allows one more");
+    gc__preclean_allow(&all);
+    ok(!gc__preclean_goes_on(&all, true), "though not two, while that is under way");
 }
 
 #include "handles_while_marking.h"
@@ -1386,7 +1404,7 @@ int main(void) {
     scarce.test.scarce_memory = true;
     workers.collector_threads = 3, workers.test.collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, planes_are_counted, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
+                                          garbage_is_freed, ended_early, planes_are_counted, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {

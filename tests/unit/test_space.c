@@ -739,7 +739,28 @@ static void stock_is_held(void) {
     ok(now.committed_bytes <= now.committed_bytes_peak, "and count towards the most that was held");
 }
 
+/* Collections of the whole heap while little lives and some of it is replaced. */
+static size_t full_of_little(size_t growth) {
+    enum { COUNT = 4000 };
+    begin(&(gc_options){.growth_bytes_min = growth, .nursery_bytes = GC_REGION_BYTES / 4});
+    vector *table = (vector *)gc_new_array(gc, &vector_type, COUNT);
+    GC_ROOTS(gc, table);
+    for (size_t i = 0; i < 100 * COUNT; i++) put(table, i % COUNT);
+    return stats().collections[2];
+}
+static void little_may_grow(void) {
+    size_t usual = full_of_little(0);
+    end();
+    size_t few = full_of_little(32 << 20);
+    end();
+    ok(few * 4 < usual, "growth_bytes_min: %zu full collections of a small heap, %zu without", few, usual);
+    full_of_little(SIZE_MAX);
+    is(stats().collections[2], 0, "and none where it may grow without end");
+    end();
+}
+
 int main(void) {
+    little_may_grow();
     near_the_limit();
     seldom_collected();
     pin_fragmented();

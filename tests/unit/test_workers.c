@@ -785,7 +785,7 @@ static void limits(void) {
 
 int main(void) {
     static const unsigned crews[][2] = {{2, 1}, {3, 7}, {8, 1}, {8, 12345}};
-    for (size_t i = 0; i < sizeof crews / sizeof *crews; i++) {
+    for (size_t i = is_quick() ? 3 : 0; i < sizeof crews / sizeof *crews; i++) {
         threads = crews[i][0], order = crews[i][1];
         shapes();
     }

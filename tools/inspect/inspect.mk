@@ -11,10 +11,7 @@ build/tools/gc-inspect: $(inspect_objects)
 	@mkdir -p $(@D)
 	$(CC) -pthread $^ -o $@
 
-build/objects/inspect/gc.o: gc.h
-	@mkdir -p $(@D)
-	echo '#include "gc.h"' | $(CC) $(C11) -O1 -g -I. -DGC_IMPLEMENTATION -x c -c - -o $@
-$(inspect_programs): build/inspect/%: tests/inspect/%.c build/objects/inspect/gc.o
+$(inspect_programs): build/inspect/%: tests/inspect/%.c build/objects/examples/collector.o
 	@mkdir -p $(@D)
 	$(CC) $(C11) -O1 -g -D_GNU_SOURCE -I. $^ -o $@
 

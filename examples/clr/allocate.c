@@ -1,0 +1,53 @@
+/* A thread of the runtime has a window [pointer, limit) of its own, in which compiled code allocates. Each has a gc_thread, whose
+   window is the same one: the two agree except while the thread allocates in it, which moves only the runtime's pointer. */
+#include "allocate.h"
+
+#include "finalize.h"
+#include "report.h"
+
+static gc_thread **thread_of(alloc_context *context) { return (gc_thread **)&context->reserved[0]; }
+
+/* What is left of the window, which counts as given to the thread. */
+static int64_t context_room(const alloc_context *context) { return (int64_t)(context->limit - context->pointer); }
+
+void allocate_close(alloc_context *context, void *argument) {
+    (void)argument;
+    gc_thread *thread = *thread_of(context);
+    if (thread && context->pointer) thread->window.next = (char *)gc_of(context->pointer);
+    context->bytes -= context_room(context);
+    context->pointer = context->limit = 0;
+}
+
+/* Hands the window of the gc_thread to the runtime. */
+static void context_open(alloc_context *context, const gc_thread *thread) {
+    int64_t room = thread->window.limit - thread->window.next;
+    if (room <= 0) return;
+    context->pointer = clr_of(thread->window.next);
+    context->limit = clr_of(thread->window.limit);
+    context->bytes += room;
+}
+
+void allocate_end(alloc_context *context) {
+    gc_thread *thread = *thread_of(context);
+    allocate_close(context, NULL);
+    *thread_of(context) = NULL;
+    gc_thread_destroy(thread);
+}
+
+gc_thread *allocate_thread(alloc_context *context) {
+    gc_thread **thread = thread_of(context);
+    return *thread ? *thread : (*thread = gc_thread_create(heap));
+}
+
+uintptr_t allocate(alloc_context *context, size_t bytes, uint32_t flags) {
+    gc_thread *thread = allocate_thread(context);
+    if (!thread) return 0;
+    allocate_close(context, NULL); /* a collection may do the same meanwhile */
+    void *object = gc_new_with(thread, NULL, bytes, flags & ALLOC_PINNED ? GC_NEW_FIXED : 0);
+    bool registered = !object || !(flags & ALLOC_FINALIZE) || finalize_register(thread, clr_of(object));
+    context_open(context, thread);
+    if (!object || !registered) return 0;
+    int64_t size = (int64_t)((bytes + 7) & ~(size_t)7);
+    *(flags & (ALLOC_LARGE | ALLOC_PINNED) ? &context->bytes_large : &context->bytes) += size;
+    return clr_of(object);
+}

@@ -1,0 +1,3 @@
+/* The collector. */
+#define GC_IMPLEMENTATION
+#include "collector.h"

@@ -1,0 +1,52 @@
+/* Sizes and references of objects, by what the CLR keeps below their types. */
+#include "loader.h"
+
+/* An object that never moves is known to the collector before the runtime has stored its type: until then it takes the rest of
+   its region. */
+size_t object_bytes_untyped(uintptr_t object) {
+    return GC_REGION_BYTES - ((object - HEADER_BYTES) & (GC_REGION_BYTES - 1));
+}
+
+/* An array of structures: items of a run of references, and of bytes to be skipped, repeat until the object's end. */
+static void trace_structures(uintptr_t object, uintptr_t type, intptr_t items, gc_visitor *visitor, uintptr_t from,
+                             uintptr_t to) {
+    uintptr_t at = object + ((const uintptr_t *)type)[-2], end = object - HEADER_BYTES + object_bytes_of(object, type);
+    const uint32_t *first = (const uint32_t *)(type - 24);
+    size_t bytes = 0; /* of a structure */
+    for (intptr_t i = 0; i < items; i++) bytes += (size_t)first[-2 * i] * 8 + first[-2 * i + 1];
+    if (from > at) at += (from - at) / bytes * bytes;
+    if (end > to) end = to;
+    while (at < end)
+        for (intptr_t i = 0; i < items; i++) {
+            uint32_t references = first[-2 * i], skip = first[-2 * i + 1];
+            gc_visit(visitor, (void *)at, references, GC_SLOT_VALUE);
+            at += (uintptr_t)references * 8 + skip;
+        }
+}
+
+static void trace_runs(uintptr_t object, uintptr_t type, intptr_t runs, gc_visitor *visitor) {
+    size_t bytes = object_bytes_of(object, type);
+    for (intptr_t i = 0; i < runs; i++) {
+        const intptr_t *run =
+            (const intptr_t *)type - 3 - 2 * i; /* its bytes without the object's, and where it starts */
+        gc_visit(visitor, (void *)(object + (uintptr_t)run[1]), ((size_t)run[0] + bytes) / 8, GC_SLOT_VALUE);
+    }
+}
+
+void object_trace(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
+    uintptr_t type = object_type(object);
+    if (!type) return;
+    if (type_flags(type) & TYPE_COLLECTIBLE) loader_trace(object, type, visitor);
+    if (!(type_flags(type) & TYPE_HAS_REFS)) return;
+    intptr_t count = ((const intptr_t *)type)[-1];
+    if (count > 0)
+        trace_runs(object, type, count, visitor); /* one run of elements: the collector takes its part of that */
+    else
+        trace_structures(object, type, -count, visitor, from, to);
+}
+
+const char *object_name(uintptr_t object) {
+    static char name[48];
+    snprintf(name, sizeof name, "object of type %p", (void *)object_type(object));
+    return name;
+}

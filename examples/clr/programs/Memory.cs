@@ -1,0 +1,73 @@
+// The GC class, limits, large objects.
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Runtime;
+
+static class Memory {
+    public static void Interface() {
+        int before = GC.CollectionCount(2);
+        GC.Collect();
+        Check.That(GC.CollectionCount(2) > before && GC.CollectionCount(0) >= GC.CollectionCount(1), "counts");
+        Check.That(GC.MaxGeneration == 2 && GC.GetGeneration("a literal") > 2, "generations");
+        object o = new object();
+        for (int i = 0; i < 4; i++) GC.Collect();
+        Check.That(GC.GetGeneration(o) == 2, "age");
+        Check.That(GC.GetTotalMemory(true) > 0 && GC.GetTotalAllocatedBytes(true) > 0, "totals");
+        var info = GC.GetGCMemoryInfo(GCKind.FullBlocking);
+        Check.That(info.TotalAvailableMemoryBytes > 1 << 20 && info.HighMemoryLoadThresholdBytes > 0 && info.Index > 0, "memory info");
+        Check.That(GC.GetTotalPauseDuration() > TimeSpan.Zero, "pauses");
+        var mode = GCSettings.LatencyMode;
+        GCSettings.LatencyMode = GCLatencyMode.Batch;
+        Check.That(GCSettings.LatencyMode == GCLatencyMode.Batch && !GCSettings.IsServerGC, "modes");
+        GCSettings.LatencyMode = mode;
+        GC.AddMemoryPressure(1 << 24);
+        GC.RemoveMemoryPressure(1 << 24);
+        if (GC.TryStartNoGCRegion(1 << 20)) GC.EndNoGCRegion();
+        GC.GetConfigurationVariables();
+        GC.RefreshMemoryLimit();
+        GC.Collect(1, GCCollectionMode.Optimized, false);
+        GC.Collect(2, GCCollectionMode.Aggressive, true, true);
+    }
+
+    public static void AllocatedBytes() {
+        object[] keep = new object[1000];
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        for (int i = 0; i < keep.Length; i++) keep[i] = new byte[1000];
+        long bytes = GC.GetAllocatedBytesForCurrentThread() - before;
+        Check.That(bytes >= 1000000 && bytes < 1200000, "bytes of this thread: " + bytes);
+        GC.KeepAlive(keep);
+    }
+
+    public static void Large() {
+        var arrays = new List<object[]>();
+        for (int i = 0; i < 40; i++) {
+            var array = new object[100000 + i * 1000];
+            for (int k = 0; k < array.Length; k += 997) array[k] = i * 1000 + k;
+            arrays.Add(array);
+            if (i % 3 == 2) arrays.RemoveAt(0);
+            if (i % 8 == 0) GC.Collect(i / 8 % 3);
+            arrays[arrays.Count / 2][5] = "new" + i;
+        }
+        foreach (var array in arrays)
+            for (int k = 997; k < array.Length; k += 997) Check.That((int)array[k] % 1000 == k % 1000, "element");
+    }
+
+    public static void Churn() {
+        var random = new Random(3);
+        var slots = new object[20000];
+        for (int i = 0; i < 400000; i++) {
+            object value = (i % 5) switch {
+                0 => new byte[random.Next(300)],
+                1 => new object[] { slots[random.Next(slots.Length)], i },
+                2 => "s" + i,
+                3 => new List<int> { i },
+                _ => new KeyValuePair<int, object>(i, slots[random.Next(slots.Length)])
+            };
+            if (value is object[] pair && pair[0] is object[] inner) inner[0] = null; // chains stay short
+            if (value is KeyValuePair<int, object> boxed && boxed.Value is KeyValuePair<int, object>) value = null;
+            slots[random.Next(slots.Length)] = value;
+        }
+        Check.That(slots.Count(s => s != null) > 5000, "slots");
+    }
+}

@@ -1,0 +1,79 @@
+/* Every private key that the runtime is asked for is a variable of the environment, DOTNET_ and the key, whose number is
+   hexadecimal; some have a public name in runtimeconfig.json, too. */
+#include "settings.h"
+
+#include "interface.h"
+#include "pause.h"
+#include "report.h"
+
+#include <time.h>
+#include <unistd.h>
+
+/* Class libraries do much after each full collection; and a process has more than that without any objects. */
+#define SMALL_HEAP_BYTES ((size_t)8 << 20)
+
+static uint64_t started_ns, limit_bytes;
+static bool reports;
+
+static uint64_t clock_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int64_t number(const char *key, const char *public_key, int64_t otherwise) {
+    int64_t value = 0;
+    return runtime_int_setting(key, public_key, &value) ? value : otherwise;
+}
+
+static uint64_t physical_bytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE); }
+
+size_t settings_limit(void) {
+    int64_t percent = number("GCHeapHardLimitPercent", "System.GC.HeapHardLimitPercent", 0);
+    int64_t bytes = number("GCHeapHardLimit", "System.GC.HeapHardLimit", 0);
+    if (!bytes && percent > 0 && percent < 100) return (size_t)(physical_bytes() / 100 * (uint64_t)percent);
+    return (size_t)bytes;
+}
+
+void settings_read(gc_options *options) {
+    started_ns = clock_now();
+    options->heap_bytes_max = settings_limit();
+    options->nursery_bytes = (size_t)number("GCgen0size", "System.GC.Gen0Size", 0);
+    options->growth_bytes_min = SMALL_HEAP_BYTES;
+    options->keep_memory = number("GCRetainVM", "System.GC.RetainVM", 0) != 0;
+    options->debug.stress_interval = (unsigned)number("GCgchStress", NULL, 0);
+    options->debug.stress = options->debug.stress_interval ? GC_STRESS_NTH : GC_STRESS_OFF;
+    options->debug.verify = number("GCgchVerify", NULL, 0) ? GC_VERIFY_BEFORE | GC_VERIFY_AFTER : 0;
+    options->non_moving = number("GCgchNonMoving", NULL, 0) != 0;
+    options->non_generational = number("GCgchNonGenerational", NULL, 0) != 0;
+    const char *path = NULL;
+    if (runtime_text_setting("GCgchNote", &path)) report_to(path);
+    reports = number("GCgchReport", NULL, 0) != 0;
+    limit_bytes = options->heap_bytes_max ? options->heap_bytes_max : physical_bytes();
+}
+
+/* The runtime tells nobody when it ends. */
+__attribute__((destructor)) static void report_at_end(void) {
+    if (!reports || !heap) return;
+    pause_record last = pause_last(0);
+    const gc_stats *stats = &last.stats;
+    fprintf(
+        stderr,
+        "libgch: collections %llu %llu %llu, moved %.1f MB, pauses %.1f ms, longest %.2f ms, held at most %.1f MB\n",
+        (unsigned long long)pause_count(0), (unsigned long long)pause_count(1), (unsigned long long)pause_count(2),
+        (double)stats->moved_bytes / 1e6, (double)stats->pause_total_ns / 1e6, (double)stats->pause_max_ns / 1e6,
+        (double)stats->committed_bytes_peak / 1e6);
+}
+
+/* The limit in force is known from the first collection on. */
+uint64_t settings_memory(void) {
+    uint64_t in_force = pause_last(0).stats.heap_bytes_max;
+    return in_force && in_force < limit_bytes ? in_force : limit_bytes;
+}
+uint64_t settings_load(void) { return pause_last(0).stats.committed_bytes; }
+uint64_t settings_clock_ns(void) { return clock_now() - started_ns; }
+uint64_t settings_bytes_allocated(void) { return gc_heap_allocated(heap); }
+size_t settings_bytes_in_use(void) {
+    pause_record last = pause_last(0);
+    return last.stats.live_bytes + (size_t)(settings_bytes_allocated() - last.stats.allocated_bytes);
+}

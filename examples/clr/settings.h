@@ -1,0 +1,12 @@
+/* Settings of the runtime's that concern the collector, and the machine's memory. */
+#pragma once
+
+#include "collector.h"
+
+void settings_read(gc_options *options);
+size_t settings_limit(void);      /* what the heap may hold; 0: the container's share, if any */
+uint64_t settings_memory(void);   /* bytes that the process may have */
+uint64_t settings_load(void);     /* bytes of these that are in use */
+uint64_t settings_clock_ns(void); /* since the heap was created */
+size_t settings_bytes_in_use(void);
+uint64_t settings_bytes_allocated(void);

@@ -1,0 +1,66 @@
+#!/bin/bash
+# Programs for .NET 10 run on gc.h (examples/clr). Each has a watchdog that prints stacks, and a failure says what the collector
+# was doing.
+cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
+library=$PWD/build/examples/clr/libgch.so
+
+exports=$(nm -D --defined-only "$library" | sed 's/.* //' | sort | tr '\n' ' ')
+is "$exports" 'GC_Initialize GC_VersionInfo ' "the library exports two functions"
+matches "$(ldd -r "$library" 2>&1 | grep -c 'undefined symbol')" '^0$' "and lacks none"
+
+if ! dotnet --list-sdks 2> /dev/null | grep -q '^10\.'; then
+    skip "programs for .NET run on it" "skipped: no .NET 10 SDK"
+    finish
+fi
+
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+unset "${!DOTNET_GC@}" "${!COMPlus_@}" DOTNET_gcServer DOTNET_gcConservative
+examples/clr/build.sh programs > "$dir/build" 2>&1
+ok $? "the programs are built" || cat "$dir/build"
+programs=$PWD/build/examples/clr/programs/programs.dll
+
+# run VARIABLE=VALUE... -- ARGUMENTS: on gc.h; the output is in $output, how it ended in $status
+run() {
+    local variables=()
+    while [ "$1" != -- ]; do variables+=("$1"); shift; done
+    shift
+    rm -f "$dir/note"
+    output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" "${variables[@]}" nice tools/limit 90 dotnet "$programs" "$@" 2>&1)
+    status=$?
+    [ $status -eq 0 ] || diag "$(tr -d '\0' < "$dir/note" 2> /dev/null)" "$output"
+}
+# passes NAME VARIABLE=VALUE... -- ARGUMENTS: no test of the programs fails
+passes() {
+    local name=$1
+    shift
+    run "$@"
+    is "$status, $(grep -vc '^ok' <<< "$output")" '0, 0' "$name"
+}
+
+run -- hello
+is "$output" 'hello, world' "hello, world"
+passes 'all tests, each collection verified' DOTNET_GCgchVerify=1 --
+passes 'everything moves at each 150th slow path of an allocation' DOTNET_GCgchStress=96 --
+passes 'and is verified' DOTNET_GCgchStress=400 DOTNET_GCgchVerify=1 -- Linq Structures Hashes Kinds Pinning Contexts ConditionalWeakTables
+passes 'without tiered compilation' DOTNET_TieredCompilation=0 DOTNET_GCgchVerify=1 --
+passes 'without code that was compiled beforehand' DOTNET_ReadyToRun=0 DOTNET_GCgchVerify=1 --
+passes 'nothing moves' DOTNET_GCgchNonMoving=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
+passes 'without generations' DOTNET_GCgchNonGenerational=1 DOTNET_GCgchVerify=1 -- Linq Json Threads Finalizers Kinds Contexts Churn
+passes 'with the barrier and roots of servers' DOTNET_gcServer=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Kinds Contexts Churn
+passes 'with conservative stacks' DOTNET_gcConservative=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Pinning Churn
+
+for load in 'trees 14' 'ring 30000' 'table 100000' 'mix 100' 'threads 8'; do
+    # shellcheck disable=SC2086 # a name and a number
+    run DOTNET_GCgchReport=1 DOTNET_GCgchVerify=1 -- $load
+    matches "$status $output" '^0 .*' "$load"
+    matches "$output" 'libgch: collections [1-9]' "has collected: $load"
+done
+
+run DOTNET_GCHeapHardLimit=4000000 -- exhaust
+matches "$status $output" '^0 .*OutOfMemoryException was caught' "a program at its limit gets OutOfMemoryException"
+echo 'no library' > "$dir/broken.so"
+output=$(DOTNET_GCPath=$dir/broken.so timeout 60 dotnet "$programs" hello 2>&1)
+matches "$output" 'GC initialization failed' "what is no library is refused"
+output=$(DOTNET_GCPath=$library DOTNET_GCHeapHardLimit=1000 timeout 60 dotnet "$programs" hello 2>&1)
+matches "$output" 'GC: libgch: heap_bytes_max is .* Raise it' "a limit that is too low is refused, by a sentence that says what to do"
+finish

@@ -1,0 +1,142 @@
+/* A host that stops its threads itself, by modes of its own, and has records of them that no native thread owns. */
+#define _GNU_SOURCE
+#include "../tap.h"
+
+#include "gc.h"
+
+#include <pthread.h>
+
+typedef struct node {
+    gc_object header;
+    struct node *next;
+    size_t number;
+} node;
+static const gc_type node_type = GC_TYPE(node, next);
+
+enum { THREADS = 4, ROUNDS = 20000, KEPT = 50 };
+
+static gc_heap *heap;
+static node *kept[THREADS][KEPT];
+static pthread_mutex_t modes = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int cooperative; /* threads that may touch objects */
+static bool suspended;
+static unsigned suspensions, waits;
+static __thread bool is_cooperative;
+static __thread bool suspends, was_cooperative;
+
+static void enter(void) {
+    pthread_mutex_lock(&modes);
+    while (suspended && !suspends) pthread_cond_wait(&changed, &modes);
+    cooperative++;
+    is_cooperative = true;
+    pthread_mutex_unlock(&modes);
+}
+
+static void leave(void) {
+    pthread_mutex_lock(&modes);
+    cooperative--;
+    is_cooperative = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&modes);
+}
+
+static bool before_wait(void *host) {
+    (void)host;
+    if (!is_cooperative) return false;
+    __atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
+    leave();
+    return true;
+}
+static void after_wait(void *host) {
+    (void)host;
+    enter();
+}
+
+static void suspend(void *host) {
+    (void)host;
+    was_cooperative = is_cooperative;
+    if (is_cooperative) leave();
+    pthread_mutex_lock(&modes);
+    suspended = suspends = true;
+    suspensions++;
+    while (cooperative) pthread_cond_wait(&changed, &modes);
+    pthread_mutex_unlock(&modes);
+}
+static void restart(void *host) {
+    (void)host;
+    pthread_mutex_lock(&modes);
+    suspended = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&modes);
+    if (was_cooperative) enter();
+    suspends = false;
+}
+
+static unsigned scans, scans_of_threads;
+static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
+    (void)host;
+    scans_of_threads += thread != NULL;
+    scans++;
+    gc_visit(visitor, kept, THREADS * KEPT, 0);
+}
+
+static void *work(void *argument) {
+    node **mine = argument;
+    gc_thread *thread = gc_thread_create(heap);
+    size_t wrong = 0;
+    enter();
+    for (size_t i = 0; i < ROUNDS; i++) {
+        node *fresh = gc_new(thread, &node_type);
+        fresh->number = i;
+        fresh->next = mine[i % KEPT];
+        if (fresh->next) gc_store(thread, &fresh->next->next, NULL);
+        mine[i % KEPT] = fresh;
+        wrong += fresh->next && fresh->next->number + KEPT != i;
+        if (i % 64) continue;
+        leave();
+        enter();
+    }
+    leave();
+    gc_thread_destroy(thread);
+    return (void *)wrong;
+}
+
+int main(void) {
+    gc_options options = {.suspend = suspend,
+                          .restart = restart,
+                          .before_wait = before_wait,
+                          .after_wait = after_wait,
+                          .scan_roots = scan_roots,
+                          .nursery_bytes = 65536,
+                          .collector_threads = 1};
+    heap = gc_heap_create(&options);
+    pthread_t threads[THREADS];
+    size_t wrong = 0;
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, work, kept[i]);
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        wrong += (size_t)result;
+    }
+    is(wrong, 0, "threads that only the host knows allocate, and wait in a mode of the host's");
+    ok(suspensions > 10 && scans == suspensions && !scans_of_threads,
+       "each collection has asked once for roots: %u, %u", suspensions, scans);
+    diag("threads that touched objects have waited %u times", waits);
+    gc_thread *thread = gc_thread_create(heap);
+    enter();
+    for (int i = 0; i < 3; i++) gc_collect(heap, 2, GC_COLLECT_COMPACTING);
+    node *fixed = gc_new_with(thread, &node_type, 0, GC_NEW_FIXED);
+    kept[0][0] = fixed;
+    gc_collect(heap, 2, GC_COLLECT_COMPACTING);
+    ok(kept[0][0] == fixed, "an object that never moves");
+    leave();
+    gc_thread_destroy(NULL);
+    gc_heap_destroy(heap); /* ends the record, too */
+
+    heap = gc_heap_create(NULL);
+    ok(!gc_thread_create(heap) && strstr(gc_last_message(), "options.suspend"),
+       "a host that stops nobody attaches threads: %s", gc_last_message());
+    gc_heap_destroy(heap);
+    return done();
+}
