@@ -4032,11 +4032,11 @@ enum {
 };
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
-#define GC__VERDICT_NEXT_MARKS 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__next_marks */
-/* The entry of an old region in a final mark: the region is condemned, and gc__next_marks shows what was reached. */
-#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_NEXT_MARKS)
+#define GC__VERDICT_SPECIAL 0x80 /* in an entry: one of the following two */
+/* The entry of an old region in a final mark: the region is condemned, with what the marker has marked. */
+#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_SPECIAL)
 /* in an entry: all objects were copied before the trace */
-#define GC__VERDICT_SLID (GC__VERDICT_NEXT_MARKS | GC__MOVE_MARKED)
+#define GC__VERDICT_SLID (GC__VERDICT_SPECIAL | GC__MOVE_MARKED)
 
 /* Unless they say otherwise, fields are written by a mutator that allocates in the region, and by the collector with
    the world stopped. The pauses that begin and end concurrent marking visit all old regions, and are bound by memory
@@ -4060,13 +4060,14 @@ typedef struct gc__region {
     bool fixed;      /* its objects never move */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
-    uint8_t flip;  /* GC__FLIP_DUE or GC__FLIPPING: its mark bits are in gc__next_marks; else 0; atomic */
+    uint8_t plane; /* the plane of its mark bits, see mark_bits.h; changes with the world stopped */
     bool sparing;    /* its beginning is not populated, since a small heap may need no more */
     bool is_slid_into; /* during a collection: objects of slid regions were copied there */
     bool accessible; /* this and the next two are written as `kind` is */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system may have provided all of its memory, though nothing was written there */
-    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock, or the flipping thread */
+    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock */
+    bool stale; /* its other mark plane may have bits; marker's lock, or the world is stopped */
     uintptr_t hole;              /* where the search for holes resumes */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts below this address; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
@@ -4086,7 +4087,9 @@ typedef struct gc__arena {
     size_t bytes;
     size_t count; /* number of regions */
     gc__region *regions;
-    uint64_t *marks; /* an object's bit has the number address / 8: biased, like the card table that barriers see */
+    /* The two mark planes. An object's bit has the number address / 8: biased, like the card table that barriers see.
+       The second is NULL until a heap is marked concurrently: written under the lock; atomic. */
+    uint64_t *marks[2];
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
     uint8_t *taken;   /* a byte for each region: 0 if it is free, in the arena or a heap's list; atomic */
@@ -4098,19 +4101,12 @@ typedef struct gc__arena {
     size_t huge_paid;
 } gc__arena;
 
-/* The marker's plane of marks: the objects of generation 2 that concurrent marking has reached; biased like the mark
-   bits. NULL: never used. Only regions of a heap that is being marked have bits here, and regions whose flip is due:
-   after a final mark these bits are the starts of the region's objects, until gc__region_flip moves them to the other
-   plane. */
-GC__VAR uint64_t *gc__next_marks;
 /* Finalizer marks: the objects that the marker has reached only from dead objects with finalizers. NULL: there never
    were any. From the final mark of the cycle on, these bits count as marks, too. Only regions whose `finalizer_marks`
    is set have bits here. */
 GC__VAR uint64_t *gc__finalizer_marks;
-#define GC__FLIP_DUE 1
-#define GC__FLIPPING 2 /* a thread is moving the marks */
 
-GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
+GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)
@@ -4219,7 +4215,7 @@ enum {
     GC__SIDE_WATCH,
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
-    GC__SIDE_NEXT_MARKS,
+    GC__SIDE_MARKS_SECOND,
     GC__SIDE_FINALIZER_MARKS,
     GC__SIDES
 };
@@ -4318,10 +4314,13 @@ GC__COLD char *gc__side_reserve(int which) {
     return NULL;
 }
 
+/* Returns a table with a bit for every 8 bytes, biased like the mark bits. */
+GC__FN uint64_t *gc__side_bits(char *start) { return (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)); }
+
 /* Reserves a table with a bit for every 8 bytes, biased like the mark bits. Returns NULL if the system refuses. */
 GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
-    return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
+    return start ? gc__side_bits(start) : NULL;
 }
 
 /* Releases the tables that were reserved together with the arena. */
@@ -4669,22 +4668,20 @@ GC__OUT_OF_LINE void gc__region_set_verdict(gc__region *region, uint8_t verdict,
 GC__FN void gc__region_set_slid(const gc__region *region) {
     gc__region_set_entries(region, GC__VERDICT_SLID);
 }
-/* Mark bits: one per 8 bytes. */
+/* Mark bits: one per 8 bytes, in two planes.
+
+   Invariant: the mark bits of a region are those of its `plane`, which is the heap's outside of collections. Its other
+   plane is clear, unless the region is `stale` or young; but while generation 2 is being marked concurrently, the marks
+   of that cycle are there. The final mark, like any collection, marks in one plane, heap->mark_plane, and its sweep
+   makes that the plane of all regions that are left. Their former bits make them stale: the marker clears these beside
+   the program, and what is left of them is cleared before the next cycle marks anything. A region that becomes old is
+   cleared then. The bits of free regions mean nothing in either plane. */
 
 
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
-/* True if the address's mark bits are invalid: their flip is due, or the region is old and a final mark runs. */
-GC__FN bool gc__mark_means_nothing(uintptr_t address) {
-    bool condemned = GC__VERDICTS[address >> GC_REGION_SHIFT] == GC__OLD_CONDEMNED;
-    return condemned || __atomic_load_n(&gc__region_of(address)->flip, __ATOMIC_RELAXED) == GC__FLIP_DUE;
-}
-
-GC__FN void gc__mark_check(uintptr_t address) {
-    GC_ASSERT(GC_DEBUG < 3 || !gc__mark_means_nothing(address),
-              "gc.h: mark bits of the region of %p were used before they were flipped", (void *)address);
-    (void)address;
-}
+/* Returns the plane that holds the region's mark bits. */
+GC__FN uint64_t *gc__region_marks(const gc__region *region) { return gc__the_arena.marks[region->plane]; }
 
 /* Other threads may be setting bits of the same word. */
 GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
@@ -4692,16 +4689,13 @@ GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
     return __atomic_load_n(&marks[index >> 6], __ATOMIC_RELAXED) >> (index & 63) & 1;
 }
 
-GC__FN bool gc__mark_get(uintptr_t address) {
-    gc__mark_check(address);
-    return gc__bit_get(gc__the_arena.marks, address);
-}
+/* Returns whether the address has a mark in its region's plane. */
+GC__FN bool gc__mark_get(uintptr_t address) { return gc__bit_get(gc__region_marks(gc__region_of(address)), address); }
 
 /* Sets the bit; returns whether it was clear. */
-GC__FN bool gc__mark_set(uintptr_t address) {
+GC__FN bool gc__bit_set(uint64_t *marks, uintptr_t address) {
     size_t index = gc__mark_index(address);
-    uint64_t *word = &gc__the_arena.marks[index >> 6], bit = (uint64_t)1 << (index & 63);
-    gc__mark_check(address);
+    uint64_t *word = &marks[index >> 6], bit = (uint64_t)1 << (index & 63);
     bool clear = !(*word & bit);
     *word |= bit;
     return clear;
@@ -4715,47 +4709,28 @@ GC__INLINED bool gc__bit_set_shared(uint64_t *marks, uintptr_t address) {
     return !(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
 }
 
-/* Sets the bit in a word that no other thread writes. A thread that sees the bit also sees the complete object. */
-GC__FN void gc__mark_publish(uintptr_t address) {
-    size_t index = gc__mark_index(address);
-    uint64_t *word = &gc__the_arena.marks[index >> 6];
-    __atomic_store_n(word, *word | (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
-}
-
 /* Returns the number of words for the bits at which the region's objects may start. A large object has only one such
    bit, so its mark bits take hardly any memory. */
 GC__FN size_t gc__mark_words(const gc__region *region) {
     return (gc__region_starts_end(region) - region->base + 511) / 512;
 }
 
-GC__FN bool gc__flip_is_due(const gc__region *region) {
-    return GC__HAS_MARKER && __atomic_load_n(&region->flip, __ATOMIC_ACQUIRE);
+GC__FN void gc__plane_clear(const gc__region *region, uint64_t *marks) {
+    memset(&marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
+}
+GC__FN void gc__marks_clear(const gc__region *region) { gc__plane_clear(region, gc__region_marks(region)); }
+
+/* Clears the region's other plane. */
+GC__FN void gc__other_plane_clear(gc__region *region) {
+    uint64_t *other = __atomic_load_n(&gc__the_arena.marks[region->plane ^ 1], __ATOMIC_ACQUIRE);
+    if (other) gc__plane_clear(region, other);
+    region->stale = false;
 }
 
-/* Returns the plane that holds the region's mark bits. No other thread may flip the region during its use. */
-GC__FN uint64_t *gc__region_marks(const gc__region *region) {
-    return gc__flip_is_due(region) ? gc__next_marks : gc__the_arena.marks;
-}
-
-/* Moves the marker's bits and finalizer marks to gc__the_arena.marks. Objects with both lose their finalizer mark. */
-GC__FN void gc__marks_take_both(const gc__region *region) {
-    size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
-    for (size_t i = from; i < end; i++) {
-        gc__the_arena.marks[i] = gc__next_marks[i] | gc__finalizer_marks[i];
-        gc__finalizer_marks[i] &= ~gc__next_marks[i];
-        gc__next_marks[i] = 0;
-    }
-}
-
-/* Moves the marker's bits to gc__the_arena.marks, or drops them. */
-GC__FN void gc__marks_take(const gc__region *region, bool keep) {
-    size_t from = gc__mark_index(region->base) >> 6, bytes = gc__mark_words(region) * sizeof(uint64_t);
-    if (keep && region->finalizer_marks) {
-        gc__marks_take_both(region);
-        return;
-    }
-    if (keep) memcpy(&gc__the_arena.marks[from], &gc__next_marks[from], bytes);
-    memset(&gc__next_marks[from], 0, bytes);
+/* Makes the plane in which the region was marked its own. */
+GC__FN void gc__region_set_plane(gc__region *region, uint8_t plane) {
+    region->stale |= region->plane != plane;
+    region->plane = plane;
 }
 
 GC__FN bool gc__region_has_finalizer_marks(const gc__region *region) { return GC__HAS_MARKER && region->finalizer_marks; }
@@ -4772,28 +4747,14 @@ GC__FN bool gc__is_finalizer_marked(uintptr_t object) {
     return gc__region_has_finalizer_marks(gc__region_of(object)) && gc__bit_get(gc__finalizer_marks, object);
 }
 
-GC__OUT_OF_LINE void gc__region_flip_now(gc__region *region) {
-    uint8_t due = GC__FLIP_DUE;
-    if (__atomic_compare_exchange_n(&region->flip, &due, GC__FLIPPING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        gc__marks_take(region, true);
-        __atomic_store_n(&region->flip, 0, __ATOMIC_RELEASE);
+/* Merges finalizer marks into the region's mark bits in the final mark's sweep. Objects with both lose the former. */
+GC__OUT_OF_LINE void gc__finalizer_marks_merge(const gc__region *region) {
+    uint64_t *marks = gc__region_marks(region);
+    size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
+    for (size_t i = from; i < end; i++) {
+        gc__finalizer_marks[i] &= ~marks[i];
+        marks[i] |= gc__finalizer_marks[i];
     }
-    while (gc__flip_is_due(region)) gc__cpu_pause(); /* another thread is flipping them, in less than a microsecond */
-}
-
-/* Must be called before mark bits of a region of generation 2 are read, except in a final mark. */
-GC__FN void gc__region_flip(gc__region *region) {
-    if (GC__UNLIKELY(gc__flip_is_due(region))) gc__region_flip_now(region);
-}
-
-/* Flips the region, and drops its finalizer marks, which nobody needs any more. */
-GC__FN void gc__region_flip_whole(gc__region *region) {
-    gc__region_flip(region);
-    gc__finalizer_marks_clear(region);
-}
-
-GC__FN void gc__marks_clear(const gc__region *region) {
-    memset(&gc__the_arena.marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
 }
 
 GC__HOT size_t gc__marks_count(const gc__region *region) {
@@ -4821,8 +4782,7 @@ GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t e
 
 /* Returns the first marked address in [from, end), or end. */
 GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
-    if (from < end) gc__mark_check(from);
-    return gc__bit_next(gc__the_arena.marks, from, end);
+    return from < end ? gc__bit_next(gc__region_marks(gc__region_of(from)), from, end) : end;
 }
 
 /* Returns the last address in [start, at] that has a bit among `marks`, or 0. */
@@ -4839,8 +4799,7 @@ GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintpt
 
 /* Returns the last marked address in [start, at], or 0. */
 GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
-    gc__mark_check(start);
-    return gc__bit_previous(gc__the_arena.marks, start, at);
+    return gc__bit_previous(gc__region_marks(gc__region_of(start)), start, at);
 }
 /* The card table: it shows which parts of old regions may hold references to younger ones.
 
@@ -5254,9 +5213,8 @@ GC__COLD gc_result gc__arena_check(void) {
 /* Publishes the addresses of the tables, in the form in which their readers need them. */
 GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
-    char *marks = gc__sides[GC__SIDE_MARKS].start;
     arena->regions = (gc__region *)(void *)gc__sides[GC__SIDE_REGIONS].start;
-    arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
+    arena->marks[0] = gc__side_bits(gc__sides[GC__SIDE_MARKS].start);
     arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
     arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
     arena->taken = (uint8_t *)gc__sides[GC__SIDE_TAKEN].start;
@@ -5346,7 +5304,7 @@ GC__COLD void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    gc__next_marks = gc__finalizer_marks = NULL;
+    gc__finalizer_marks = arena->marks[1] = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
@@ -5568,7 +5526,8 @@ struct gc_heap {
     gc__holes holes;               /* for mutators */
     gc_word small_spans; /* the first of mutators' other free spans, small ones; linked by their second words */
     gc__holes old_holes;           /* of generation 2, while promotion fills them; under the marker's lock */
-    gc__region *old_unflipped; /* in the list regions[2]: the next one to flip, perhaps; NULL: none is due; atomic */
+    gc__region *old_stale; /* in the list regions[2]: the next one that may be stale; NULL: none is; atomic */
+    uint8_t plane, mark_plane; /* the plane of its regions' mark bits, and the one in which a collection marks */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in old_holes; atomic */
     size_t unlisted_bytes;         /* approximate free bytes in that region and those after it; atomic */
     size_t held_regions;           /* in the lists, including the free list; without the quarantine */
@@ -5669,6 +5628,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
     region->is_slid_into = false;
+    region->stale = true;
     region->offset_table = NULL;
 }
 
@@ -5748,7 +5708,8 @@ GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
     if (gc__barrier_may_watch() && gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
     if (gc__barrier_may_log() && gc__tables.log) each += GC__MARK_BYTES;
-    return regions * each + (regions - large_regions) * GC__MARK_BYTES;
+    size_t planes = __atomic_load_n(&gc__the_arena.marks[1], __ATOMIC_RELAXED) ? 2 : 1;
+    return regions * each + (regions - large_regions) * planes * GC__MARK_BYTES;
 }
 
 /* Returns the bytes that count towards the limit: those in use, their side tables, and memory outside regions. */
@@ -5868,10 +5829,11 @@ GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
 /* Makes the system provide memory for the region's entries in the side tables now rather than in a pause. */
 GC__FN void gc__tables_touch(const gc__region *region) {
     size_t word = gc__mark_index(region->base) >> 6;
-    __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
     __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
-    uint64_t *next = __atomic_load_n(&gc__next_marks, __ATOMIC_ACQUIRE); /* another heap may be opening the table */
-    if (next) __atomic_fetch_or(&next[word], (uint64_t)0, __ATOMIC_RELAXED);
+    for (int plane = 0; plane < 2; plane++) {
+        uint64_t *marks = __atomic_load_n(&gc__the_arena.marks[plane], __ATOMIC_ACQUIRE); /* another heap may be opening it */
+        if (marks) __atomic_fetch_or(&marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+    }
 }
 
 /* Returns a region for a mutator whose memory may not be present yet, in a heap with no more free regions than the next
@@ -5934,6 +5896,7 @@ GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t spa
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
+    region->plane = heap->mark_plane;
     region->sparing = gc__stress_of(heap) || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__barrier_may_watch() && gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
@@ -6039,6 +6002,15 @@ GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
     for (uint32_t i = region->span; i-- > 0; spare = 0) gc__heap_list_free(heap, region + i, spare);
 }
 
+/* Returns the plane in which the heap's collections mark. */
+GC__FN uint64_t *gc__marks_of(const gc_heap *heap) { return gc__the_arena.marks[heap->mark_plane]; }
+
+/* Clears the marks of a region that this collection has condemned, in the plane in which it marks. */
+GC__FN void gc__condemned_marks_clear(gc__region *region) {
+    gc__plane_clear(region, gc__marks_of(region->heap));
+    if (region->plane != region->heap->mark_plane) region->stale = false;
+}
+
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {
     region->next = heap->regions[region->generation];
     /* A reader in another process may read the list at any time, so a region is complete before it is in a list. */
@@ -6141,19 +6113,15 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     size_t bytes = 0;
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
     for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    if (!gc__region_has_finalizer_marks(region) || !gc__flip_is_due(region)) return bytes;
-    for (at = gc__bit_next(gc__finalizer_marks, region->base, end); at < end;
-         at = gc__bit_next(gc__finalizer_marks, at + GC_OBJECT_BYTES_MIN, end))
-        bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);
     return bytes;
 }
 
-/* Sets the mark bits of the contiguous objects in [at, end), and returns their bytes. Most objects are of the same type
+/* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are of the same type
    as the one before, so the processor can proceed with that type's size while it waits for the header. */
-GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
+GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
-    uint64_t bits = 0;
+    uint64_t bits = 0, *marks = gc__region_marks(region);
     while (at < end) {
         uintptr_t header = GC__WORD(at);
         size_t bytes = known_bytes, index = gc__mark_index(at);
@@ -6169,7 +6137,7 @@ GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
             }
         }
         if (index >> 6 != word) {
-            gc__the_arena.marks[word] |= bits;
+            marks[word] |= bits;
             bits = 0;
             word = index >> 6;
         }
@@ -6177,16 +6145,15 @@ GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
         sum += bytes;
         at += bytes;
     }
-    if (bits) gc__the_arena.marks[word] |= bits;
+    if (bits) marks[word] |= bits;
     return sum;
 }
 
 /* Makes the region's objects findable by address: sets the mark bits of a linear region between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
-    gc__region_flip(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
-    gc__index_range(region->indexed_end, region->top);
+    gc__index_range(region, region->indexed_end, region->top);
     region->indexed_end = region->top;
 }
 
@@ -6195,7 +6162,7 @@ GC__FN size_t gc__region_index_all(gc__region *region) {
     if (!region->linear) return gc__marked_object_bytes(region);
     gc__marks_clear(region);
     region->indexed_end = region->top;
-    return gc__index_range(region->base, region->top);
+    return gc__index_range(region, region->base, region->top);
 }
 
 /* Returns the object that covers the address, or 0. The region's allocation window must be flushed. */
@@ -6210,7 +6177,6 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 
 /* Calls visit(context, object) for each object of the region, until it returns false. */
 GC__HOT bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
-    gc__region_flip(region);
     if (!region->linear) {
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))
@@ -6297,7 +6263,7 @@ GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t 
 /* Makes a region linear by writing a filler into each of its holes, and makes these small spans or listed holes. */
 GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
     uintptr_t end = gc__region_end(region), at = region->base;
-    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(at) >> 6];
+    const uint64_t *marks = &gc__region_marks(region)[gc__mark_index(at) >> 6];
     gc_word *link = &heap->small_spans, rest = heap->small_spans;
     for (uintptr_t word = at; word < end; word += 512) {
         for (unsigned line = 0; line < 512; line += 64) __builtin_prefetch((const void *)(word + 1024 + line), 1);
@@ -6326,7 +6292,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     return GC__HOLE_LISTS;
 }
 
-#define GC__FLIPPED_AT_ONCE 32 /* regions */
+#define GC__STALE_AT_ONCE 32 /* regions */
 #define GC__HOLE_TRIES 8 /* holes of a list that are tried */
 
 /* Takes a hole of at least `bytes` from the lists; 0 if there is none. The list of that size may have smaller holes,
@@ -6436,10 +6402,10 @@ GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, u
    objects. Object sizes are read only where two marks are far enough apart. */
 GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
-    gc__region_flip(region);
+    const uint64_t *marks = gc__region_marks(region);
     while (at < end) {
-        bool object = gc__mark_get(at);
-        uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
+        bool object = gc__bit_get(marks, at);
+        uintptr_t next = gc__bit_next(marks, object ? at + GC_OBJECT_BYTES_MIN : at, end);
         uintptr_t start = at;
         for (unsigned line = 0; line < 128; line += 64) __builtin_prefetch((const void *)(next + 512 + line));
         if (next - start >= least && object) start += gc__object_bytes(at);
@@ -6466,14 +6432,16 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Flips the marks of some regions that are due, and returns false if none is left. Dead finalizable objects must have
-   been found before. */
-GC__FN bool gc__holes_flip_next(gc_heap *heap) {
-    for (int i = 0; i < GC__FLIPPED_AT_ONCE && heap->old_unflipped; i++) {
-        gc__region_flip_whole(heap->old_unflipped);
-        __atomic_store_n(&heap->old_unflipped, heap->old_unflipped->next, __ATOMIC_RELAXED);
+/* Clears what the last cycle has left in some stale regions, and returns false if none is left. Dead finalizable
+   objects must have been found before. */
+GC__FN bool gc__stale_clear(gc_heap *heap, size_t most) {
+    gc__region *region = heap->old_stale;
+    for (; region && most; region = region->next, most--) {
+        if (region->stale) gc__other_plane_clear(region);
+        gc__finalizer_marks_clear(region);
     }
-    return heap->old_unflipped != NULL;
+    __atomic_store_n(&heap->old_stale, region, __ATOMIC_RELAXED);
+    return region != NULL;
 }
 
 /* Lists the holes of the next region of generation 2, unless it is nearly full: the search reads every object there.
@@ -8299,6 +8267,7 @@ typedef struct gc__worker {
     gc_heap *heap;
     gc__cycle *cycle;
     const uint8_t *verdicts;
+    uint64_t *marks, *starts; /* the planes in which the collection marks, and in which old objects begin */
     gc_window windows[GC_GENERATIONS]; /* to which it copies survivors */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
     size_t fifo_next, fifo_drained;    /* counts up; its value when the ring was last known to be empty */
@@ -9167,7 +9136,7 @@ GC__FN void gc__stores_forget(gc_heap *heap) {
 GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->most * sizeof *stores->entries; }
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
-   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
+   An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
    object is in one of four places: the marker's mark stack; the store buffer, which barriers fill, and `seen`, which
    collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
@@ -9215,6 +9184,7 @@ typedef struct gc__marker {
     gc__store *whole;      /* chunks that the marker has taken from the buffer's list, but not read */
     size_t taken_chunks;   /* whole chunks that the marker has read in this epoch */
     size_t taken_stores;   /* stores that the marker has read since the last collection began */
+    uint64_t *marks;       /* the mark plane of the cycle: the objects of generation 2 that it has reached */
     unsigned turns;               /* turns that the marker has had; atomic */
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
@@ -9287,7 +9257,7 @@ GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) 
 GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
-    return gc__shade_bit(gc__the_arena.marks, word);
+    return gc__shade_bit(gc__the_arena.marks[region->plane], word);
 }
 
 /* Returns whether the word may refer to an object that is being marked. */
@@ -9301,8 +9271,8 @@ GC__IN_BARRIER GC__FN bool gc__shade_wants(uintptr_t word) {
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
     if (!gc__shade_wants(word) || !gc__shade_is_object(word)) return;
-    if (!(__atomic_fetch_or(&gc__next_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
-        gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
+    gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
+    if (!(__atomic_fetch_or(&region->heap->marker->marks[word >> 9], bit, __ATOMIC_RELAXED) & bit)) gc__shade_unscanned(region);
 }
 
 /* Returns whether barriers check stores before they log them, since the buffer is rather full or nearly all objects are
@@ -9314,7 +9284,9 @@ GC__IN_BARRIER GC__FN bool gc__shade_checks(const gc_heap *heap) {
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_is_white(uintptr_t word) {
-    return gc__shade_wants(word) && !gc__shade_bit(gc__next_marks, word);
+    if (!gc__shade_wants(word)) return false;
+    const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    return !gc__shade_bit(heap->marker->marks, word);
 }
 
 /* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
@@ -9323,7 +9295,7 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!gc__shade_wants(word)) return;
     const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     bool checks = gc__shade_checks(heap);
-    if (checks && gc__shade_bit(gc__next_marks, word)) return;
+    if (checks && gc__shade_bit(heap->marker->marks, word)) return;
     if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
 }
 
@@ -9481,15 +9453,16 @@ GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
    world is stopped. */
 GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
     uintptr_t end = gc__min(to, gc__region_starts_end(region));
+    const uint64_t *marks = gc__marks_of(region->heap);
     region->next_live_bytes += bytes;
-    if (from >= end) return;
+    if (from >= end || marks == region->heap->marker->marks) return;
     size_t first = gc__mark_index(from), last = gc__mark_index(end - 1);
     for (size_t word = first >> 6; word <= last >> 6; word++) {
-        uint64_t bits = gc__the_arena.marks[word];
+        uint64_t bits = marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
         /* other workers shade concurrently */
-        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED);
+        if (bits) __atomic_fetch_or(&region->heap->marker->marks[word], bits, __ATOMIC_RELAXED);
     }
 }
 /* Sliding: the last resort of a full heap whose holes are too small, and that has no free region to copy to.
@@ -9518,7 +9491,7 @@ typedef struct gc__sliding {
 /* Returns where an object of a slid region is. */
 GC__FN uintptr_t gc__slid_address(const gc__region *region, uintptr_t object) {
     size_t index = gc__mark_index(object);
-    uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
+    uint64_t below = gc__region_marks(region)[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
     uintptr_t at = region->offset_table[(object - region->base) / 512];
     for (; below; below &= below - 1) at += gc__object_bytes(at);
     return at;
@@ -9571,7 +9544,7 @@ GC__FN uintptr_t gc__slide_copy(gc__sliding *packing, uintptr_t from, uint64_t b
 
 /* Copies all objects of a region, for which there is room, and records where they go. */
 GC__FN void gc__slide_region(gc__sliding *packing, gc__region *region, uintptr_t *places) {
-    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    const uint64_t *marks = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     size_t step = gc__max(GC__SLIDE_BYTES, gc__os_page_bytes());
     uintptr_t given = region->base, end = gc__region_end(region);
     for (uintptr_t at = region->base; at < end; at += 512, places++) {
@@ -9661,7 +9634,7 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
    worker had marked it already, or has seen another worker's mark. */
 GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
     size_t index = gc__mark_index(object);
-    uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
+    uint64_t *word = &worker->marks[index >> 6], *own = &worker->own_marks[index >> 6];
     uint64_t bit = (uint64_t)1 << (index & 63), seen = __atomic_load_n(word, __ATOMIC_RELAXED), before = *own;
     if (seen & bit) return false;
     if (GC_DEBUG >= 3) gc__workers_step(worker);
@@ -9672,30 +9645,30 @@ GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
 
 GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     if (GC__LIKELY(worker->own_marks != NULL)) return gc__claim_mark_twice(worker, object);
-    return worker->exclusive ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
+    return worker->exclusive ? gc__bit_set(worker->marks, object) : gc__bit_set_shared(worker->marks, object);
 }
 
-/* Marks the object, in the marker's bits if `next_plane`. Returns whether it had no mark yet. An object with a
+/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet. An object with a
    finalizer mark was already counted. */
-GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
-    bool finalizer_marked = next_plane && gc__is_finalizer_marked(object);
+GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
+    bool finalizer_marked = premarked && gc__is_finalizer_marked(object);
     if (finalizer_marked && worker->heap->finalizer_marks) return false;
-    bool fresh = next_plane ? gc__bit_set_shared(gc__next_marks, object)
+    bool fresh = premarked ? gc__bit_set_shared(worker->marks, object)
                  : many ? gc__claim_mark_many(worker, object)
-                        : gc__mark_set(object);
+                        : gc__bit_set(worker->marks, object);
     if (finalizer_marked) return fresh;
     if (fresh && many)
         worker->live[object >> GC__STRIPE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
-        *(next_plane ? &gc__region_of(object)->next_live_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
+        *(premarked ? &gc__region_of(object)->next_live_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
     return fresh;
 }
 GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {
     return gc__claim_mark_as(worker, object, many, false);
 }
 
-GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
-    if (gc__claim_mark_as(worker, object, many, next_plane)) {
+GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
+    if (gc__claim_mark_as(worker, object, many, premarked)) {
         if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
     } else if (GC__UNLIKELY(worker->ambiguous != NULL)) {
@@ -9705,7 +9678,7 @@ GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool m
 GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
     gc__mark_object_as(worker, object, many, false);
 }
-/* Marks the object in a region whose mark bits are the marker's, or whose objects have slid. Returns where the
+/* Marks the object in a region in which the marker has marked, or whose objects have slid. Returns where the
    object is now. */
 GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
     bool many = gc__is_many(worker);
@@ -9723,10 +9696,22 @@ GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t objec
 /* Marks an old object of a region that is not evacuated, in the final mark. */
 GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    if (verdict & GC__VERDICT_NEXT_MARKS)
+    if (verdict & GC__VERDICT_SPECIAL)
         gc__mark_elsewhere(worker, object, verdict);
     else
         gc__mark_object(worker, object, false);
+}
+
+/* Sets the copy's bit; in the final mark in both planes, since the copy may be in a hole of an old region, whose cards
+   are scanned. `shared`: other workers run. A thread that sees the bit also sees the complete object. */
+GC__INLINED void gc__mark_copy(const gc__worker *worker, uintptr_t copy, bool shared) {
+    size_t word = gc__mark_index(copy) >> 6;
+    uint64_t bit = (uint64_t)1 << (gc__mark_index(copy) & 63), *start = &worker->starts[word];
+    if (GC__UNLIKELY(worker->marks != worker->starts)) __atomic_fetch_or(&worker->marks[word], bit, __ATOMIC_RELAXED);
+    if (shared) /* no other worker writes this word */
+        __atomic_store_n(start, *start | bit, __ATOMIC_RELEASE);
+    else
+        *start |= bit;
 }
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word
@@ -9735,11 +9720,11 @@ GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t objec
                                        bool many) {
     uintptr_t forward = copy | GC__FORWARD_TAG;
     if (!many || worker->exclusive) {
-        gc__mark_set(copy);
+        gc__mark_copy(worker, copy, false);
         GC__WORD(object) = forward;
     } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,
                                            __ATOMIC_ACQUIRE)) {
-        gc__mark_publish(copy);
+        gc__mark_copy(worker, copy, true);
     } else {
         return header;
     }
@@ -9750,26 +9735,31 @@ GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t objec
    reached. */
 GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     if (region->verdict != GC__MOVE) return;
-    gc__marks_clear(region);
+    gc__condemned_marks_clear(region);
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
-/* Returns where an object is now, or 0 if it has not been reached, for a region whose mark bits are the marker's, or
-   whose objects have slid. */
+/* Returns whether the collection has marked at this address. */
+GC__FN bool gc__is_marked(uintptr_t address) {
+    return gc__bit_get(gc__marks_of(gc__region_of(address)->heap), address);
+}
+
+/* Returns where an object is now, or 0 if it has not been reached, for a region in which the marker has marked, or whose
+   objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
     if (GC__HAS_MARKER && entry != GC__VERDICT_SLID) {
-        if (gc__bit_get(gc__next_marks, object)) return object;
+        if (gc__is_marked(object)) return object;
         return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
     }
     uintptr_t place = gc__slid_address(gc__region_of(object), object);
-    return gc__mark_get(place) ? place : 0;
+    return gc__is_marked(place) ? place : 0;
 }
 
 /* Returns where a condemned object is now, or 0 if it has not been reached. `entry` is that of the verdict table. */
 GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     uint8_t verdict = entry & GC__VERDICT_MASK;
-    if (entry & GC__VERDICT_NEXT_MARKS) return gc__reached_elsewhere(object, entry);
-    if (verdict != GC__MOVE && gc__mark_get(object)) return object;
+    if (entry & GC__VERDICT_SPECIAL) return gc__reached_elsewhere(object, entry);
+    if (verdict != GC__MOVE && gc__is_marked(object)) return object;
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
@@ -9777,11 +9767,8 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
 
 /* Prefetches the mark word that gc__reached will read for an old object. */
 GC__FN void gc__reached_await(uintptr_t object) {
-    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    /* while objects slide there may be no gc__next_marks */
-    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks;
-    const uint64_t *marks = next_plane ? gc__next_marks : gc__the_arena.marks;
-    if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
+    if (GC__VERDICTS[object >> GC_REGION_SHIFT])
+        __builtin_prefetch(&gc__marks_of(gc__region_of(object)->heap)[gc__mark_index(object) >> 6]);
 }
 
 /* Returns where an object is after the trace, or 0 if it is dead or null. */
@@ -9904,6 +9891,7 @@ GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
     worker->cycle->no_room[generation] = !region;
     if (!region) return NULL;
     gc__marks_clear(region);
+    if (generation == 2 && worker->marks == worker->starts) gc__other_plane_clear(region);
     gc__heap_push(worker->heap, region);
     region->hole = gc__region_end(region);
     return region;
@@ -9998,13 +9986,13 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     return copy;
 }
 
-/* Marks or copies an object that is reached in a region that is evacuated, whose mark bits are the marker's, or
+/* Marks or copies an object that is reached in a region that is evacuated, in which the marker has marked, or
    whose objects have slid. Returns where the object is now, or 0 as gc__evacuate does. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
-        if (verdict & GC__VERDICT_NEXT_MARKS)
+        if (verdict & GC__VERDICT_SPECIAL)
             return gc__mark_elsewhere(worker, object, verdict);
-        if (gc__mark_get(object)) {
+        if (gc__bit_get(worker->marks, object)) {
             if (GC__UNLIKELY(worker->ambiguous != NULL)) gc__ambiguous_reached(worker, object);
             return object;
         }
@@ -10216,7 +10204,7 @@ GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
 /* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
 GC__OUT_OF_LINE void gc__finalizer_mark(gc__worker *worker, uintptr_t object) {
     gc__region *region = gc__region_of(object);
-    if (gc__bit_get(gc__next_marks, object) || gc__is_finalizer_marked(object)) return;
+    if (gc__bit_get(worker->marks, object) || gc__is_finalizer_marked(object)) return;
     region->finalizer_marks = worker->heap->marker->finalizer_marks = true;
     gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
     gc__marker_add(worker->heap, object);
@@ -10229,7 +10217,7 @@ GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
         gc__finalizer_mark(worker, object);
         return;
     }
-    if (!gc__bit_set_shared(gc__next_marks, object)) return;
+    if (!gc__bit_set_shared(worker->marks, object)) return;
     bool counted = GC__UNLIKELY(gc__region_of(object)->finalizer_marks) && gc__is_finalizer_marked(object);
     if (!counted) gc__marker_add(worker->heap, object);
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
@@ -10247,7 +10235,7 @@ GC__OUT_OF_LINE bool gc__concurrent_candidate(const gc__worker *worker, const gc
 GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object) {
     __builtin_prefetch((const void *)object);
     __builtin_prefetch((const void *)(object + 24));
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&worker->marks[gc__mark_index(object) >> 6], 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO], oldest = *place;
     *place = object;
     return oldest;
@@ -10298,7 +10286,7 @@ GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t 
        too. */
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 24 + 24u * (verdict != GC__MARK)), 1);
-    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    __builtin_prefetch(&worker->marks[gc__mark_index(ref) >> 6], 1);
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];
@@ -10368,7 +10356,7 @@ __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker
     uintptr_t owner = gc__traced;
     /* Otherwise it has waited since it was marked. */
     if (worker->heap->options.trace_functions != GC_TRACE_FUNCTIONS_CONCURRENT) return;
-    if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
+    if (!gc__is_marking(owner) || !gc__shade_bit(worker->heap->marker->marks, owner)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
     if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
@@ -10836,11 +10824,11 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap)) continue;
         uint8_t verdict = worker->verdicts[region->base >> GC_REGION_SHIFT];
-        bool next_plane = verdict == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
-        if (!region->overflowed && !(next_plane && region->unscanned & GC__UNSEEN)) continue;
+        bool premarked = verdict == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        if (!region->overflowed && !(premarked && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
-        if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
-        gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
+        if (premarked) region->unscanned &= (uint8_t)~GC__UNSEEN;
+        gc__rescan_marked(worker, region, worker->marks);
         if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region))
             gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
@@ -10949,29 +10937,19 @@ GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *cond
 /* Tracing from dirty cards and remembered slots. */
 
 
-/* Returns the bits that mark where an old region's objects start, until something is copied. After a cycle the first
-   slots and cards lead to many regions, with few of them in each: flipping all of these would make that pause as
-   long as the heap is large. With several workers regions are flipped, since one worker may look for a hole in a
-   region in which another one looks for objects. A region in which some objects have finalizer marks is flipped,
-   too. */
-GC__INLINED const uint64_t *gc__old_starts(const gc__worker *worker, gc__region *region) {
-    if (gc__is_many(worker) || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
-    return gc__region_marks(region);
-}
-
 /* Prefetches the bits that mark where the object at this address starts. */
 GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
-    const uint64_t *marks = GC__HAS_MARKER && worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
-    __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
+    __builtin_prefetch(&worker->starts[gc__mark_index(at) >> 6]);
 }
 
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
     bool large = region->kind == GC__LARGE;
+    const uint64_t *marks = gc__region_marks(region);
     uint8_t edges = worker->edges;
-    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, large ? region->base : from);
+    uintptr_t object = gc__bit_previous(marks, region->base, large ? region->base : from);
     if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (!object) object = large ? to : gc__bit_next(gc__old_starts(worker, region), from, to);
+    if (!object) object = large ? to : gc__bit_next(marks, from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         uintptr_t until = to < end ? to : end;
@@ -10979,7 +10957,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
             gc__scan(worker, object);
         else if (end > from)
             gc__scan_range(worker, object, from, until);
-        object = large ? to : gc__bit_next(gc__old_starts(worker, region), object + GC_OBJECT_BYTES_MIN, to);
+        object = large ? to : gc__bit_next(marks, object + GC_OBJECT_BYTES_MIN, to);
     }
     worker->edges = edges;
 }
@@ -11092,7 +11070,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
-    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, last);
+    uintptr_t object = gc__bit_previous(gc__region_marks(region), region->base, last);
     if (!gc__object_type(object)->trace) {
         uint8_t edges = worker->edges;
         worker->edges = gc__edges_of_dead(edges);
@@ -11335,7 +11313,7 @@ GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
 /* Adds the own marks of two or more workers to a word of the arena's. An object that two have marked was counted by
    both. */
 GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
-    uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
+    uint64_t *word = &gc__marks_of(region->heap)[index], seen = own[0][index];
     for (unsigned i = 1; i < count; i++) {
         for (uint64_t twice = own[i][index] & seen; twice; twice &= twice - 1)
             region->live_bytes -= gc__object_bytes((index * 64 + (size_t)__builtin_ctzll(twice)) * 8);
@@ -11537,9 +11515,7 @@ GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void 
 /* Clears mark bits and cards, which is most of the work of condemning if there are many regions. */
 GC__FN void gc__region_clear(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    if (gc__flip_is_due(region)) gc__marks_take(region, false);
-    region->flip = 0;
-    if (region->verdict != GC__MOVE) gc__marks_clear(region);
+    if (region->verdict != GC__MOVE) gc__condemned_marks_clear(region);
 }
 
 /* Promotes a young region wholesale: its mark bits become its objects' starts. */
@@ -11641,7 +11617,7 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
 
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
+    if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
 }
 
 /* Forgets what is precleaned. So many passes may follow in this cycle. */
@@ -11683,8 +11659,8 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
         if (!(was & left)) continue;
-        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__next_marks, base, end);
-        for (; at < end; at = gc__bit_next(gc__next_marks, at + GC_OBJECT_BYTES_MIN, end))
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marker->marks, base, end);
+        for (; at < end; at = gc__bit_next(marker->marks, at + GC_OBJECT_BYTES_MIN, end))
             was & GC__UNREAD ? gc__scan(&marker->worker, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
@@ -11693,10 +11669,10 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
-GC__INLINED void gc__marker_await(uintptr_t object) {
+GC__INLINED void gc__marker_await(const gc_heap *heap, uintptr_t object) {
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
-    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(object) >> 6]);
 }
 
 /* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
@@ -11723,7 +11699,7 @@ GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool s
     heap->marker->taken_stores += count;
     for (size_t i = 0; i < slot_count; i++) words[count++] = __atomic_load_n(&GC__WORD(slots[i]), __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++)
-        if (!stopped && gc__is_marking(words[i])) gc__marker_await(words[i]);
+        if (!stopped && gc__is_marking(words[i])) gc__marker_await(heap, words[i]);
     for (size_t i = 0; i < count; i++) {
         gc__marker_take_word(heap, words[i], stopped);
         if (GC_HAS_VALUES) gc__marker_take_word(heap, gc__shade_decode(words[i]), stopped);
@@ -11786,7 +11762,7 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
-    for (size_t i = from; i < seen->count; i++) gc__marker_await(seen->words[i]);
+    for (size_t i = from; i < seen->count; i++) gc__marker_await(heap, seen->words[i]);
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
@@ -11824,6 +11800,7 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
 GC__FN void gc__marker_renew_worker(gc_heap *heap, gc__worker *worker, gc__words *memory) {
     memset(worker, 0, sizeof *worker);
     worker->heap = heap;
+    worker->marks = heap->marker->marks;
     worker->memory = memory;
     worker->tracer = GC__CONCURRENT;
     worker->finalizing = worker == &heap->marker->finalizing;
@@ -11836,8 +11813,9 @@ GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
 GC__FN bool gc__marker_open(gc__store_buffer *stores) {
     gc__lock_take(&gc__the_arena.lock);
-    if (!gc__next_marks) __atomic_store_n(&gc__next_marks, gc__side_reserve_bits(GC__SIDE_NEXT_MARKS), __ATOMIC_RELEASE);
-    bool opened = gc__stores_open(stores) && gc__next_marks;
+    uint64_t **second = &gc__the_arena.marks[1];
+    if (!*second) __atomic_store_n(second, gc__side_reserve_bits(GC__SIDE_MARKS_SECOND), __ATOMIC_RELEASE);
+    bool opened = gc__stores_open(stores) && *second;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
 }
@@ -11853,6 +11831,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    marker->marks = gc__the_arena.marks[heap->plane ^ 1];
     gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
     gc__marker_renew_finalizing(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
@@ -11869,10 +11848,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->candidates_begin = NULL;
     marker->no_finalizer_marks = marker->finalizer_marks = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unflipped; region; region = region->next) gc__region_flip_whole(region);
-    heap->old_unflipped = NULL;
+    gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!gc__flip_is_due(region) && !region->unscanned && !region->finalizer_marks,
+        GC_ASSERT(!region->stale && !region->unscanned && !region->finalizer_marks,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
     gc__old_rank(heap, GC__IGNORE);
 }
@@ -11898,7 +11876,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        gc__marks_take(region, false);
+        gc__other_plane_clear(region);
         gc__finalizer_marks_clear(region);
         region->next_live_bytes = 0;
         region->unscanned = 0;
@@ -11915,9 +11893,9 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
-        if (i + GC__FIFO < seen->count) gc__marker_await(seen->words[i + GC__FIFO]);
+        if (i + GC__FIFO < seen->count) gc__marker_await(heap, seen->words[i + GC__FIFO]);
         uintptr_t word = seen->words[i];
-        if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
+        if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
     }
     seen->count = kept;
 }
@@ -11965,11 +11943,9 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* Drops the marker's bits of a candidate region, which are useless since its live objects are copied, or of a region
-   that has just become old, in which nothing is left to do. */
-GC__FN void gc__marker_drop_bits(gc__region *region) {
+/* Drops what the marker has counted in a candidate region, since its live objects are copied. */
+GC__FN void gc__marker_drop(gc__region *region) {
     if (region->generation < 2) return;
-    gc__marks_take(region, false);
     region->next_live_bytes = 0;
     region->unscanned = 0;
 }
@@ -12060,11 +12036,10 @@ GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
     return true;
 }
 
-/* Flips the regions with finalizer marks, since a stop-the-world full collection is about to condemn all regions and
-   knows objects by their marks alone. */
+/* Drops the finalizer marks, since a stop-the-world full collection is about to condemn all regions and knows objects by
+   their marks alone. */
 GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
-    for (gc__region *region = heap->regions[2]; region; region = region->next)
-        if (region->finalizer_marks) gc__region_flip_whole(region);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__finalizer_marks_clear(region);
 }
 
 /* Scans all regions with finalizer marks again, since there was no memory for some of the marker's lists. */
@@ -12550,7 +12525,6 @@ GC__COLD void gc__policy_plan(gc_heap *heap) {
 GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__SLIDE_WORTH;
     if (region->pinned || gc__region_is_candidate(region) || full || !gc__is_by_marks(region)) return GC__MARK;
-    gc__region_flip(region);
     return GC__MOVE;
 }
 
@@ -12666,7 +12640,7 @@ GC__FN gc__region *gc__condemn(gc_heap *heap) {
     heap->small_spans = 0;
     if (generation == 2) gc__old_holes_forget(heap);
     if (heap->cycle->plan->into_holes) gc__list_into_holes(heap, condemned);
-    if (generation == 2) heap->old_unflipped = NULL;
+    if (generation == 2) heap->old_stale = NULL;
     return condemned;
 }
 /* Off-heap memory that belongs to objects: it counts towards budgets and the limit until its object dies. Each
@@ -13380,12 +13354,12 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Returns whether a cycle that starts now could run out of room before it ends. While some regions are not flipped
-   yet, which the first collection of a cycle would have to do, the cycle starts later; but it does not wait until
+/* Returns whether a cycle that starts now could run out of room before it ends. While some regions are stale, which
+   the first collection of a cycle would have to clear, the cycle starts later; but it does not wait until
    nothing is left if the marker gets no processor. */
 GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     size_t growth = gc__marking_growth(heap);
-    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
+    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_stale, __ATOMIC_RELAXED) ? growth / 2 : growth);
 }
 
 /* Returns whether the heap has grown by more than GC__MARKING_LOST times its initial room. Mutators wait when that
@@ -13726,6 +13700,14 @@ GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__regi
     }
 }
 
+/* Returns whether the region's other plane is as mark_bits.h says. */
+GC__COLD bool gc__region_has_clear_plane(const gc_heap *heap, const gc__region *region) {
+    const uint64_t *other = __atomic_load_n(&gc__the_arena.marks[region->plane ^ 1], __ATOMIC_ACQUIRE);
+    if (!other || region->stale || region->generation < 2 || gc__heap_is_marking(heap)) return true;
+    uintptr_t end = gc__region_starts_end(region);
+    return gc__bit_next(other, region->base, end) == end;
+}
+
 GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *region, int generation) {
     uintptr_t end = gc__region_end(region);
     bool large = region->kind == GC__LARGE;
@@ -13745,6 +13727,8 @@ GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *reg
                    "a region's written part lies outside it");
     gc__check_true(checker, large || region->live_bytes <= GC_REGION_BYTES, region,
                    "a region holds more than its size");
+    gc__check_true(checker, region->plane == checker->heap->plane, region, "a region's mark plane is not the heap's");
+    gc__check_true(checker, gc__region_has_clear_plane(checker->heap, region), region, "marks are left in a region's other plane");
     if (generation == 2 && !large && !region->linear)
         gc__check_equal(checker, gc__marked_object_bytes(region), region->live_bytes, "bytes of objects in an old region");
     gc__region_check_tables(checker, region);
@@ -14444,10 +14428,7 @@ GC__COLD void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count,
 GC__COLD size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next) {
-            gc__region_flip(region);
-            count += gc__marks_count(region);
-        }
+        for (gc__region *region = heap->regions[g]; region; region = region->next) count += gc__marks_count(region);
     return count;
 }
 
@@ -15643,7 +15624,7 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
 #include <stddef.h>
 #include <stdint.h>
 
-#define GC_DAC_MAJOR 2
+#define GC_DAC_MAJOR 3
 #define GC_DAC_MINOR 0
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
@@ -15712,7 +15693,8 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
     X(arena, bytes, gc__arena, bytes)                                \
     X(arena, count, gc__arena, count)                                \
     X(arena, regions, gc__arena, regions)                            \
-    X(arena, marks, gc__arena, marks)                                \
+    X(arena, marks, gc__arena, marks[0])                             \
+    X(arena, marks_second, gc__arena, marks[1])                      \
     X(arena, used, gc__arena, used)                                  \
     X(region, heap, gc__region, heap)                                \
     X(region, base, gc__region, base)                                \
@@ -15729,6 +15711,7 @@ GC_API size_t gc_heap_verify(gc_heap *heap) {
     X(region, linear, gc__region, linear)                            \
     X(region, formatted, gc__region, formatted)                      \
     X(region, accessible, gc__region, accessible)                    \
+    X(region, plane, gc__region, plane)                              \
     X(heap, heap_bytes_max, gc_heap, options.heap_bytes_max)         \
     X(heap, non_moving, gc_heap, options.non_moving)                 \
     X(heap, non_generational, gc_heap, options.non_generational)     \
@@ -16301,7 +16284,7 @@ GC__FN void gc__prefault_region(const gc__region *region) {
     for (size_t i = number; i <= number + ahead; i += ahead) {
         gc__prefault_table(GC__SIDE_MARKS, i);
         gc__prefault_table(GC__SIDE_CARDS, i);
-        gc__prefault_table(GC__SIDE_NEXT_MARKS, i);
+        gc__prefault_table(GC__SIDE_MARKS_SECOND, i);
     }
     gc__supply_populate((void *)region->base, GC_REGION_BYTES);
 }
@@ -16341,8 +16324,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
-/* Keeps the region, in its target generation. */
+/* Keeps the region, in its target generation, with the marks of this collection. */
 GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+    gc__region_set_plane(region, heap->mark_plane);
+    if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
@@ -16354,7 +16339,7 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
 }
 
 GC__COLD void gc__sweep_large(gc_heap *heap, gc__region *region) {
-    if (gc__mark_get(region->base)) {
+    if (gc__is_marked(region->base)) {
         if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);
         if (!heap->options.keep_memory) gc__large_uncommit(heap, region);
@@ -16368,10 +16353,6 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     if (region->verdict == GC__MOVE && gc__stress_of(heap)) {
         gc__quarantine_push(heap, region);
     } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
-        GC_ASSERT(GC_DEBUG < 3 || !region->flip ||
-                      gc__bit_next(gc__next_marks, region->base, gc__region_end(region)) == gc__region_end(region),
-                  "gc.h: an object was marked in the region at %p, which has no live ones", (void *)region->base);
-        region->flip = 0;
         gc__heap_give(heap, region);
     } else {
         region->linear = region->formatted = false;
@@ -16380,8 +16361,8 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     }
 }
 
-/* Sweeps a region in which the marker has marked: the marker's bits serve as the region's mark bits where they are,
-   and are moved concurrently later. Moving them for all of a large heap would make a long pause. */
+/* Sweeps a region in which the marker has marked: the marker's plane becomes its own. The former one is cleared
+   concurrently later. Clearing it for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
     region->live_bytes = region->next_live_bytes;
@@ -16389,12 +16370,8 @@ GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     region->unscanned = 0;
     region->target = 2;
     region->condemned = heap->collection.number;
-    if (region->kind == GC__LARGE) {
-        gc__region_set_verdict(region, GC__MARK, 2);
-        gc__marks_take(region, true);
-    } else {
-        __atomic_store_n(&region->flip, GC__FLIP_DUE, __ATOMIC_RELEASE);
-    }
+    gc__region_set_plane(region, heap->mark_plane);
+    if (gc__region_has_finalizer_marks(region)) gc__finalizer_marks_merge(region);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
@@ -16435,7 +16412,8 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     }
     if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
-    if (gc__is_mark_end(heap)) heap->old_unflipped = heap->regions[2];
+    if (heap->plane != heap->mark_plane) heap->old_stale = heap->regions[2];
+    heap->plane = heap->mark_plane;
     heap->recycled = heap->fixed_search = heap->regions[0];
 }
 
@@ -16727,11 +16705,11 @@ GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
-/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, flips regions, and
-   lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
+/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, clears stale
+   regions, and lists holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!gc__heap_is_marking(heap))
-        return gc__pairs_finish_some(heap, false) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
+        return gc__pairs_finish_some(heap, false) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
                gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
@@ -16767,7 +16745,7 @@ GC__COLD void gc__marker_thread(void *context) {
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
             marks = more && gc__heap_is_marking(heap);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_NEXT_MARKS, number);
+            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_MARKS_SECOND, number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
@@ -16805,7 +16783,7 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = gc__heap_is_marking(heap) || heap->old_unflipped || heap->old_unlisted || prefaults;
+    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted || prefaults;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         gc__preclean_allow(&heap->handles->preclean);
@@ -16843,7 +16821,7 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
-    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
+    gc__stale_clear(heap, SIZE_MAX);
 }
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
@@ -16908,7 +16886,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_drop_bits(region);
+        gc__marker_drop(region);
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;
@@ -17126,6 +17104,9 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* Nothing below asks the host for roots again: they are in their lists. */
     gc__marking_step(heap);
+    heap->mark_plane = heap->plane ^ (uint8_t)gc__is_mark_end(heap);
+    worker->marks = gc__marks_of(heap);
+    worker->starts = gc__the_arena.marks[heap->plane];
     gc__region *condemned = gc__condemn(heap);
     if (plan->purpose == GC__SLIDE) condemned = gc__slide(heap, condemned);
     worker->verdicts = GC__VERDICTS;
@@ -17478,7 +17459,7 @@ GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
     gc__marks_clear(region);
-    gc__mark_set(region->base);
+    gc__bit_set(gc__region_marks(region), region->base);
     for (size_t i = 0, rest = bytes; i < region->span; i++) {
         size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
         if (zeroed) gc__region_zero(region + i, part);
@@ -17542,7 +17523,7 @@ GC__FN void gc__fixed_begin(void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
     gc__region *region = gc__region_of((uintptr_t)object);
     if (!region->fixed) return;
-    __atomic_fetch_or(&gc__the_arena.marks[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+    __atomic_fetch_or(&gc__region_marks(region)[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
     __atomic_fetch_sub(&region->heap->fixed_unmarked, 1, __ATOMIC_RELEASE);
 }
 
@@ -18087,7 +18068,6 @@ GC__FN bool gc__large_grow(gc_heap *heap, gc__region *region, size_t bytes) {
 GC__FN bool gc__hole_grow(gc_heap *heap, gc__region *region, uintptr_t end, size_t bytes) {
     gc_window *fixed = &heap->fixed;
     if (gc__fills_holes(heap) && region->generation == 2) return false; /* the hole may be in a list */
-    gc__region_flip(region);
     bool at_window = fixed->region == region && (uintptr_t)fixed->next == end;
     if (region->fixed && !at_window && __atomic_load_n(&heap->fixed_unmarked, __ATOMIC_ACQUIRE)) return false;
     if (gc__mark_next(end, gc__region_end(region)) < end + bytes || end + bytes > gc__region_end(region)) return false;

@@ -72,7 +72,7 @@ GC__STYLE_BEGIN
 #include <stddef.h>
 #include <stdint.h>
 
-#define GC_DAC_MAJOR 2
+#define GC_DAC_MAJOR 3
 #define GC_DAC_MINOR 0
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
@@ -141,7 +141,8 @@ GC__STYLE_BEGIN
     X(arena, bytes, gc__arena, bytes)                                \
     X(arena, count, gc__arena, count)                                \
     X(arena, regions, gc__arena, regions)                            \
-    X(arena, marks, gc__arena, marks)                                \
+    X(arena, marks, gc__arena, marks[0])                             \
+    X(arena, marks_second, gc__arena, marks[1])                      \
     X(arena, used, gc__arena, used)                                  \
     X(region, heap, gc__region, heap)                                \
     X(region, base, gc__region, base)                                \
@@ -158,6 +159,7 @@ GC__STYLE_BEGIN
     X(region, linear, gc__region, linear)                            \
     X(region, formatted, gc__region, formatted)                      \
     X(region, accessible, gc__region, accessible)                    \
+    X(region, plane, gc__region, plane)                              \
     X(heap, heap_bytes_max, gc_heap, options.heap_bytes_max)         \
     X(heap, non_moving, gc_heap, options.non_moving)                 \
     X(heap, non_generational, gc_heap, options.non_generational)     \
@@ -1114,7 +1116,7 @@ typedef struct gc__dac_place {
     uint64_t next; /* the address of the next region's record in its list */
     uint32_t span, rest_index;
     uint8_t kind, generation, verdict;
-    bool linear, formatted, accessible;
+    bool linear, formatted, accessible, second_plane;
     bool listed;      /* it is in a list of its heap, and so complete */
     bool condemned;   /* a collection is at work in it: nothing in it can be listed */
     uint64_t *starts; /* a bit for each 8 bytes: objects; NULL: not known yet */
@@ -1135,7 +1137,7 @@ typedef struct gc__dac_copy {
     uint16_t members[GC__DAC_AT_COUNT];
     uint16_t statistics[GC__DAC_STATISTIC_COUNT][2];
     unsigned variable_count, fact_count, member_count, statistic_count;
-    uint64_t arena, arena_end, regions, marks;
+    uint64_t arena, arena_end, regions, marks[2];
     gc__dac_place *places;
     size_t place_count;
     gc__dac_window *windows;
@@ -1695,6 +1697,7 @@ GC__DAC_FN void gc__dac_place_fill(const gc__dac_copy *copy, gc__dac_place *plac
     place->verdict = (uint8_t)gc__dac_in(copy, record, GC__DAC_AT_region_verdict, 1);
     place->linear = gc__dac_in(copy, record, GC__DAC_AT_region_linear, 1) != 0;
     place->formatted = gc__dac_in(copy, record, GC__DAC_AT_region_formatted, 1) != 0;
+    place->second_plane = gc__dac_in(copy, record, GC__DAC_AT_region_plane, 1) != 0;
     place->accessible = gc__dac_in(copy, record, GC__DAC_AT_region_accessible, 1) != 0;
 }
 
@@ -1706,7 +1709,8 @@ GC__DAC_FN bool gc__dac_places_read(gc_dac *dac, gc__dac_copy *copy) {
     copy->arena = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_base);
     uint64_t size = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_bytes);
     copy->regions = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_regions);
-    copy->marks = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_marks);
+    copy->marks[0] = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_marks);
+    copy->marks[1] = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_marks_second);
     uint64_t used = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_used);
     copy->arena_end = copy->arena + size;
     if (!copy->arena) return true; /* no heap was ever created */
@@ -2258,7 +2262,8 @@ GC__DAC_FN bool gc__dac_cursor_open(gc_dac *dac, gc__dac_copy *copy, size_t numb
     if (cursor->place->linear || gc__dac_is_large(copy, cursor->place)) return true;
     uint64_t mark_bytes = copy->info.region_bytes / 64;
     cursor->marks = (uint64_t *)gc__dac_allocate(dac, mark_bytes, 1);
-    return cursor->marks && gc__dac_load(dac, copy->marks + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes);
+    uint64_t plane = copy->marks[cursor->place->second_plane];
+    return cursor->marks && gc__dac_load(dac, plane + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes);
 }
 
 /* The header says nothing: the walk cannot go on behind it. */

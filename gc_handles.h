@@ -419,7 +419,6 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc_word word = GC__WORD(address);
     bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
     if (linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
-    gc__region_flip(region);
     return gc__mark_get(address);
 }
 
@@ -1345,7 +1344,7 @@ GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     uintptr_t object = at < all->start[1] ? all->registered.words[at] : 0;
     if (!object) return;
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
+    __builtin_prefetch(&gc__region_of(object)->heap->marker->marks[gc__mark_index(object) >> 6]);
 }
 
 GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
@@ -1388,8 +1387,7 @@ GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopp
         if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
         uintptr_t *pair = &all->registered.words[numbers->words[--numbers->count]], object = pair[0];
         if (!object) continue;
-        if (!stopped) gc__region_flip(gc__region_of(object));
-        if (!gc__is_finalizer_marked(object) || (stopped && gc__bit_get(gc__next_marks, object))) continue;
+        if (!gc__is_finalizer_marked(object) || (stopped && gc__is_marked(object))) continue;
         if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
         gc__pair_empty(all, pair);
     }
@@ -1901,7 +1899,7 @@ GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
 GC__FN bool gc__is_precleaned(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
     unsigned age = gc__barrier_age(&gc__tables, object);
-    return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__next_marks, object);
+    return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__region_of(object)->heap->marker->marks, object);
 }
 
 /* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets
@@ -1966,7 +1964,7 @@ GC__HOT bool gc__handles_preclean_some(gc_heap *heap) {
 GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
     for (size_t i = clump * GC__HANDLE_CLUMP; i < (clump + 1) * GC__HANDLE_CLUMP; i++) {
         uintptr_t object = segment->places[i];
-        if (gc__is_marking(object)) __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
+        if (gc__is_marking(object)) __builtin_prefetch(&segment->heap->marker->marks[gc__mark_index(object) >> 6]);
     }
 }
 
@@ -1995,7 +1993,7 @@ GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
         due->shaded = gc__max(due->shaded, due->head);
         for (; left && due->shaded < due->shading; left--, due->shaded += 2) {
             uintptr_t object = due->pairs.words[due->shaded], ahead = gc__min(due->shaded + 2 * GC__FIFO, due->shading - 2);
-            __builtin_prefetch(&gc__next_marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
+            __builtin_prefetch(&heap->marker->marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
             if (!gc__is_marking(object)) continue;
             if (gc__is_candidate(object)) all->young_unknown |= !gc__words_push(&all->young, due->shaded | queue);
             gc__marker_shade(heap, object);

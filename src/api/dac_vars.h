@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GC_DAC_MAJOR 2
+#define GC_DAC_MAJOR 3
 #define GC_DAC_MINOR 0
 #define GC__DAC_MAGIC 0x7363615668636744 /* of 8 bytes */
 #define GC__DAC_NOTE_OWNER "gc.h"
@@ -83,7 +83,8 @@
     X(arena, bytes, gc__arena, bytes)                                \
     X(arena, count, gc__arena, count)                                \
     X(arena, regions, gc__arena, regions)                            \
-    X(arena, marks, gc__arena, marks)                                \
+    X(arena, marks, gc__arena, marks[0])                             \
+    X(arena, marks_second, gc__arena, marks[1])                      \
     X(arena, used, gc__arena, used)                                  \
     X(region, heap, gc__region, heap)                                \
     X(region, base, gc__region, base)                                \
@@ -100,6 +101,7 @@
     X(region, linear, gc__region, linear)                            \
     X(region, formatted, gc__region, formatted)                      \
     X(region, accessible, gc__region, accessible)                    \
+    X(region, plane, gc__region, plane)                              \
     X(heap, heap_bytes_max, gc_heap, options.heap_bytes_max)         \
     X(heap, non_moving, gc_heap, options.non_moving)                 \
     X(heap, non_generational, gc_heap, options.non_generational)     \

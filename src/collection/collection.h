@@ -106,6 +106,9 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     memset(worker->cycle->no_room, 0, sizeof worker->cycle->no_room);
     /* Nothing below asks the host for roots again: they are in their lists. */
     gc__marking_step(heap);
+    heap->mark_plane = heap->plane ^ (uint8_t)gc__is_mark_end(heap);
+    worker->marks = gc__marks_of(heap);
+    worker->starts = gc__the_arena.marks[heap->plane];
     gc__region *condemned = gc__condemn(heap);
     if (plan->purpose == GC__SLIDE) condemned = gc__slide(heap, condemned);
     worker->verdicts = GC__VERDICTS;

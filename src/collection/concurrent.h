@@ -74,11 +74,11 @@ GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
-/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, flips regions, and
-   lists their holes. The marker's lock is held. Returns false if nothing is left to do. */
+/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, clears stale
+   regions, and lists holes. The marker's lock is held. Returns false if nothing is left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
     if (!gc__heap_is_marking(heap))
-        return gc__pairs_finish_some(heap, false) || gc__holes_flip_next(heap) || gc__holes_list_next(heap) ||
+        return gc__pairs_finish_some(heap, false) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
                gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
@@ -114,7 +114,7 @@ GC__COLD void gc__marker_thread(void *context) {
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
             marks = more && gc__heap_is_marking(heap);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_NEXT_MARKS, number);
+            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_MARKS_SECOND, number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
@@ -152,7 +152,7 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = gc__heap_is_marking(heap) || heap->old_unflipped || heap->old_unlisted || prefaults;
+    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted || prefaults;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         gc__preclean_allow(&heap->handles->preclean);
@@ -190,7 +190,7 @@ GC__COLD void gc__marking_end_thread(gc_heap *heap) {
     if (marker->has_thread) gc__os_thread_join(&marker->thread);
     marker->has_thread = false;
     gc__marker_abort(heap);
-    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__region_flip_whole(region);
+    gc__stale_clear(heap, SIZE_MAX);
 }
 
 /* Does some of the marker's work on the calling mutator, in tests without a marker's thread. */
@@ -255,7 +255,7 @@ GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) {
     gc__marker_finish(heap);
     for (gc__region *region = condemned; region; region = region->next) {
         if (region->target == 2) gc__region_set_rank(region, gc__age_of(heap, 2), true);
-        gc__marker_drop_bits(region);
+        gc__marker_drop(region);
     }
     heap->cycle->condemned_bytes[2] = heap->generation_bytes[2];
     heap->cycle->cursors[2] = NULL;

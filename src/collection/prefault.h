@@ -51,7 +51,7 @@ GC__FN void gc__prefault_region(const gc__region *region) {
     for (size_t i = number; i <= number + ahead; i += ahead) {
         gc__prefault_table(GC__SIDE_MARKS, i);
         gc__prefault_table(GC__SIDE_CARDS, i);
-        gc__prefault_table(GC__SIDE_NEXT_MARKS, i);
+        gc__prefault_table(GC__SIDE_MARKS_SECOND, i);
     }
     gc__supply_populate((void *)region->base, GC_REGION_BYTES);
 }

@@ -32,8 +32,10 @@ GC__FN void gc__quarantine_push(gc_heap *heap, gc__region *region) {
     if (++heap->quarantine_count > GC__QUARANTINE_REGIONS) gc__quarantine_pop(heap);
 }
 
-/* Keeps the region, in its target generation. */
+/* Keeps the region, in its target generation, with the marks of this collection. */
 GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
+    gc__region_set_plane(region, heap->mark_plane);
+    if (region->target == 2 && region->stale && heap->mark_plane == heap->plane) gc__other_plane_clear(region);
     if (GC__UNLIKELY(gc__heap_is_marking(heap)) && region->target == 2 && region->generation < 2) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
@@ -45,7 +47,7 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
 }
 
 GC__COLD void gc__sweep_large(gc_heap *heap, gc__region *region) {
-    if (gc__mark_get(region->base)) {
+    if (gc__is_marked(region->base)) {
         if (region->generation < 2) heap->cycle->large_kept_bytes += region->live_bytes;
         gc__sweep_keep(heap, region);
         if (!heap->options.keep_memory) gc__large_uncommit(heap, region);
@@ -59,10 +61,6 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     if (region->verdict == GC__MOVE && gc__stress_of(heap)) {
         gc__quarantine_push(heap, region);
     } else if (region->verdict == GC__MOVE || region->live_bytes == 0) {
-        GC_ASSERT(GC_DEBUG < 3 || !region->flip ||
-                      gc__bit_next(gc__next_marks, region->base, gc__region_end(region)) == gc__region_end(region),
-                  "gc.h: an object was marked in the region at %p, which has no live ones", (void *)region->base);
-        region->flip = 0;
         gc__heap_give(heap, region);
     } else {
         region->linear = region->formatted = false;
@@ -71,8 +69,8 @@ GC__FN void gc__sweep_small(gc_heap *heap, gc__region *region) {
     }
 }
 
-/* Sweeps a region in which the marker has marked: the marker's bits serve as the region's mark bits where they are,
-   and are moved concurrently later. Moving them for all of a large heap would make a long pause. */
+/* Sweeps a region in which the marker has marked: the marker's plane becomes its own. The former one is cleared
+   concurrently later. Clearing it for all of a large heap would make a long pause. */
 GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     bool counted = !(region->unscanned & GC__UNCOUNTED);
     region->live_bytes = region->next_live_bytes;
@@ -80,12 +78,8 @@ GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     region->unscanned = 0;
     region->target = 2;
     region->condemned = heap->collection.number;
-    if (region->kind == GC__LARGE) {
-        gc__region_set_verdict(region, GC__MARK, 2);
-        gc__marks_take(region, true);
-    } else {
-        __atomic_store_n(&region->flip, GC__FLIP_DUE, __ATOMIC_RELEASE);
-    }
+    gc__region_set_plane(region, heap->mark_plane);
+    if (gc__region_has_finalizer_marks(region)) gc__finalizer_marks_merge(region);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
@@ -126,7 +120,8 @@ GC__HOT void gc__sweep(gc_heap *heap, gc__region *condemned) {
     }
     if (GC__HAS_MARKER && heap->cycle->condemns_old) gc__sweep_old(heap);
     for (int g = 0; g < GC_GENERATIONS; g++) heap->cycle->cursors[g] = heap->regions[g];
-    if (gc__is_mark_end(heap)) heap->old_unflipped = heap->regions[2];
+    if (heap->plane != heap->mark_plane) heap->old_stale = heap->regions[2];
+    heap->plane = heap->mark_plane;
     heap->recycled = heap->fixed_search = heap->regions[0];
 }
 

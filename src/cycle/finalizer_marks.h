@@ -48,11 +48,10 @@ GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
     return true;
 }
 
-/* Flips the regions with finalizer marks, since a stop-the-world full collection is about to condemn all regions and
-   knows objects by their marks alone. */
+/* Drops the finalizer marks, since a stop-the-world full collection is about to condemn all regions and knows objects by
+   their marks alone. */
 GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
-    for (gc__region *region = heap->regions[2]; region; region = region->next)
-        if (region->finalizer_marks) gc__region_flip_whole(region);
+    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__finalizer_marks_clear(region);
 }
 
 /* Scans all regions with finalizer marks again, since there was no memory for some of the marker's lists. */

@@ -24,7 +24,7 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
 
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
+    if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
 }
 
 /* Forgets what is precleaned. So many passes may follow in this cycle. */
@@ -66,8 +66,8 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
         if (!(gc__barrier_age(&gc__tables, base) & GC__AGE_MARKING) || !gc__region_is_of(region, heap)) continue;
         uint8_t left = GC__UNSCANNED | GC__UNREAD, was = __atomic_fetch_and(&region->unscanned, (uint8_t)~left, __ATOMIC_ACQ_REL);
         if (!(was & left)) continue;
-        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(gc__next_marks, base, end);
-        for (; at < end; at = gc__bit_next(gc__next_marks, at + GC_OBJECT_BYTES_MIN, end))
+        uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marker->marks, base, end);
+        for (; at < end; at = gc__bit_next(marker->marks, at + GC_OBJECT_BYTES_MIN, end))
             was & GC__UNREAD ? gc__scan(&marker->worker, at) : gc__marker_scan_again(heap, region, at);
         marker->rescans = i + 1;
         return true;
@@ -76,10 +76,10 @@ GC__FN bool gc__marker_rescan(gc_heap *heap) {
     return true;
 }
 
-GC__INLINED void gc__marker_await(uintptr_t object) {
+GC__INLINED void gc__marker_await(const gc_heap *heap, uintptr_t object) {
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
-    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
+    __builtin_prefetch(&heap->marker->marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&gc__the_arena.marks[heap->plane][gc__mark_index(object) >> 6]);
 }
 
 /* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
@@ -106,7 +106,7 @@ GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool s
     heap->marker->taken_stores += count;
     for (size_t i = 0; i < slot_count; i++) words[count++] = __atomic_load_n(&GC__WORD(slots[i]), __ATOMIC_RELAXED);
     for (size_t i = 0; i < count; i++)
-        if (!stopped && gc__is_marking(words[i])) gc__marker_await(words[i]);
+        if (!stopped && gc__is_marking(words[i])) gc__marker_await(heap, words[i]);
     for (size_t i = 0; i < count; i++) {
         gc__marker_take_word(heap, words[i], stopped);
         if (GC_HAS_VALUES) gc__marker_take_word(heap, gc__shade_decode(words[i]), stopped);
@@ -169,7 +169,7 @@ GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
-    for (size_t i = from; i < seen->count; i++) gc__marker_await(seen->words[i]);
+    for (size_t i = from; i < seen->count; i++) gc__marker_await(heap, seen->words[i]);
     for (; seen->count > from; seen->count--) gc__marker_shade(heap, seen->words[seen->count - 1]);
 }
 
@@ -207,6 +207,7 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
 GC__FN void gc__marker_renew_worker(gc_heap *heap, gc__worker *worker, gc__words *memory) {
     memset(worker, 0, sizeof *worker);
     worker->heap = heap;
+    worker->marks = heap->marker->marks;
     worker->memory = memory;
     worker->tracer = GC__CONCURRENT;
     worker->finalizing = worker == &heap->marker->finalizing;
@@ -219,8 +220,9 @@ GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
 GC__FN bool gc__marker_open(gc__store_buffer *stores) {
     gc__lock_take(&gc__the_arena.lock);
-    if (!gc__next_marks) __atomic_store_n(&gc__next_marks, gc__side_reserve_bits(GC__SIDE_NEXT_MARKS), __ATOMIC_RELEASE);
-    bool opened = gc__stores_open(stores) && gc__next_marks;
+    uint64_t **second = &gc__the_arena.marks[1];
+    if (!*second) __atomic_store_n(second, gc__side_reserve_bits(GC__SIDE_MARKS_SECOND), __ATOMIC_RELEASE);
+    bool opened = gc__stores_open(stores) && *second;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
 }
@@ -236,6 +238,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
         return;
     }
     heap->marking = true;
+    marker->marks = gc__the_arena.marks[heap->plane ^ 1];
     gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
     gc__marker_renew_finalizing(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
@@ -252,10 +255,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->candidates_begin = NULL;
     marker->no_finalizer_marks = marker->finalizer_marks = false;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
-    for (gc__region *region = heap->old_unflipped; region; region = region->next) gc__region_flip_whole(region);
-    heap->old_unflipped = NULL;
+    gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!gc__flip_is_due(region) && !region->unscanned && !region->finalizer_marks,
+        GC_ASSERT(!region->stale && !region->unscanned && !region->finalizer_marks,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
     gc__old_rank(heap, GC__IGNORE);
 }
@@ -281,7 +283,7 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     if (!heap->marking) return;
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
-        gc__marks_take(region, false);
+        gc__other_plane_clear(region);
         gc__finalizer_marks_clear(region);
         region->next_live_bytes = 0;
         region->unscanned = 0;
@@ -298,9 +300,9 @@ GC__HOT void gc__marker_sift_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t kept = 0;
     for (size_t i = 0; i < seen->count; i++) {
-        if (i + GC__FIFO < seen->count) gc__marker_await(seen->words[i + GC__FIFO]);
+        if (i + GC__FIFO < seen->count) gc__marker_await(heap, seen->words[i + GC__FIFO]);
         uintptr_t word = seen->words[i];
-        if (!gc__shade_bit(gc__next_marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
+        if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) seen->words[kept++] = word;
     }
     seen->count = kept;
 }
@@ -348,11 +350,9 @@ GC__FN void gc__marker_finish(gc_heap *heap) {
     heap->marking = false;
 }
 
-/* Drops the marker's bits of a candidate region, which are useless since its live objects are copied, or of a region
-   that has just become old, in which nothing is left to do. */
-GC__FN void gc__marker_drop_bits(gc__region *region) {
+/* Drops what the marker has counted in a candidate region, since its live objects are copied. */
+GC__FN void gc__marker_drop(gc__region *region) {
     if (region->generation < 2) return;
-    gc__marks_take(region, false);
     region->next_live_bytes = 0;
     region->unscanned = 0;
 }

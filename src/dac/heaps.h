@@ -64,6 +64,7 @@ GC__DAC_FN void gc__dac_place_fill(const gc__dac_copy *copy, gc__dac_place *plac
     place->verdict = (uint8_t)gc__dac_in(copy, record, GC__DAC_AT_region_verdict, 1);
     place->linear = gc__dac_in(copy, record, GC__DAC_AT_region_linear, 1) != 0;
     place->formatted = gc__dac_in(copy, record, GC__DAC_AT_region_formatted, 1) != 0;
+    place->second_plane = gc__dac_in(copy, record, GC__DAC_AT_region_plane, 1) != 0;
     place->accessible = gc__dac_in(copy, record, GC__DAC_AT_region_accessible, 1) != 0;
 }
 
@@ -75,7 +76,8 @@ GC__DAC_FN bool gc__dac_places_read(gc_dac *dac, gc__dac_copy *copy) {
     copy->arena = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_base);
     uint64_t size = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_bytes);
     copy->regions = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_regions);
-    copy->marks = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_marks);
+    copy->marks[0] = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_marks);
+    copy->marks[1] = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_marks_second);
     uint64_t used = gc__dac_member(dac, copy, arena, GC__DAC_AT_arena_used);
     copy->arena_end = copy->arena + size;
     if (!copy->arena) return true; /* no heap was ever created */

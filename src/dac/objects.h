@@ -117,7 +117,8 @@ GC__DAC_FN bool gc__dac_cursor_open(gc_dac *dac, gc__dac_copy *copy, size_t numb
     if (cursor->place->linear || gc__dac_is_large(copy, cursor->place)) return true;
     uint64_t mark_bytes = copy->info.region_bytes / 64;
     cursor->marks = (uint64_t *)gc__dac_allocate(dac, mark_bytes, 1);
-    return cursor->marks && gc__dac_load(dac, copy->marks + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes);
+    uint64_t plane = copy->marks[cursor->place->second_plane];
+    return cursor->marks && gc__dac_load(dac, plane + (cursor->at >> 9) * 8, cursor->marks, (size_t)mark_bytes);
 }
 
 /* The header says nothing: the walk cannot go on behind it. */

@@ -34,7 +34,7 @@ typedef struct gc__dac_place {
     uint64_t next; /* the address of the next region's record in its list */
     uint32_t span, rest_index;
     uint8_t kind, generation, verdict;
-    bool linear, formatted, accessible;
+    bool linear, formatted, accessible, second_plane;
     bool listed;      /* it is in a list of its heap, and so complete */
     bool condemned;   /* a collection is at work in it: nothing in it can be listed */
     uint64_t *starts; /* a bit for each 8 bytes: objects; NULL: not known yet */
@@ -55,7 +55,7 @@ typedef struct gc__dac_copy {
     uint16_t members[GC__DAC_AT_COUNT];
     uint16_t statistics[GC__DAC_STATISTIC_COUNT][2];
     unsigned variable_count, fact_count, member_count, statistic_count;
-    uint64_t arena, arena_end, regions, marks;
+    uint64_t arena, arena_end, regions, marks[2];
     gc__dac_place *places;
     size_t place_count;
     gc__dac_window *windows;

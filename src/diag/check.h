@@ -53,6 +53,14 @@ GC__COLD void gc__region_check_tables(const gc__checker *checker, const gc__regi
     }
 }
 
+/* Returns whether the region's other plane is as mark_bits.h says. */
+GC__COLD bool gc__region_has_clear_plane(const gc_heap *heap, const gc__region *region) {
+    const uint64_t *other = __atomic_load_n(&gc__the_arena.marks[region->plane ^ 1], __ATOMIC_ACQUIRE);
+    if (!other || region->stale || region->generation < 2 || gc__heap_is_marking(heap)) return true;
+    uintptr_t end = gc__region_starts_end(region);
+    return gc__bit_next(other, region->base, end) == end;
+}
+
 GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *region, int generation) {
     uintptr_t end = gc__region_end(region);
     bool large = region->kind == GC__LARGE;
@@ -72,6 +80,8 @@ GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *reg
                    "a region's written part lies outside it");
     gc__check_true(checker, large || region->live_bytes <= GC_REGION_BYTES, region,
                    "a region holds more than its size");
+    gc__check_true(checker, region->plane == checker->heap->plane, region, "a region's mark plane is not the heap's");
+    gc__check_true(checker, gc__region_has_clear_plane(checker->heap, region), region, "marks are left in a region's other plane");
     if (generation == 2 && !large && !region->linear)
         gc__check_equal(checker, gc__marked_object_bytes(region), region->live_bytes, "bytes of objects in an old region");
     gc__region_check_tables(checker, region);

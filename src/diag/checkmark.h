@@ -45,10 +45,7 @@ GC__COLD void gc__checkmark_visit(gc_visitor *visitor, void *slot, size_t count,
 GC__COLD size_t gc__count_marks(const gc_heap *heap) {
     size_t count = 0;
     for (int g = 0; g < GC_GENERATIONS; g++)
-        for (gc__region *region = heap->regions[g]; region; region = region->next) {
-            gc__region_flip(region);
-            count += gc__marks_count(region);
-        }
+        for (gc__region *region = heap->regions[g]; region; region = region->next) count += gc__marks_count(region);
     return count;
 }
 

@@ -14,7 +14,7 @@ GC__COLD void *gc__allocate_large(gc_heap *heap, size_t bytes, bool zeroed) {
     gc__region *region = gc__heap_take_large(heap, bytes);
     if (!region) return NULL;
     gc__marks_clear(region);
-    gc__mark_set(region->base);
+    gc__bit_set(gc__region_marks(region), region->base);
     for (size_t i = 0, rest = bytes; i < region->span; i++) {
         size_t part = rest < GC_REGION_BYTES ? rest : GC_REGION_BYTES;
         if (zeroed) gc__region_zero(region + i, part);
@@ -78,7 +78,7 @@ GC__FN void gc__fixed_begin(void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
     gc__region *region = gc__region_of((uintptr_t)object);
     if (!region->fixed) return;
-    __atomic_fetch_or(&gc__the_arena.marks[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
+    __atomic_fetch_or(&gc__region_marks(region)[index >> 6], (uint64_t)1 << (index & 63), __ATOMIC_RELEASE);
     __atomic_fetch_sub(&region->heap->fixed_unmarked, 1, __ATOMIC_RELEASE);
 }
 

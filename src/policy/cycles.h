@@ -92,12 +92,12 @@ GC__FN size_t gc__marking_reserve(const gc_heap *heap) {
     return gc__min(gc__max(gc__marking_growth(heap), growth / 8), growth / 2);
 }
 
-/* Returns whether a cycle that starts now could run out of room before it ends. While some regions are not flipped
-   yet, which the first collection of a cycle would have to do, the cycle starts later; but it does not wait until
+/* Returns whether a cycle that starts now could run out of room before it ends. While some regions are stale, which
+   the first collection of a cycle would have to clear, the cycle starts later; but it does not wait until
    nothing is left if the marker gets no processor. */
 GC__FN bool gc__marking_is_short(const gc_heap *heap) {
     size_t growth = gc__marking_growth(heap);
-    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_unflipped, __ATOMIC_RELAXED) ? growth / 2 : growth);
+    return gc__marking_room(heap) < (__atomic_load_n(&heap->old_stale, __ATOMIC_RELAXED) ? growth / 2 : growth);
 }
 
 /* Returns whether the heap has grown by more than GC__MARKING_LOST times its initial room. Mutators wait when that

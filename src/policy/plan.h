@@ -464,7 +464,6 @@ GC__COLD void gc__policy_plan(gc_heap *heap) {
 GC__FN uint8_t gc__verdict_for_sliding(gc__region *region) {
     bool full = region->live_bytes > GC_REGION_BYTES - GC_REGION_BYTES / GC__SLIDE_WORTH;
     if (region->pinned || gc__region_is_candidate(region) || full || !gc__is_by_marks(region)) return GC__MARK;
-    gc__region_flip(region);
     return GC__MOVE;
 }
 
@@ -580,6 +579,6 @@ GC__FN gc__region *gc__condemn(gc_heap *heap) {
     heap->small_spans = 0;
     if (generation == 2) gc__old_holes_forget(heap);
     if (heap->cycle->plan->into_holes) gc__list_into_holes(heap, condemned);
-    if (generation == 2) heap->old_unflipped = NULL;
+    if (generation == 2) heap->old_stale = NULL;
     return condemned;
 }

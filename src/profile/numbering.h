@@ -36,7 +36,7 @@ GC__FN uint8_t gc__numbering_kind(const gc__region *region, gc_heap *const *heap
 
 /* A large object's only mark bit with a meaning is the first. */
 GC__FN void gc__numbering_count(gc__numbering *numbering, const gc__region *region, bool large) {
-    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    const uint64_t *marks = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     uint32_t *before = numbering->before + (region->base - gc__the_arena.base) / GC__NUMBERED_BYTES;
     for (size_t i = 0; i < gc__mark_words(region); i++) {
         before[i] = (uint32_t)numbering->count;
@@ -78,7 +78,7 @@ GC__FN bool gc__is_numbered(const gc__numbering *numbering, uintptr_t address) {
 
 GC__FN size_t gc__number_of(const gc__numbering *numbering, uintptr_t object) {
     size_t index = gc__mark_index(object);
-    uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
+    uint64_t below = gc__region_marks(gc__region_of(object))[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
     return numbering->before[(object - gc__the_arena.base) / GC__NUMBERED_BYTES] + (size_t)__builtin_popcountll(below);
 }
 

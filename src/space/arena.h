@@ -45,9 +45,8 @@ GC__COLD gc_result gc__arena_check(void) {
 /* Publishes the addresses of the tables, in the form in which their readers need them. */
 GC__COLD void gc__arena_publish(uint8_t *ranks) {
     gc__arena *arena = &gc__the_arena;
-    char *marks = gc__sides[GC__SIDE_MARKS].start;
     arena->regions = (gc__region *)(void *)gc__sides[GC__SIDE_REGIONS].start;
-    arena->marks = (uint64_t *)((uintptr_t)marks - (arena->base >> 9) * sizeof(uint64_t));
+    arena->marks[0] = gc__side_bits(gc__sides[GC__SIDE_MARKS].start);
     arena->cards = (uint8_t *)gc__sides[GC__SIDE_CARDS].start;
     arena->bundles = (uint8_t *)gc__sides[GC__SIDE_BUNDLES].start;
     arena->taken = (uint8_t *)gc__sides[GC__SIDE_TAKEN].start;
@@ -137,7 +136,7 @@ GC__COLD void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    gc__next_marks = gc__finalizer_marks = NULL;
+    gc__finalizer_marks = arena->marks[1] = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 

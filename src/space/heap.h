@@ -57,7 +57,8 @@ struct gc_heap {
     gc__holes holes;               /* for mutators */
     gc_word small_spans; /* the first of mutators' other free spans, small ones; linked by their second words */
     gc__holes old_holes;           /* of generation 2, while promotion fills them; under the marker's lock */
-    gc__region *old_unflipped; /* in the list regions[2]: the next one to flip, perhaps; NULL: none is due; atomic */
+    gc__region *old_stale; /* in the list regions[2]: the next one that may be stale; NULL: none is; atomic */
+    uint8_t plane, mark_plane; /* the plane of its regions' mark bits, and the one in which a collection marks */
     gc__region *old_unlisted;      /* in the list regions[2]: the next one whose holes are not in old_holes; atomic */
     size_t unlisted_bytes;         /* approximate free bytes in that region and those after it; atomic */
     size_t held_regions;           /* in the lists, including the free list; without the quarantine */
@@ -158,6 +159,7 @@ GC__FN void gc__region_fresh(gc__region *region, int generation, uint32_t span) 
     region->linear = region->formatted = region->overflowed = region->pinned = region->fixed = false;
     region->unscanned = 0;
     region->is_slid_into = false;
+    region->stale = true;
     region->offset_table = NULL;
 }
 
@@ -237,7 +239,8 @@ GC__FN size_t gc__table_bytes(size_t regions, size_t large_regions) {
     if (GC_BUNDLE_SHIFT) each += GC_REGION_BYTES >> GC_BUNDLE_SHIFT;
     if (gc__barrier_may_watch() && gc__tables.watch) each += GC_REGION_BYTES >> GC_WATCH_SHIFT;
     if (gc__barrier_may_log() && gc__tables.log) each += GC__MARK_BYTES;
-    return regions * each + (regions - large_regions) * GC__MARK_BYTES;
+    size_t planes = __atomic_load_n(&gc__the_arena.marks[1], __ATOMIC_RELAXED) ? 2 : 1;
+    return regions * each + (regions - large_regions) * planes * GC__MARK_BYTES;
 }
 
 /* Returns the bytes that count towards the limit: those in use, their side tables, and memory outside regions. */
@@ -357,10 +360,11 @@ GC__COLD bool gc__heap_has_room(gc_heap *heap, size_t bytes) {
 /* Makes the system provide memory for the region's entries in the side tables now rather than in a pause. */
 GC__FN void gc__tables_touch(const gc__region *region) {
     size_t word = gc__mark_index(region->base) >> 6;
-    __atomic_fetch_or(&gc__the_arena.marks[word], (uint64_t)0, __ATOMIC_RELAXED);
     __atomic_fetch_or(gc__tables.cards + (region->base >> GC_CARD_BYTE_SHIFT), (uint8_t)0, __ATOMIC_RELAXED);
-    uint64_t *next = __atomic_load_n(&gc__next_marks, __ATOMIC_ACQUIRE); /* another heap may be opening the table */
-    if (next) __atomic_fetch_or(&next[word], (uint64_t)0, __ATOMIC_RELAXED);
+    for (int plane = 0; plane < 2; plane++) {
+        uint64_t *marks = __atomic_load_n(&gc__the_arena.marks[plane], __ATOMIC_ACQUIRE); /* another heap may be opening it */
+        if (marks) __atomic_fetch_or(&marks[word], (uint64_t)0, __ATOMIC_RELAXED);
+    }
 }
 
 /* Returns a region for a mutator whose memory may not be present yet, in a heap with no more free regions than the next
@@ -423,6 +427,7 @@ GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t spa
     }
     gc__os_mark_free(region->base, span * GC_REGION_BYTES, false);
     gc__region_fresh(region, generation, (uint32_t)span);
+    region->plane = heap->mark_plane;
     region->sparing = gc__stress_of(heap) || heap->held_regions << GC_REGION_SHIFT < GC__SMALL_HEAP_BYTES;
     if (gc__barrier_may_watch() && gc__tables.watch) /* earlier stores to this memory do not concern the objects to come */
         memset(gc__tables.watch + (region->base >> GC_WATCH_SHIFT), 0, span * GC_REGION_BYTES >> GC_WATCH_SHIFT);
@@ -526,6 +531,15 @@ GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
     if (region->kind == GC__LARGE) gc__large_end(heap, region);
     gc__region_note_taken(region, region->span, false);
     for (uint32_t i = region->span; i-- > 0; spare = 0) gc__heap_list_free(heap, region + i, spare);
+}
+
+/* Returns the plane in which the heap's collections mark. */
+GC__FN uint64_t *gc__marks_of(const gc_heap *heap) { return gc__the_arena.marks[heap->mark_plane]; }
+
+/* Clears the marks of a region that this collection has condemned, in the plane in which it marks. */
+GC__FN void gc__condemned_marks_clear(gc__region *region) {
+    gc__plane_clear(region, gc__marks_of(region->heap));
+    if (region->plane != region->heap->mark_plane) region->stale = false;
 }
 
 GC__FN void gc__heap_push(gc_heap *heap, gc__region *region) {

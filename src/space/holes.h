@@ -65,7 +65,7 @@ GC__INLINED gc_word *gc__hole_format(gc__holes *holes, gc_word *link, uintptr_t 
 /* Makes a region linear by writing a filler into each of its holes, and makes these small spans or listed holes. */
 GC__FN void gc__region_format(gc_heap *heap, gc__region *region) {
     uintptr_t end = gc__region_end(region), at = region->base;
-    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(at) >> 6];
+    const uint64_t *marks = &gc__region_marks(region)[gc__mark_index(at) >> 6];
     gc_word *link = &heap->small_spans, rest = heap->small_spans;
     for (uintptr_t word = at; word < end; word += 512) {
         for (unsigned line = 0; line < 512; line += 64) __builtin_prefetch((const void *)(word + 1024 + line), 1);
@@ -94,7 +94,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     return GC__HOLE_LISTS;
 }
 
-#define GC__FLIPPED_AT_ONCE 32 /* regions */
+#define GC__STALE_AT_ONCE 32 /* regions */
 #define GC__HOLE_TRIES 8 /* holes of a list that are tried */
 
 /* Takes a hole of at least `bytes` from the lists; 0 if there is none. The list of that size may have smaller holes,
@@ -204,10 +204,10 @@ GC__FN void gc__hole_return(gc_heap *heap, gc__region *region, uintptr_t from, u
    objects. Object sizes are read only where two marks are far enough apart. */
 GC__FN uintptr_t gc__hole_by_marks(gc__region *region, size_t least, uintptr_t *limit) {
     uintptr_t end = gc__region_end(region), at = region->hole;
-    gc__region_flip(region);
+    const uint64_t *marks = gc__region_marks(region);
     while (at < end) {
-        bool object = gc__mark_get(at);
-        uintptr_t next = gc__mark_next(object ? at + GC_OBJECT_BYTES_MIN : at, end);
+        bool object = gc__bit_get(marks, at);
+        uintptr_t next = gc__bit_next(marks, object ? at + GC_OBJECT_BYTES_MIN : at, end);
         uintptr_t start = at;
         for (unsigned line = 0; line < 128; line += 64) __builtin_prefetch((const void *)(next + 512 + line));
         if (next - start >= least && object) start += gc__object_bytes(at);
@@ -234,14 +234,16 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Flips the marks of some regions that are due, and returns false if none is left. Dead finalizable objects must have
-   been found before. */
-GC__FN bool gc__holes_flip_next(gc_heap *heap) {
-    for (int i = 0; i < GC__FLIPPED_AT_ONCE && heap->old_unflipped; i++) {
-        gc__region_flip_whole(heap->old_unflipped);
-        __atomic_store_n(&heap->old_unflipped, heap->old_unflipped->next, __ATOMIC_RELAXED);
+/* Clears what the last cycle has left in some stale regions, and returns false if none is left. Dead finalizable
+   objects must have been found before. */
+GC__FN bool gc__stale_clear(gc_heap *heap, size_t most) {
+    gc__region *region = heap->old_stale;
+    for (; region && most; region = region->next, most--) {
+        if (region->stale) gc__other_plane_clear(region);
+        gc__finalizer_marks_clear(region);
     }
-    return heap->old_unflipped != NULL;
+    __atomic_store_n(&heap->old_stale, region, __ATOMIC_RELAXED);
+    return region != NULL;
 }
 
 /* Lists the holes of the next region of generation 2, unless it is nearly full: the search reads every object there.

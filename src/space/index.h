@@ -9,19 +9,15 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     size_t bytes = 0;
     uintptr_t end = gc__region_starts_end(region), at = gc__bit_next(marks, region->base, end);
     for (; at < end; at = gc__bit_next(marks, at + GC_OBJECT_BYTES_MIN, end)) bytes += gc__object_bytes(at);
-    if (!gc__region_has_finalizer_marks(region) || !gc__flip_is_due(region)) return bytes;
-    for (at = gc__bit_next(gc__finalizer_marks, region->base, end); at < end;
-         at = gc__bit_next(gc__finalizer_marks, at + GC_OBJECT_BYTES_MIN, end))
-        bytes += gc__bit_get(marks, at) ? 0 : gc__object_bytes(at);
     return bytes;
 }
 
-/* Sets the mark bits of the contiguous objects in [at, end), and returns their bytes. Most objects are of the same type
+/* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are of the same type
    as the one before, so the processor can proceed with that type's size while it waits for the header. */
-GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
+GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
-    uint64_t bits = 0;
+    uint64_t bits = 0, *marks = gc__region_marks(region);
     while (at < end) {
         uintptr_t header = GC__WORD(at);
         size_t bytes = known_bytes, index = gc__mark_index(at);
@@ -37,7 +33,7 @@ GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
             }
         }
         if (index >> 6 != word) {
-            gc__the_arena.marks[word] |= bits;
+            marks[word] |= bits;
             bits = 0;
             word = index >> 6;
         }
@@ -45,16 +41,15 @@ GC__FN size_t gc__index_range(uintptr_t at, uintptr_t end) {
         sum += bytes;
         at += bytes;
     }
-    if (bits) gc__the_arena.marks[word] |= bits;
+    if (bits) marks[word] |= bits;
     return sum;
 }
 
 /* Makes the region's objects findable by address: sets the mark bits of a linear region between indexed_end and top. */
 GC__FN void gc__region_index(gc__region *region) {
-    gc__region_flip(region);
     if (!region->linear || (region->indexed_end == region->top && region->top > region->base)) return;
     if (region->indexed_end == region->base) gc__marks_clear(region);
-    gc__index_range(region->indexed_end, region->top);
+    gc__index_range(region, region->indexed_end, region->top);
     region->indexed_end = region->top;
 }
 
@@ -63,7 +58,7 @@ GC__FN size_t gc__region_index_all(gc__region *region) {
     if (!region->linear) return gc__marked_object_bytes(region);
     gc__marks_clear(region);
     region->indexed_end = region->top;
-    return gc__index_range(region->base, region->top);
+    return gc__index_range(region, region->base, region->top);
 }
 
 /* Returns the object that covers the address, or 0. The region's allocation window must be flushed. */
@@ -78,7 +73,6 @@ GC__FN uintptr_t gc__object_covering(gc__region *region, uintptr_t address) {
 
 /* Calls visit(context, object) for each object of the region, until it returns false. */
 GC__HOT bool gc__region_walk(gc__region *region, bool (*visit)(void *context, uintptr_t object), void *context) {
-    gc__region_flip(region);
     if (!region->linear) {
         uintptr_t end = gc__region_starts_end(region), at = gc__mark_next(region->base, end);
         for (; at < end; at = gc__mark_next(at + GC_OBJECT_BYTES_MIN, end))

@@ -21,11 +21,11 @@ enum {
 };
 #define GC__VERDICT_BITS 2
 #define GC__VERDICT_MASK ((1 << GC__VERDICT_BITS) - 1)
-#define GC__VERDICT_NEXT_MARKS 0x80 /* in an entry, with GC__MARK: the mark bits are those of gc__next_marks */
-/* The entry of an old region in a final mark: the region is condemned, and gc__next_marks shows what was reached. */
-#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_NEXT_MARKS)
+#define GC__VERDICT_SPECIAL 0x80 /* in an entry: one of the following two */
+/* The entry of an old region in a final mark: the region is condemned, with what the marker has marked. */
+#define GC__OLD_CONDEMNED (GC__MARK | GC__VERDICT_SPECIAL)
 /* in an entry: all objects were copied before the trace */
-#define GC__VERDICT_SLID (GC__VERDICT_NEXT_MARKS | GC__MOVE_MARKED)
+#define GC__VERDICT_SLID (GC__VERDICT_SPECIAL | GC__MOVE_MARKED)
 
 /* Unless they say otherwise, fields are written by a mutator that allocates in the region, and by the collector with
    the world stopped. The pauses that begin and end concurrent marking visit all old regions, and are bound by memory
@@ -49,13 +49,14 @@ typedef struct gc__region {
     bool fixed;      /* its objects never move */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
-    uint8_t flip;  /* GC__FLIP_DUE or GC__FLIPPING: its mark bits are in gc__next_marks; else 0; atomic */
+    uint8_t plane; /* the plane of its mark bits, see mark_bits.h; changes with the world stopped */
     bool sparing;    /* its beginning is not populated, since a small heap may need no more */
     bool is_slid_into; /* during a collection: objects of slid regions were copied there */
     bool accessible; /* this and the next two are written as `kind` is */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system may have provided all of its memory, though nothing was written there */
-    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock, or the flipping thread */
+    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock */
+    bool stale; /* its other mark plane may have bits; marker's lock, or the world is stopped */
     uintptr_t hole;              /* where the search for holes resumes */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts below this address; base: none */
     uint64_t condemned;          /* number of the last collection that condemned it */
@@ -75,7 +76,9 @@ typedef struct gc__arena {
     size_t bytes;
     size_t count; /* number of regions */
     gc__region *regions;
-    uint64_t *marks; /* an object's bit has the number address / 8: biased, like the card table that barriers see */
+    /* The two mark planes. An object's bit has the number address / 8: biased, like the card table that barriers see.
+       The second is NULL until a heap is marked concurrently: written under the lock; atomic. */
+    uint64_t *marks[2];
     uint8_t *cards;  /* the tables, unbiased */
     uint8_t *bundles;
     uint8_t *taken;   /* a byte for each region: 0 if it is free, in the arena or a heap's list; atomic */
@@ -87,19 +90,12 @@ typedef struct gc__arena {
     size_t huge_paid;
 } gc__arena;
 
-/* The marker's plane of marks: the objects of generation 2 that concurrent marking has reached; biased like the mark
-   bits. NULL: never used. Only regions of a heap that is being marked have bits here, and regions whose flip is due:
-   after a final mark these bits are the starts of the region's objects, until gc__region_flip moves them to the other
-   plane. */
-GC__VAR uint64_t *gc__next_marks;
 /* Finalizer marks: the objects that the marker has reached only from dead objects with finalizers. NULL: there never
    were any. From the final mark of the cycle on, these bits count as marks, too. Only regions whose `finalizer_marks`
    is set have bits here. */
 GC__VAR uint64_t *gc__finalizer_marks;
-#define GC__FLIP_DUE 1
-#define GC__FLIPPING 2 /* a thread is moving the marks */
 
-GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0};
+GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
 
 #define GC__VERDICTS (gc__tables.age + GC_RANK_ENTRIES)

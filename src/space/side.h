@@ -21,7 +21,7 @@ enum {
     GC__SIDE_WATCH,
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
-    GC__SIDE_NEXT_MARKS,
+    GC__SIDE_MARKS_SECOND,
     GC__SIDE_FINALIZER_MARKS,
     GC__SIDES
 };
@@ -120,10 +120,13 @@ GC__COLD char *gc__side_reserve(int which) {
     return NULL;
 }
 
+/* Returns a table with a bit for every 8 bytes, biased like the mark bits. */
+GC__FN uint64_t *gc__side_bits(char *start) { return (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)); }
+
 /* Reserves a table with a bit for every 8 bytes, biased like the mark bits. Returns NULL if the system refuses. */
 GC__COLD uint64_t *gc__side_reserve_bits(int which) {
     char *start = gc__side_reserve(which);
-    return start ? (uint64_t *)(void *)(start - (gc__the_arena.base >> 6)) : NULL;
+    return start ? gc__side_bits(start) : NULL;
 }
 
 /* Releases the tables that were reserved together with the arena. */

@@ -5,29 +5,19 @@
 #include "store_buffer.h"
 #include "scan.h"
 
-/* Returns the bits that mark where an old region's objects start, until something is copied. After a cycle the first
-   slots and cards lead to many regions, with few of them in each: flipping all of these would make that pause as
-   long as the heap is large. With several workers regions are flipped, since one worker may look for a hole in a
-   region in which another one looks for objects. A region in which some objects have finalizer marks is flipped,
-   too. */
-GC__INLINED const uint64_t *gc__old_starts(const gc__worker *worker, gc__region *region) {
-    if (gc__is_many(worker) || GC__UNLIKELY(gc__region_has_finalizer_marks(region))) gc__region_flip(region);
-    return gc__region_marks(region);
-}
-
 /* Prefetches the bits that mark where the object at this address starts. */
 GC__INLINED void gc__old_starts_await(const gc__worker *worker, uintptr_t at) {
-    const uint64_t *marks = GC__HAS_MARKER && worker->heap->old_unflipped ? gc__next_marks : gc__the_arena.marks;
-    __builtin_prefetch(&marks[gc__mark_index(at) >> 6]);
+    __builtin_prefetch(&worker->starts[gc__mark_index(at) >> 6]);
 }
 
 /* Scans the objects of an older region that overlap the card [from, to). */
 GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_t from, uintptr_t to) {
     bool large = region->kind == GC__LARGE;
+    const uint64_t *marks = gc__region_marks(region);
     uint8_t edges = worker->edges;
-    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, large ? region->base : from);
+    uintptr_t object = gc__bit_previous(marks, region->base, large ? region->base : from);
     if (!(edges & GC__EDGES_SHADE_CARDS)) worker->edges = gc__edges_of_dead(edges);
-    if (!object) object = large ? to : gc__bit_next(gc__old_starts(worker, region), from, to);
+    if (!object) object = large ? to : gc__bit_next(marks, from, to);
     while (object < to) {
         uintptr_t end = object + gc__object_bytes(object);
         uintptr_t until = to < end ? to : end;
@@ -35,7 +25,7 @@ GC__INLINED void gc__trace_card(gc__worker *worker, gc__region *region, uintptr_
             gc__scan(worker, object);
         else if (end > from)
             gc__scan_range(worker, object, from, until);
-        object = large ? to : gc__bit_next(gc__old_starts(worker, region), object + GC_OBJECT_BYTES_MIN, to);
+        object = large ? to : gc__bit_next(marks, object + GC_OBJECT_BYTES_MIN, to);
     }
     worker->edges = edges;
 }
@@ -148,7 +138,7 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
     gc__region *region = gc__region_first(gc__region_of(slot));
     if (gc__region_is_candidate(region) && worker->verdicts[slot >> GC_REGION_SHIFT]) return; /* the object's copy is scanned */
     uintptr_t last = region->kind == GC__LARGE ? region->base : slot;
-    uintptr_t object = gc__bit_previous(gc__old_starts(worker, region), region->base, last);
+    uintptr_t object = gc__bit_previous(gc__region_marks(region), region->base, last);
     if (!gc__object_type(object)->trace) {
         uint8_t edges = worker->edges;
         worker->edges = gc__edges_of_dead(edges);

@@ -38,7 +38,7 @@ GC__OUT_OF_LINE void gc__awaited_reached(gc__worker *worker, uintptr_t object) {
    worker had marked it already, or has seen another worker's mark. */
 GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
     size_t index = gc__mark_index(object);
-    uint64_t *word = &gc__the_arena.marks[index >> 6], *own = &worker->own_marks[index >> 6];
+    uint64_t *word = &worker->marks[index >> 6], *own = &worker->own_marks[index >> 6];
     uint64_t bit = (uint64_t)1 << (index & 63), seen = __atomic_load_n(word, __ATOMIC_RELAXED), before = *own;
     if (seen & bit) return false;
     if (GC_DEBUG >= 3) gc__workers_step(worker);
@@ -49,30 +49,30 @@ GC__INLINED bool gc__claim_mark_twice(gc__worker *worker, uintptr_t object) {
 
 GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     if (GC__LIKELY(worker->own_marks != NULL)) return gc__claim_mark_twice(worker, object);
-    return worker->exclusive ? gc__mark_set(object) : gc__bit_set_shared(gc__the_arena.marks, object);
+    return worker->exclusive ? gc__bit_set(worker->marks, object) : gc__bit_set_shared(worker->marks, object);
 }
 
-/* Marks the object, in the marker's bits if `next_plane`. Returns whether it had no mark yet. An object with a
+/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet. An object with a
    finalizer mark was already counted. */
-GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
-    bool finalizer_marked = next_plane && gc__is_finalizer_marked(object);
+GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
+    bool finalizer_marked = premarked && gc__is_finalizer_marked(object);
     if (finalizer_marked && worker->heap->finalizer_marks) return false;
-    bool fresh = next_plane ? gc__bit_set_shared(gc__next_marks, object)
+    bool fresh = premarked ? gc__bit_set_shared(worker->marks, object)
                  : many ? gc__claim_mark_many(worker, object)
-                        : gc__mark_set(object);
+                        : gc__bit_set(worker->marks, object);
     if (finalizer_marked) return fresh;
     if (fresh && many)
         worker->live[object >> GC__STRIPE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
-        *(next_plane ? &gc__region_of(object)->next_live_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
+        *(premarked ? &gc__region_of(object)->next_live_bytes : &gc__region_of(object)->live_bytes) += gc__object_bytes(object);
     return fresh;
 }
 GC__FN bool gc__claim_mark(gc__worker *worker, uintptr_t object, bool many) {
     return gc__claim_mark_as(worker, object, many, false);
 }
 
-GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool next_plane) {
-    if (gc__claim_mark_as(worker, object, many, next_plane)) {
+GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
+    if (gc__claim_mark_as(worker, object, many, premarked)) {
         if (!many && GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
         if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
     } else if (GC__UNLIKELY(worker->ambiguous != NULL)) {
@@ -82,7 +82,7 @@ GC__INLINED void gc__mark_object_as(gc__worker *worker, uintptr_t object, bool m
 GC__INLINED void gc__mark_object(gc__worker *worker, uintptr_t object, bool many) {
     gc__mark_object_as(worker, object, many, false);
 }
-/* Marks the object in a region whose mark bits are the marker's, or whose objects have slid. Returns where the
+/* Marks the object in a region in which the marker has marked, or whose objects have slid. Returns where the
    object is now. */
 GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t object, uint8_t verdict) {
     bool many = gc__is_many(worker);
@@ -100,10 +100,22 @@ GC__OUT_OF_LINE uintptr_t gc__mark_elsewhere(gc__worker *worker, uintptr_t objec
 /* Marks an old object of a region that is not evacuated, in the final mark. */
 GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
     uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    if (verdict & GC__VERDICT_NEXT_MARKS)
+    if (verdict & GC__VERDICT_SPECIAL)
         gc__mark_elsewhere(worker, object, verdict);
     else
         gc__mark_object(worker, object, false);
+}
+
+/* Sets the copy's bit; in the final mark in both planes, since the copy may be in a hole of an old region, whose cards
+   are scanned. `shared`: other workers run. A thread that sees the bit also sees the complete object. */
+GC__INLINED void gc__mark_copy(const gc__worker *worker, uintptr_t copy, bool shared) {
+    size_t word = gc__mark_index(copy) >> 6;
+    uint64_t bit = (uint64_t)1 << (gc__mark_index(copy) & 63), *start = &worker->starts[word];
+    if (GC__UNLIKELY(worker->marks != worker->starts)) __atomic_fetch_or(&worker->marks[word], bit, __ATOMIC_RELAXED);
+    if (shared) /* no other worker writes this word */
+        __atomic_store_n(start, *start | bit, __ATOMIC_RELEASE);
+    else
+        *start |= bit;
 }
 
 /* Records that the object, whose first word was `header`, was copied, and where to. Returns the object's first word
@@ -112,11 +124,11 @@ GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t objec
                                        bool many) {
     uintptr_t forward = copy | GC__FORWARD_TAG;
     if (!many || worker->exclusive) {
-        gc__mark_set(copy);
+        gc__mark_copy(worker, copy, false);
         GC__WORD(object) = forward;
     } else if (__atomic_compare_exchange_n(&GC__WORD(object), &header, forward, false, __ATOMIC_ACQ_REL,
                                            __ATOMIC_ACQUIRE)) {
-        gc__mark_publish(copy);
+        gc__mark_copy(worker, copy, true);
     } else {
         return header;
     }
@@ -127,26 +139,31 @@ GC__INLINED uintptr_t gc__claim_copied(const gc__worker *worker, uintptr_t objec
    reached. */
 GC__FN void gc__claim_in_place(gc__region *region, unsigned target) {
     if (region->verdict != GC__MOVE) return;
-    gc__marks_clear(region);
+    gc__condemned_marks_clear(region);
     gc__region_set_verdict(region, GC__MOVE_MARKED, (int)target);
 }
 
-/* Returns where an object is now, or 0 if it has not been reached, for a region whose mark bits are the marker's, or
-   whose objects have slid. */
+/* Returns whether the collection has marked at this address. */
+GC__FN bool gc__is_marked(uintptr_t address) {
+    return gc__bit_get(gc__marks_of(gc__region_of(address)->heap), address);
+}
+
+/* Returns where an object is now, or 0 if it has not been reached, for a region in which the marker has marked, or whose
+   objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
     if (GC__HAS_MARKER && entry != GC__VERDICT_SLID) {
-        if (gc__bit_get(gc__next_marks, object)) return object;
+        if (gc__is_marked(object)) return object;
         return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
     }
     uintptr_t place = gc__slid_address(gc__region_of(object), object);
-    return gc__mark_get(place) ? place : 0;
+    return gc__is_marked(place) ? place : 0;
 }
 
 /* Returns where a condemned object is now, or 0 if it has not been reached. `entry` is that of the verdict table. */
 GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
     uint8_t verdict = entry & GC__VERDICT_MASK;
-    if (entry & GC__VERDICT_NEXT_MARKS) return gc__reached_elsewhere(object, entry);
-    if (verdict != GC__MOVE && gc__mark_get(object)) return object;
+    if (entry & GC__VERDICT_SPECIAL) return gc__reached_elsewhere(object, entry);
+    if (verdict != GC__MOVE && gc__is_marked(object)) return object;
     if (verdict == GC__MARK) return 0;
     uintptr_t header = GC__WORD(object);
     return header & GC__FORWARD_TAG ? header - GC__FORWARD_TAG : 0;
@@ -154,11 +171,8 @@ GC__FN uintptr_t gc__reached(uintptr_t object, uint8_t entry) {
 
 /* Prefetches the mark word that gc__reached will read for an old object. */
 GC__FN void gc__reached_await(uintptr_t object) {
-    uint8_t verdict = GC__VERDICTS[object >> GC_REGION_SHIFT];
-    /* while objects slide there may be no gc__next_marks */
-    bool next_plane = verdict & GC__VERDICT_NEXT_MARKS && gc__next_marks;
-    const uint64_t *marks = next_plane ? gc__next_marks : gc__the_arena.marks;
-    if (verdict) __builtin_prefetch(&marks[gc__mark_index(object) >> 6]);
+    if (GC__VERDICTS[object >> GC_REGION_SHIFT])
+        __builtin_prefetch(&gc__marks_of(gc__region_of(object)->heap)[gc__mark_index(object) >> 6]);
 }
 
 /* Returns where an object is after the trace, or 0 if it is dead or null. */

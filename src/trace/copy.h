@@ -118,6 +118,7 @@ GC__FN gc__region *gc__worker_take(gc__worker *worker, unsigned generation) {
     worker->cycle->no_room[generation] = !region;
     if (!region) return NULL;
     gc__marks_clear(region);
+    if (generation == 2 && worker->marks == worker->starts) gc__other_plane_clear(region);
     gc__heap_push(worker->heap, region);
     region->hole = gc__region_end(region);
     return region;
@@ -212,13 +213,13 @@ GC__INLINED uintptr_t gc__evacuate(gc__worker *worker, uintptr_t object, uintptr
     return copy;
 }
 
-/* Marks or copies an object that is reached in a region that is evacuated, whose mark bits are the marker's, or
+/* Marks or copies an object that is reached in a region that is evacuated, in which the marker has marked, or
    whose objects have slid. Returns where the object is now, or 0 as gc__evacuate does. */
 GC__INLINED uintptr_t gc__move_object(gc__worker *worker, uintptr_t object, uint8_t verdict, bool many) {
     if (verdict & GC__MARK) { /* as in GC__MOVE_MARKED */
-        if (verdict & GC__VERDICT_NEXT_MARKS)
+        if (verdict & GC__VERDICT_SPECIAL)
             return gc__mark_elsewhere(worker, object, verdict);
-        if (gc__mark_get(object)) {
+        if (gc__bit_get(worker->marks, object)) {
             if (GC__UNLIKELY(worker->ambiguous != NULL)) gc__ambiguous_reached(worker, object);
             return object;
         }

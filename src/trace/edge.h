@@ -46,7 +46,7 @@ GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
 /* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
 GC__OUT_OF_LINE void gc__finalizer_mark(gc__worker *worker, uintptr_t object) {
     gc__region *region = gc__region_of(object);
-    if (gc__bit_get(gc__next_marks, object) || gc__is_finalizer_marked(object)) return;
+    if (gc__bit_get(worker->marks, object) || gc__is_finalizer_marked(object)) return;
     region->finalizer_marks = worker->heap->marker->finalizer_marks = true;
     gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
     gc__marker_add(worker->heap, object);
@@ -59,7 +59,7 @@ GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
         gc__finalizer_mark(worker, object);
         return;
     }
-    if (!gc__bit_set_shared(gc__next_marks, object)) return;
+    if (!gc__bit_set_shared(worker->marks, object)) return;
     bool counted = GC__UNLIKELY(gc__region_of(object)->finalizer_marks) && gc__is_finalizer_marked(object);
     if (!counted) gc__marker_add(worker->heap, object);
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
@@ -77,7 +77,7 @@ GC__OUT_OF_LINE bool gc__concurrent_candidate(const gc__worker *worker, const gc
 GC__INLINED uintptr_t gc__concurrent_await(gc__worker *worker, uintptr_t object) {
     __builtin_prefetch((const void *)object);
     __builtin_prefetch((const void *)(object + 24));
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6], 1);
+    __builtin_prefetch(&worker->marks[gc__mark_index(object) >> 6], 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO], oldest = *place;
     *place = object;
     return oldest;
@@ -128,7 +128,7 @@ GC__INLINED uintptr_t gc__prefetch(gc__worker *worker, gc_word *slot, uintptr_t 
        too. */
     __builtin_prefetch((const void *)ref, 1);
     __builtin_prefetch((const void *)(ref + 24 + 24u * (verdict != GC__MARK)), 1);
-    __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(ref) >> 6], 1);
+    __builtin_prefetch(&worker->marks[gc__mark_index(ref) >> 6], 1);
     if (many && verdict == GC__MARK)
         __builtin_prefetch((const void *)((uintptr_t)worker->own_marks + (gc__mark_index(ref) >> 6) * sizeof(uint64_t)), 1);
     uintptr_t *place = &worker->fifo[worker->fifo_next++ % GC__FIFO];

@@ -166,7 +166,7 @@ GC__FN bool gc__workers_open(gc__workers *workers, const gc__worker *first) {
 /* Adds the own marks of two or more workers to a word of the arena's. An object that two have marked was counted by
    both. */
 GC__FN void gc__own_marks_add(uint64_t *const *own, unsigned count, gc__region *region, size_t index) {
-    uint64_t *word = &gc__the_arena.marks[index], seen = own[0][index];
+    uint64_t *word = &gc__marks_of(region->heap)[index], seen = own[0][index];
     for (unsigned i = 1; i < count; i++) {
         for (uint64_t twice = own[i][index] & seen; twice; twice &= twice - 1)
             region->live_bytes -= gc__object_bytes((index * 64 + (size_t)__builtin_ctzll(twice)) * 8);
@@ -368,9 +368,7 @@ GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void 
 /* Clears mark bits and cards, which is most of the work of condemning if there are many regions. */
 GC__FN void gc__region_clear(gc__region *region) {
     if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
-    if (gc__flip_is_due(region)) gc__marks_take(region, false);
-    region->flip = 0;
-    if (region->verdict != GC__MOVE) gc__marks_clear(region);
+    if (region->verdict != GC__MOVE) gc__condemned_marks_clear(region);
 }
 
 /* Promotes a young region wholesale: its mark bits become its objects' starts. */

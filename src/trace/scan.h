@@ -44,7 +44,7 @@ __attribute__((noinline)) GC__COLD void gc__owner_waits(const gc__worker *worker
     uintptr_t owner = gc__traced;
     /* Otherwise it has waited since it was marked. */
     if (worker->heap->options.trace_functions != GC_TRACE_FUNCTIONS_CONCURRENT) return;
-    if (!gc__is_marking(owner) || !gc__shade_bit(gc__next_marks, owner)) return;
+    if (!gc__is_marking(owner) || !gc__shade_bit(worker->heap->marker->marks, owner)) return;
     if (gc__workers_of(worker)) gc__lock_take(&worker->workers->space);
     gc__shade_wait(worker->heap, owner);
     if (gc__workers_of(worker)) gc__lock_release(&worker->workers->space);
@@ -512,11 +512,11 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         gc__region *region = &gc__the_arena.regions[i];
         if (!gc__region_is_of(region, worker->heap)) continue;
         uint8_t verdict = worker->verdicts[region->base >> GC_REGION_SHIFT];
-        bool next_plane = verdict == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
-        if (!region->overflowed && !(next_plane && region->unscanned & GC__UNSEEN)) continue;
+        bool premarked = verdict == GC__OLD_CONDEMNED && region->kind != GC__LARGE_REST;
+        if (!region->overflowed && !(premarked && region->unscanned & GC__UNSEEN)) continue;
         region->overflowed = false;
-        if (next_plane) region->unscanned &= (uint8_t)~GC__UNSEEN;
-        gc__rescan_marked(worker, region, next_plane ? gc__next_marks : gc__the_arena.marks);
+        if (premarked) region->unscanned &= (uint8_t)~GC__UNSEEN;
+        gc__rescan_marked(worker, region, worker->marks);
         if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region))
             gc__rescan_marked(worker, region, gc__finalizer_marks);
     }

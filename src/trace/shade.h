@@ -1,6 +1,6 @@
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
-   An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
+   An object is *white* until its bit in the marker's plane is set, then *grey* until its slots have been read. A grey
    object is in one of four places: the marker's mark stack; the store buffer, which barriers fill, and `seen`, which
    collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
@@ -55,6 +55,7 @@ typedef struct gc__marker {
     gc__store *whole;      /* chunks that the marker has taken from the buffer's list, but not read */
     size_t taken_chunks;   /* whole chunks that the marker has read in this epoch */
     size_t taken_stores;   /* stores that the marker has read since the last collection began */
+    uint64_t *marks;       /* the mark plane of the cycle: the objects of generation 2 that it has reached */
     unsigned turns;               /* turns that the marker has had; atomic */
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
@@ -127,7 +128,7 @@ GC__IN_BARRIER GC__FN bool gc__shade_bit(const uint64_t *marks, uintptr_t word) 
 GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     const gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
     if (region->kind != GC__SMALL && (region->kind != GC__LARGE || word != region->base)) return false;
-    return gc__shade_bit(gc__the_arena.marks, word);
+    return gc__shade_bit(gc__the_arena.marks[region->plane], word);
 }
 
 /* Returns whether the word may refer to an object that is being marked. */
@@ -141,8 +142,8 @@ GC__IN_BARRIER GC__FN bool gc__shade_wants(uintptr_t word) {
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
     if (!gc__shade_wants(word) || !gc__shade_is_object(word)) return;
-    if (!(__atomic_fetch_or(&gc__next_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
-        gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
+    gc__region *region = &gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT];
+    if (!(__atomic_fetch_or(&region->heap->marker->marks[word >> 9], bit, __ATOMIC_RELAXED) & bit)) gc__shade_unscanned(region);
 }
 
 /* Returns whether barriers check stores before they log them, since the buffer is rather full or nearly all objects are
@@ -154,7 +155,9 @@ GC__IN_BARRIER GC__FN bool gc__shade_checks(const gc_heap *heap) {
 }
 
 GC__IN_BARRIER GC__FN bool gc__shade_is_white(uintptr_t word) {
-    return gc__shade_wants(word) && !gc__shade_bit(gc__next_marks, word);
+    if (!gc__shade_wants(word)) return false;
+    const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    return !gc__shade_bit(heap->marker->marks, word);
 }
 
 /* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
@@ -163,7 +166,7 @@ GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
     if (!gc__shade_wants(word)) return;
     const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
     bool checks = gc__shade_checks(heap);
-    if (checks && gc__shade_bit(gc__next_marks, word)) return;
+    if (checks && gc__shade_bit(heap->marker->marks, word)) return;
     if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
 }
 
@@ -321,14 +324,15 @@ GC__FN void gc__shade_slice(gc_heap *heap, uintptr_t table, uintptr_t from) {
    world is stopped. */
 GC__FN void gc__shade_born(gc__region *region, uintptr_t from, uintptr_t to, size_t bytes) {
     uintptr_t end = gc__min(to, gc__region_starts_end(region));
+    const uint64_t *marks = gc__marks_of(region->heap);
     region->next_live_bytes += bytes;
-    if (from >= end) return;
+    if (from >= end || marks == region->heap->marker->marks) return;
     size_t first = gc__mark_index(from), last = gc__mark_index(end - 1);
     for (size_t word = first >> 6; word <= last >> 6; word++) {
-        uint64_t bits = gc__the_arena.marks[word];
+        uint64_t bits = marks[word];
         if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
         if (word == last >> 6) bits &= ~(uint64_t)0 >> (63 - (last & 63));
         /* other workers shade concurrently */
-        if (bits) __atomic_fetch_or(&gc__next_marks[word], bits, __ATOMIC_RELAXED);
+        if (bits) __atomic_fetch_or(&region->heap->marker->marks[word], bits, __ATOMIC_RELAXED);
     }
 }

@@ -28,7 +28,7 @@ typedef struct gc__sliding {
 /* Returns where an object of a slid region is. */
 GC__FN uintptr_t gc__slid_address(const gc__region *region, uintptr_t object) {
     size_t index = gc__mark_index(object);
-    uint64_t below = gc__the_arena.marks[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
+    uint64_t below = gc__region_marks(region)[index >> 6] & (((uint64_t)1 << (index & 63)) - 1);
     uintptr_t at = region->offset_table[(object - region->base) / 512];
     for (; below; below &= below - 1) at += gc__object_bytes(at);
     return at;
@@ -81,7 +81,7 @@ GC__FN uintptr_t gc__slide_copy(gc__sliding *packing, uintptr_t from, uint64_t b
 
 /* Copies all objects of a region, for which there is room, and records where they go. */
 GC__FN void gc__slide_region(gc__sliding *packing, gc__region *region, uintptr_t *places) {
-    const uint64_t *marks = &gc__the_arena.marks[gc__mark_index(region->base) >> 6];
+    const uint64_t *marks = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     size_t step = gc__max(GC__SLIDE_BYTES, gc__os_page_bytes());
     uintptr_t given = region->base, end = gc__region_end(region);
     for (uintptr_t at = region->base; at < end; at += 512, places++) {

@@ -64,6 +64,7 @@ typedef struct gc__worker {
     gc_heap *heap;
     gc__cycle *cycle;
     const uint8_t *verdicts;
+    uint64_t *marks, *starts; /* the planes in which the collection marks, and in which old objects begin */
     gc_window windows[GC_GENERATIONS]; /* to which it copies survivors */
     uintptr_t fifo[GC__FIFO];          /* slot | 1 if a tagged value; a ring */
     size_t fifo_next, fifo_drained;    /* counts up; its value when the ring was last known to be empty */

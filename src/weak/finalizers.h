@@ -497,7 +497,7 @@ GC__FN void gc__finalizer_await(const gc__finalizers *all, size_t at) {
     uintptr_t object = at < all->start[1] ? all->registered.words[at] : 0;
     if (!object) return;
     __builtin_prefetch((const void *)object);
-    __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
+    __builtin_prefetch(&gc__region_of(object)->heap->marker->marks[gc__mark_index(object) >> 6]);
 }
 
 GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *numbers) {
@@ -540,8 +540,7 @@ GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopp
         if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
         uintptr_t *pair = &all->registered.words[numbers->words[--numbers->count]], object = pair[0];
         if (!object) continue;
-        if (!stopped) gc__region_flip(gc__region_of(object));
-        if (!gc__is_finalizer_marked(object) || (stopped && gc__bit_get(gc__next_marks, object))) continue;
+        if (!gc__is_finalizer_marked(object) || (stopped && gc__is_marked(object))) continue;
         if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
         gc__pair_empty(all, pair);
     }

@@ -120,7 +120,6 @@ GC__FN bool gc__seems_object(const gc_heap *heap, uintptr_t address) {
     gc_word word = GC__WORD(address);
     bool linear = __atomic_load_n(&region->linear, __ATOMIC_ACQUIRE); /* another thread may be formatting the region */
     if (linear) return GC_HAS_MODEL || (word && word % sizeof(gc_word) == 0 && !gc__in_arena(word));
-    gc__region_flip(region);
     return gc__mark_get(address);
 }
 

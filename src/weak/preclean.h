@@ -55,7 +55,7 @@ GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
 GC__FN bool gc__is_precleaned(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
     unsigned age = gc__barrier_age(&gc__tables, object);
-    return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__next_marks, object);
+    return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__region_of(object)->heap->marker->marks, object);
 }
 
 /* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets
@@ -120,7 +120,7 @@ GC__HOT bool gc__handles_preclean_some(gc_heap *heap) {
 GC__FN void gc__clump_await(const gc__handle_segment *segment, size_t clump) {
     for (size_t i = clump * GC__HANDLE_CLUMP; i < (clump + 1) * GC__HANDLE_CLUMP; i++) {
         uintptr_t object = segment->places[i];
-        if (gc__is_marking(object)) __builtin_prefetch(&gc__next_marks[gc__mark_index(object) >> 6]);
+        if (gc__is_marking(object)) __builtin_prefetch(&segment->heap->marker->marks[gc__mark_index(object) >> 6]);
     }
 }
 
@@ -149,7 +149,7 @@ GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
         due->shaded = gc__max(due->shaded, due->head);
         for (; left && due->shaded < due->shading; left--, due->shaded += 2) {
             uintptr_t object = due->pairs.words[due->shaded], ahead = gc__min(due->shaded + 2 * GC__FIFO, due->shading - 2);
-            __builtin_prefetch(&gc__next_marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
+            __builtin_prefetch(&heap->marker->marks[gc__mark_index(due->pairs.words[ahead]) >> 6], 1);
             if (!gc__is_marking(object)) continue;
             if (gc__is_candidate(object)) all->young_unknown |= !gc__words_push(&all->young, due->shaded | queue);
             gc__marker_shade(heap, object);

@@ -52,7 +52,7 @@ while $i < gc__the_arena.used
   set $r = gc__the_arena.regions[$i]
   set $a = ($r.base >> 18)
   printf "region %d: kind %d generation %d top %lx live %lu ranks %d %d %d\n", $i, $r.kind, $r.generation, $r.top, $r.live_bytes, gc__tables.age[$a], *(gc__tables.age + $a - (1 << 29)), *(gc__tables.age + $a + (1 << 29))
-  printf "marks %lx cards %d bundles %d\n", gc__the_arena.marks[$r.base >> 9], gc__the_arena.cards[$i << 9], gc__the_arena.bundles[$i << 2]
+  printf "marks %lx cards %d bundles %d\n", gc__the_arena.marks[$r.plane][$r.base >> 9], gc__the_arena.cards[$i << 9], gc__the_arena.bundles[$i << 2]
   set $i = $i + 1
 end
 set $c = list

@@ -24,7 +24,7 @@ static void make_dying(vector *many, gc_handle *parents, gc_handle *children) {
 static size_t marked_of(const gc__words *numbers) {
     size_t count = 0;
     for (size_t i = 0; i < numbers->count; i++)
-        count += is_marked((const void *)heap->finalizers->registered.words[numbers->words[i]]);
+        count += !gc__is_finalizer_marked(heap->finalizers->registered.words[numbers->words[i]]);
     return count;
 }
 

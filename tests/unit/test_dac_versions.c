@@ -143,7 +143,7 @@ static void test_versions(void) {
     found other = ask();
     is(other.heaps + other.objects, 0, "another major version is rejected");
     has(other.rejected,
-        "/a/program has gc.h 0.1.0, whose description is of version 3.0, and this reader understands 2.x",
+        "/a/program has gc.h 0.1.0, whose description is of version 4.0, and this reader understands 3.x",
         "with both versions");
     has(message, "use the gc_dac.h that came with that gc.h", "every call says what to do");
 }

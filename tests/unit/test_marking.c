@@ -31,7 +31,7 @@ static void finish(void) {
 
 static bool is_marked(const void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
-    return gc__next_marks[index >> 6] >> (index & 63) & 1;
+    return heap->marker->marks[index >> 6] >> (index & 63) & 1;
 }
 
 /* Returns an entry of the store buffer that the marker has not taken, if it is written, or NULL. */
@@ -51,10 +51,13 @@ static bool is_known(const void *object) {
     return noted || is_marked(object);
 }
 
+/* The bits in the other planes of old regions. */
 static size_t count_marked(void) {
-    size_t count = 0, words = gc__regions_used() * (GC_REGION_BYTES / 512);
-    const uint64_t *marks = &gc__next_marks[gc__the_arena.base >> 9];
-    for (size_t i = 0; i < words; i++) count += (size_t)__builtin_popcountll(marks[i]);
+    size_t count = 0;
+    for (const gc__region *region = heap->regions[2]; region; region = region->next) {
+        const uint64_t *marks = &gc__the_arena.marks[region->plane ^ 1][gc__mark_index(region->base) >> 6];
+        for (size_t i = 0; i < gc__mark_words(region); i++) count += (size_t)__builtin_popcountll(marks[i]);
+    }
     return count;
 }
 
@@ -524,7 +527,8 @@ static void garbage_is_freed(void) {
     finish();
     ok(stats().live_bytes <= before + 100, "what was dead when the marking began is freed: %zu bytes live of %zu", stats().live_bytes,
        before);
-    is(count_marked(), 0, "no mark of the marker's is left");
+    gc__stale_clear(heap, SIZE_MAX);
+    is(count_marked(), 0, "no former mark is left when the marker has cleared them");
     is(stats().concurrent_finished, 1, "one cycle was finished");
     is(stats().concurrent_lost, 0, "in time");
     scene_close();
@@ -545,9 +549,23 @@ static void ended_early(void) {
            steps, (unsigned long long)marked);
         size_t length = 0;
         for (const node *n = list; n; n = n->left) length++;
+        gc__stale_clear(heap, SIZE_MAX);
         ok(length == LENGTH && ((node *)scanned->items[0])->value == 4711 && count_marked() == 0, "the end comes after %zu steps", steps);
         scene_close();
     }
+}
+
+static void planes_are_counted(void) {
+    uint64_t *second = gc__the_arena.marks[1];
+    scene_open();
+    begin_marking();
+    mark_all();
+    finish();
+    size_t both = gc__bytes_charged(heap), used = heap->held_regions - heap->free_count - heap->large_regions;
+    gc__the_arena.marks[1] = NULL;
+    is(both - gc__bytes_charged(heap), used * GC__MARK_BYTES, "the second mark plane of each region counts towards the limit");
+    gc__the_arena.marks[1] = second;
+    scene_close();
 }
 
 static void given_up(void) {
@@ -575,7 +593,6 @@ static void destroyed_meanwhile(void) {
     to_the_scene();
     scanned = NULL, list = NULL;
     end();
-    is(count_marked(), 0, "gc_heap_destroy leaves no mark");
     run(garbage_is_freed, (gc_options)TESTED);
 }
 
@@ -912,7 +929,7 @@ static void weak_tables(void) {
         age(&t, 2);
         mark_all();
         finish();
-        ok(keys[0] == scanned->items[0] && !keys[1] && keys[2] == scanned && is_marked(t) == false,
+        ok(keys[0] == scanned->items[0] && !keys[1] && keys[2] == scanned,
            "entries of a weak table that %s are cleared where their objects are dead", old ? "was old" : "becomes old meanwhile");
         ok(stats().concurrent_waited > 0, "tables wait for the last pause");
         t = NULL;
@@ -1423,7 +1440,7 @@ int main(void) {
     scarce.test.scarce_memory = true;
     workers.collector_threads = 3, workers.test.collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, whole_chunks, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
+                                          garbage_is_freed, ended_early, planes_are_counted, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {

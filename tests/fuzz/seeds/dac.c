@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
         const gc__region *region = &gc__the_arena.regions[i];
         if (!region->heap || region->kind == GC__FREE) continue;
         keep((const void *)region->base, region->kind == GC__LARGE_REST ? 0 : 768);
-        if (!region->linear) keep((const char *)gc__the_arena.marks + (region->base >> 9) * 8, GC_REGION_BYTES / 64);
+        if (!region->linear) keep(&gc__region_marks(region)[region->base >> 9], GC_REGION_BYTES / 64);
     }
     merge_ranges();
     FILE *file = fopen(argv[1], "wb");
