@@ -60,7 +60,8 @@ GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
         return;
     }
     if (!gc__bit_set_shared(gc__next_marks, object)) return;
-    if (!GC__UNLIKELY(gc__is_finalizer_marked(object))) gc__marker_add(worker->heap, object);
+    bool counted = GC__UNLIKELY(gc__region_of(object)->finalizer_marks) && gc__is_finalizer_marked(object);
+    if (!counted) gc__marker_add(worker->heap, object);
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
 }
 

@@ -35,9 +35,9 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     }
     gc__workers_remember(worker, true);
     if (unit >= slots) {
-        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
+        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__stores_count(worker->heap->stores);
         size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
+        return gc__trace_slots_of(worker, worker->heap->stores->entries, true, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
     for (size_t i = from; i < end; i++)
@@ -253,7 +253,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
     gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
-    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
+    if (workers->slot_units) gc__trace_slots_of(worker, heap->stores->entries, true, 0, gc__stores_count(heap->stores));
     gc__trace_drain(worker);
 }
 
@@ -396,8 +396,8 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
     /* Then no slot refers to a young object, or a leaving one. */
     bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
-    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
-    worker->heap->remembered->again = false;
+    size_t slots = above == 2 || keeps ? 0 : gc__stores_count(worker->heap->stores);
+    worker->heap->stores->again = false;
 #if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
     if (workers) {
@@ -412,7 +412,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         gc__workers_run(worker, workers->root_units + workers->card_units + workers->slot_units, condemned);
         gc__worker_remember(worker, false);
         worker->remember_all |= above < 2;
-        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+        if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
         workers->slot_units = 0;
         return;
     }
@@ -422,7 +422,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (above == 2) return;
     gc__phase_begin(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above, slots);
-    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+    if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
 }
 
 /* Traces, after everything else, from the ambiguous objects that nothing else has reached, and counts what they
