@@ -217,14 +217,9 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
-   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. Where objects may be large,
-   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, which the collector then uses for all: it calls gc_visit for
-   the slots that lie in [from, to) at least, which is what a dirty card covers, or [0, UINTPTR_MAX). */
+   slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
-#ifndef GC_MODEL_TRACE_PART
-#define GC_MODEL_TRACE_PART(object, visitor, from, to) GC_MODEL_TRACE(object, visitor)
-#endif
 #if !defined(GC_MODEL_TRACE) || !defined(GC_MODEL_NAME)
 #error "GC_MODEL_BYTES is defined: define GC_MODEL_TRACE(object, visitor) and GC_MODEL_NAME(object) too"
 #endif
@@ -4978,20 +4973,17 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function, which need visit no slots but those in [from, to). The visitor may call that of another
-   object. */
-GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
+/* Calls the object's trace function. The visitor may call that of another object. */
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
-    (void)from, (void)to;
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
+    GC_MODEL_TRACE((void *)object, visitor);
 #else
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
     gc__traced_set(outer);
 }
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, UINTPTR_MAX); }
 
 /* Weak entries as walks see them. */
 
@@ -10535,7 +10527,7 @@ GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, siz
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace_in(object, &part.visitor, from, to);
+    gc__object_trace(object, &part.visitor);
 }
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */

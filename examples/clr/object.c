@@ -7,20 +7,18 @@ size_t object_bytes_untyped(uintptr_t object) {
     return GC_REGION_BYTES - ((object - HEADER_BYTES) & (GC_REGION_BYTES - 1));
 }
 
-/* An array of structures: items of a run of references, and of bytes to be skipped, repeat until the object's end. */
-static void trace_structures(uintptr_t object, uintptr_t type, intptr_t items, gc_visitor *visitor, uintptr_t from,
-                             uintptr_t to) {
+/* An array of structures: items of a run of references, and of bytes to be skipped, repeat until the object's end. The collector
+   may want a part of them only. */
+static void trace_structures(uintptr_t object, uintptr_t type, intptr_t items, gc_visitor *visitor) {
     uintptr_t at = object + ((const uintptr_t *)type)[-2], end = object - HEADER_BYTES + object_bytes_of(object, type);
-    const uint32_t *first = (const uint32_t *)(type - 24);
-    size_t bytes = 0; /* of a structure */
-    for (intptr_t i = 0; i < items; i++) bytes += (size_t)first[-2 * i] * 8 + first[-2 * i + 1];
-    if (from > at) at += (from - at) / bytes * bytes;
-    if (end > to) end = to;
-    while (at < end)
+    const uint32_t *run = (const uint32_t *)(type - 24);
+    size_t bytes = 0, first; /* of a structure */
+    for (intptr_t i = 0; i < items; i++) bytes += (size_t)run[-2 * i] * 8 + run[-2 * i + 1];
+    size_t count = gc_visitor_range(visitor, (void *)at, bytes, (end - at) / bytes, &first);
+    for (at += first * bytes; count; count--)
         for (intptr_t i = 0; i < items; i++) {
-            uint32_t references = first[-2 * i], skip = first[-2 * i + 1];
-            gc_visit(visitor, (void *)at, references, GC_SLOT_VALUE);
-            at += (uintptr_t)references * 8 + skip;
+            gc_visit(visitor, (void *)at, run[-2 * i], GC_SLOT_VALUE);
+            at += (size_t)run[-2 * i] * 8 + run[-2 * i + 1];
         }
 }
 
@@ -33,7 +31,7 @@ static void trace_runs(uintptr_t object, uintptr_t type, intptr_t runs, gc_visit
     }
 }
 
-void object_trace(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
+void object_trace(uintptr_t object, gc_visitor *visitor) {
     uintptr_t type = object_type(object);
     if (!type) return;
     if (type_flags(type) & TYPE_COLLECTIBLE) loader_trace(object, type, visitor);
@@ -42,7 +40,7 @@ void object_trace(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr
     if (count > 0)
         trace_runs(object, type, count, visitor); /* one run of elements: the collector takes its part of that */
     else
-        trace_structures(object, type, -count, visitor, from, to);
+        trace_structures(object, type, -count, visitor);
 }
 
 const char *object_name(uintptr_t object) {

@@ -14,9 +14,7 @@
 #define GC_VALUE_FROM_REF(ref, word) ((uintptr_t)(ref) + HEADER_BYTES)
 
 #define GC_MODEL_BYTES(object) object_bytes((uintptr_t)(object) + HEADER_BYTES)
-#define GC_MODEL_TRACE(object, visitor) object_trace((uintptr_t)(object) + HEADER_BYTES, visitor, 0, UINTPTR_MAX)
-#define GC_MODEL_TRACE_PART(object, visitor, from, to) \
-    object_trace((uintptr_t)(object) + HEADER_BYTES, visitor, from, to)
+#define GC_MODEL_TRACE(object, visitor) object_trace((uintptr_t)(object) + HEADER_BYTES, visitor)
 #define GC_MODEL_NAME(object) object_name((uintptr_t)(object) + HEADER_BYTES)
 
 /* Of the header's upper half. */
@@ -28,7 +26,9 @@
 #define TYPE_COLLECTIBLE 0x00200000u
 #define TYPE_CRITICAL 0x00000002u /* without elements: has a critical finalizer */
 
-static inline uintptr_t object_type(uintptr_t object) { return *(const uintptr_t *)object & ~(uintptr_t)7; }
+    static inline uintptr_t object_type(uintptr_t object) {
+    return *(const uintptr_t *)object & ~(uintptr_t)7;
+}
 static inline uint32_t type_flags(uintptr_t type) { return *(const uint32_t *)type; }
 static inline uint32_t type_bytes(uintptr_t type) { return ((const uint32_t *)type)[1]; }
 static inline uint32_t *object_header(uintptr_t object) { return (uint32_t *)(object - 4); }
@@ -53,6 +53,5 @@ static inline size_t object_bytes(uintptr_t object) {
 }
 
 struct gc_visitor;
-/* Visits the slots in [from, to) at least. */
-void object_trace(uintptr_t object, struct gc_visitor *visitor, uintptr_t from, uintptr_t to);
+void object_trace(uintptr_t object, struct gc_visitor *visitor);
 const char *object_name(uintptr_t object);

@@ -32,20 +32,17 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Calls the object's trace function, which need visit no slots but those in [from, to). The visitor may call that of another
-   object. */
-GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
+/* Calls the object's trace function. The visitor may call that of another object. */
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
-    (void)from, (void)to;
 #if GC_HAS_MODEL
-    GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
+    GC_MODEL_TRACE((void *)object, visitor);
 #else
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
     gc__traced_set(outer);
 }
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, UINTPTR_MAX); }
 
 /* Weak entries as walks see them. */
 

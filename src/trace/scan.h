@@ -223,7 +223,7 @@ GC_API size_t gc_visitor_range(const gc_visitor *visitor, const void *items, siz
 GC__FN void gc__object_trace_part(gc__worker *worker, uintptr_t object, uintptr_t from, uintptr_t to) {
     gc__part_visitor part = {{gc__trace_visit_part}, worker, from, to, NULL};
     worker->trace_calls++;
-    gc__object_trace_in(object, &part.visitor, from, to);
+    gc__object_trace(object, &part.visitor);
 }
 
 /* Returns whether a worker must leave trace functions to the thread that collects. */

@@ -15,9 +15,7 @@ static inline int thing_kind(const void *object) { return (int)(((const thing *)
 #define GC_MODEL_BYTES(object) thing_bytes(object)
 #define GC_MODEL_TRACE(object, visitor) thing_trace((thing *)(object), visitor)
 #define GC_MODEL_NAME(object) (thing_kind(object) == RECORD ? "record" : thing_kind(object) == TEXT ? "text" : "pair")
-#define GC_MODEL_TRACE_PART(object, visitor, from, to) thing_trace_part((thing *)(object), visitor, from, to)
 struct gc_visitor;
-static inline void thing_trace_part(thing *object, struct gc_visitor *visitor, uintptr_t from, uintptr_t to);
 static inline void thing_trace(thing *object, struct gc_visitor *visitor);
 
 #define GC_IMPLEMENTATION
@@ -27,21 +25,6 @@ static inline void thing_trace(thing *object, gc_visitor *visitor) {
     size_t count = thing_bytes(object) / 8 - 1;
     if (thing_kind(object) == RECORD && count) gc_visit(visitor, object->fields, count, 0);
     if (thing_kind(object) == PAIR) gc_visit(visitor, &object->fields[1], 1, 0);
-}
-
-static size_t parts, part_slots; /* that were traced card by card */
-static inline void thing_trace_part(thing *object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
-    uintptr_t first = (uintptr_t)object->fields, end = (uintptr_t)object + thing_bytes(object);
-    parts += to != UINTPTR_MAX;
-    if (thing_kind(object) != RECORD || to == UINTPTR_MAX) {
-        thing_trace(object, visitor);
-        return;
-    }
-    if (from > first) first = from;
-    if (to < end) end = to;
-    if (first >= end) return;
-    part_slots += (end - first) / 8;
-    gc_visit(visitor, (void *)first, (end - first) / 8, 0);
 }
 
 static gc_heap *heap;
@@ -96,13 +79,10 @@ static void program(void) {
     }
     for (size_t i = 0; i < 200; i++) wrong += large->fields[i * step]->fields[0] != (thing *)(uintptr_t)i;
     is(wrong, 0, "a large object on its own headers");
-    bool has_cards = !heap->options.non_generational;
-    ok(has_cards == (parts > 0) && part_slots <= parts * GC_CARD_BYTES / 8, "which is traced card by card: %zu", parts);
     uint64_t allocated = gc_heap_allocated(heap);
     gc_stats stats;
     gc_heap_stats(heap, &stats);
     ok(stats.allocated_bytes <= allocated && allocated <= stats.allocated_bytes + 2 * GC_REGION_BYTES, "what was allocated, without a stop");
-    parts = part_slots = 0;
     gc_collect(heap, 2, 0);
     size_t counts[3] = {0};
     gc_heap_walk(heap, count_one, counts);
