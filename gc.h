@@ -4055,7 +4055,7 @@ typedef struct gc__region {
     bool fixed;      /* its objects never move */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
-    uint8_t plane; /* the plane of its mark bits, see mark_bits.h; changes with the world stopped */
+    uint8_t plane; /* the plane of its mark bits; changes with the world stopped */
     bool sparing;    /* its beginning is not populated, since a small heap may need no more */
     bool is_slid_into; /* during a collection: objects of slid regions were copied there */
     bool accessible; /* this and the next two are written as `kind` is */
@@ -4776,7 +4776,7 @@ GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t e
 }
 
 /* Returns the first marked address in [from, end), or end. */
-GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+GC__OUT_OF_LINE uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     return from < end ? gc__bit_next(gc__region_marks(gc__region_of(from)), from, end) : end;
 }
 
@@ -4793,7 +4793,7 @@ GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintpt
 }
 
 /* Returns the last marked address in [start, at], or 0. */
-GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
+GC__OUT_OF_LINE uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     return gc__bit_previous(gc__region_marks(gc__region_of(start)), start, at);
 }
 /* The card table: it shows which parts of old regions may hold references to younger ones.
@@ -6108,8 +6108,9 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     return bytes;
 }
 
-/* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are of the same type
-   as the one before, so the processor can proceed with that type's size while it waits for the header. */
+/* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are
+   of the same type as the one before, so the processor can proceed with that type's size while it waits for the
+   header. */
 GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;
@@ -9640,8 +9641,8 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->exclusive ? gc__bit_set(worker->marks, object) : gc__bit_set_shared(worker->marks, object);
 }
 
-/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet. An object with a
-   finalizer mark was already counted. */
+/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet.
+   An object with a finalizer mark was already counted. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
     bool finalizer_marked = premarked && gc__is_finalizer_marked(object);
     if (finalizer_marked && worker->heap->finalizer_marks) return false;
@@ -11609,7 +11610,8 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
 
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
+    bool white = !gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word);
+    if (white) gc__mark_concurrently(&heap->marker->worker, word);
 }
 
 /* Forgets what is precleaned. So many passes may follow in this cycle. */
@@ -13720,7 +13722,8 @@ GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *reg
     gc__check_true(checker, large || region->live_bytes <= GC_REGION_BYTES, region,
                    "a region holds more than its size");
     gc__check_true(checker, region->plane == checker->heap->plane, region, "a region's mark plane is not the heap's");
-    gc__check_true(checker, gc__region_has_clear_plane(checker->heap, region), region, "marks are left in a region's other plane");
+    bool clear = gc__region_has_clear_plane(checker->heap, region);
+    gc__check_true(checker, clear, region, "marks are left in a region's other plane");
     if (generation == 2 && !large && !region->linear)
         gc__check_equal(checker, gc__marked_object_bytes(region), region->live_bytes, "bytes of objects in an old region");
     gc__region_check_tables(checker, region);

@@ -1899,7 +1899,8 @@ GC__FN bool gc__preclean_goes_on(gc__preclean *all, bool over) {
 GC__FN bool gc__is_precleaned(uintptr_t object) {
     if (!gc__in_arena(object)) return true;
     unsigned age = gc__barrier_age(&gc__tables, object);
-    return age & GC__AGE_MARKING && !(age & GC__AGE_CANDIDATE) && gc__shade_bit(gc__region_of(object)->heap->marker->marks, object);
+    if (!(age & GC__AGE_MARKING) || age & GC__AGE_CANDIDATE) return false;
+    return gc__shade_bit(gc__region_of(object)->heap->marker->marks, object);
 }
 
 /* Returns whether the handle is clean. If `shaded` is not NULL, shades a marked object's dependent, and sets

@@ -24,7 +24,8 @@ GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
 
 /* Makes the object grey to which the word refers, in generation 2, if it is white. The marker's lock is held. */
 GC__FN void gc__marker_shade(gc_heap *heap, uintptr_t word) {
-    if (!gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word)) gc__mark_concurrently(&heap->marker->worker, word);
+    bool white = !gc__shade_bit(heap->marker->marks, word) && gc__shade_is_object(word);
+    if (white) gc__mark_concurrently(&heap->marker->worker, word);
 }
 
 /* Forgets what is precleaned. So many passes may follow in this cycle. */

@@ -81,7 +81,8 @@ GC__COLD void gc__region_check(const gc__checker *checker, const gc__region *reg
     gc__check_true(checker, large || region->live_bytes <= GC_REGION_BYTES, region,
                    "a region holds more than its size");
     gc__check_true(checker, region->plane == checker->heap->plane, region, "a region's mark plane is not the heap's");
-    gc__check_true(checker, gc__region_has_clear_plane(checker->heap, region), region, "marks are left in a region's other plane");
+    bool clear = gc__region_has_clear_plane(checker->heap, region);
+    gc__check_true(checker, clear, region, "marks are left in a region's other plane");
     if (generation == 2 && !large && !region->linear)
         gc__check_equal(checker, gc__marked_object_bytes(region), region->live_bytes, "bytes of objects in an old region");
     gc__region_check_tables(checker, region);

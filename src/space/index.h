@@ -12,8 +12,9 @@ GC__FN size_t gc__marked_object_bytes(const gc__region *region) {
     return bytes;
 }
 
-/* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are of the same type
-   as the one before, so the processor can proceed with that type's size while it waits for the header. */
+/* Sets the mark bits of the contiguous objects in [at, end) of a region, and returns their bytes. Most objects are
+   of the same type as the one before, so the processor can proceed with that type's size while it waits for the
+   header. */
 GC__FN size_t gc__index_range(const gc__region *region, uintptr_t at, uintptr_t end) {
     uintptr_t known = GC__FORWARD_TAG;
     size_t known_bytes = 0, sum = 0, word = gc__mark_index(at) >> 6;

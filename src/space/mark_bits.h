@@ -113,7 +113,7 @@ GC__FN uintptr_t gc__bit_next(const uint64_t *marks, uintptr_t from, uintptr_t e
 }
 
 /* Returns the first marked address in [from, end), or end. */
-GC__FN uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
+GC__OUT_OF_LINE uintptr_t gc__mark_next(uintptr_t from, uintptr_t end) {
     return from < end ? gc__bit_next(gc__region_marks(gc__region_of(from)), from, end) : end;
 }
 
@@ -130,6 +130,6 @@ GC__FN uintptr_t gc__bit_previous(const uint64_t *marks, uintptr_t start, uintpt
 }
 
 /* Returns the last marked address in [start, at], or 0. */
-GC__FN uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
+GC__OUT_OF_LINE uintptr_t gc__mark_previous(uintptr_t start, uintptr_t at) {
     return gc__bit_previous(gc__region_marks(gc__region_of(start)), start, at);
 }

@@ -49,7 +49,7 @@ typedef struct gc__region {
     bool fixed;      /* its objects never move */
     bool candidate;    /* an evacuation candidate: it is evacuated at the final mark; changes with the world stopped */
     bool retained;      /* it was a candidate, but too many slots refer to it; under the marker's lock */
-    uint8_t plane; /* the plane of its mark bits, see mark_bits.h; changes with the world stopped */
+    uint8_t plane; /* the plane of its mark bits; changes with the world stopped */
     bool sparing;    /* its beginning is not populated, since a small heap may need no more */
     bool is_slid_into; /* during a collection: objects of slid regions were copied there */
     bool accessible; /* this and the next two are written as `kind` is */

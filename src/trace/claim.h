@@ -52,8 +52,8 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->exclusive ? gc__bit_set(worker->marks, object) : gc__bit_set_shared(worker->marks, object);
 }
 
-/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet. An object with a
-   finalizer mark was already counted. */
+/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet.
+   An object with a finalizer mark was already counted. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
     bool finalizer_marked = premarked && gc__is_finalizer_marked(object);
     if (finalizer_marked && worker->heap->finalizer_marks) return false;
