@@ -534,7 +534,7 @@ GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
 }
 
 /* Returns the plane in which the heap's collections mark. */
-GC__FN uint64_t *gc__marks_of(const gc_heap *heap) { return gc__the_arena.marks[heap->mark_plane]; }
+GC__FN uint64_t *gc__marks_of(const gc_heap *heap) { return gc__the_arena.marks[GC__HAS_MARKER ? heap->mark_plane : 0]; }
 
 /* Clears the marks of a region that this collection has condemned, in the plane in which it marks. */
 GC__FN void gc__condemned_marks_clear(gc__region *region) {

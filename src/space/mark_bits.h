@@ -13,7 +13,7 @@
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
 /* Returns the plane that holds the region's mark bits. */
-GC__FN uint64_t *gc__region_marks(const gc__region *region) { return gc__the_arena.marks[region->plane]; }
+GC__FN uint64_t *gc__region_marks(const gc__region *region) { return gc__the_arena.marks[GC__HAS_MARKER ? region->plane : 0]; }
 
 /* Other threads may be setting bits of the same word. */
 GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
@@ -54,6 +54,7 @@ GC__FN void gc__marks_clear(const gc__region *region) { gc__plane_clear(region, 
 
 /* Clears the region's other plane. */
 GC__FN void gc__other_plane_clear(gc__region *region) {
+    if (!GC__HAS_MARKER) return;
     uint64_t *other = __atomic_load_n(&gc__the_arena.marks[region->plane ^ 1], __ATOMIC_ACQUIRE);
     if (other) gc__plane_clear(region, other);
     region->stale = false;
@@ -61,6 +62,7 @@ GC__FN void gc__other_plane_clear(gc__region *region) {
 
 /* Makes the plane in which the region was marked its own. */
 GC__FN void gc__region_set_plane(gc__region *region, uint8_t plane) {
+    if (!GC__HAS_MARKER) return;
     region->stale |= region->plane != plane;
     region->plane = plane;
 }

@@ -111,7 +111,8 @@ GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
 GC__INLINED void gc__mark_copy(const gc__worker *worker, uintptr_t copy, bool shared) {
     size_t word = gc__mark_index(copy) >> 6;
     uint64_t bit = (uint64_t)1 << (gc__mark_index(copy) & 63), *start = &worker->starts[word];
-    if (GC__UNLIKELY(worker->marks != worker->starts)) __atomic_fetch_or(&worker->marks[word], bit, __ATOMIC_RELAXED);
+    bool both = GC__HAS_MARKER && GC__UNLIKELY(worker->marks != worker->starts);
+    if (both) __atomic_fetch_or(&worker->marks[word], bit, __ATOMIC_RELAXED);
     if (shared) /* no other worker writes this word */
         __atomic_store_n(start, *start | bit, __ATOMIC_RELEASE);
     else
