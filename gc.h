@@ -218,8 +218,8 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
    slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. Where objects may be large,
-   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, too, with which the collector looks at dirty cards: it calls
-   gc_visit for the slots that lie in [from, to) at least, the words of which are the object's. */
+   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, which the collector then uses for all: it calls gc_visit for
+   the slots that lie in [from, to) at least, which is what a dirty card covers, or [0, UINTPTR_MAX). */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #ifndef GC_MODEL_TRACE_PART
@@ -742,7 +742,7 @@ typedef struct gc_options {
     unsigned overhead_percent_max;
     size_t nursery_bytes;    /* allocation between young collections; 0: adapting to survival and to what lives */
     unsigned growth_percent; /* how much more than what lives the heap may hold, besides a nursery; 0: 100 */
-    size_t growth_bytes_min; /* by which it may grow in any case, so that a small heap is seldom collected as a whole; 0: 256 KiB */
+    size_t growth_bytes_min; /* by which it may grow in any case: a small heap is seldom collected as a whole then; 0: 256 KiB */
     unsigned pause_goal_us;  /* what an adaptive nursery keeps young pauses under; 0: 5000. Any other goal turns
                                 `concurrent` on, unless that says otherwise */
     bool non_moving;         /* objects never move; survivors stay in place with holes between them */
@@ -1473,13 +1473,16 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     gc__store_shadow(slot, 1);
 }
 
+/* An owner in the place of a slot. Tables have the same entries for it, but where stores are logged its word is not read. */
+static inline const void *gc__barrier_owner(const void *owner) { return (const char *)owner + 1; }
+
 /* *slot = ref, where the slot lies in a buffer outside the heap that belongs to `owner` and that its trace function visits
    with GC_SLOT_OWNED. [cooperative; never collects; cannot fail] */
 static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot, const void *ref) {
     (void)thread;
     if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
     *(gc_word *)slot = (uintptr_t)ref;
-    GC__THE_BARRIER(after_checked)(&gc__tables, owner, ref);
+    GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), ref);
 }
 
 /* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
@@ -1487,7 +1490,7 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
     (void)thread;
     *(gc_word *)slot = value;
     if (GC_VALUE_IS_REF(value))
-        GC__THE_BARRIER(after_checked)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
+        GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), (const void *)GC_VALUE_TO_REF(value));
 }
 
 /* Has the next collection look at all slots that the object owns (GC_SLOT_OWNED). So raw stores to these may follow, as many
@@ -3451,11 +3454,12 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
    calls function(first, second), and preserves all registers. If that returns false, the caller faults by reading
    `second`, on the stack as it was before the assembly, so that unwinders can leave it.
 
-   The fast path comes first: it has the effect of the function, with gc__my_chunks, where gc__the_store_logging
+   The fast path comes first: it has the effect of the function, with gc__my_chunk, where gc__the_store_logging
    (`logging`) allows it and nothing unusual is met. It is as short as possible, since a processor runs ahead of a store
-   that waits for memory by a limited number of instructions. `ages` is the address of the age table; 0x20 and 0x08 are
-   GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is written only when it is taken for good, so that the
-   marker finds no word that another one replaces. */
+   that waits for memory by a limited number of instructions, and reads the overwritten word only where it is needed, since
+   a load that waits holds up more than a store. `ages` is the address of the age table; 0x08 is GC__AGE_CANDIDATE, 1 in
+   the slot GC__STORE_OWNED, and 1023 the bytes of a chunk less 1. The slot is written last, since the marker may be looking
+   at the entry. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__LOG_STORE_SHORT
@@ -3464,37 +3468,27 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__LOG_STORE_OPERANDS(ages, logging) , "i"(&logging), "i"(&ages)
 #define GC__LOG_STORE_SHORT \
     "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
-    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: the chunks - the thread pointer */ \
+    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: the chunk - the thread pointer */ \
     "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
     "{movq 40(%%rsp), %%rax|mov rax, qword ptr [rsp+40]}\n\t" /* rax: the slot */ \
-    "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
     "{movq 48(%%rsp), %%rdx|mov rdx, qword ptr [rsp+48]}\n\t" \
+    "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
     "{shrq $" GC__TEXT(GC_REGION_SHIFT) ", %%rdx|shr rdx, " GC__TEXT(GC_REGION_SHIFT) "}\n\t" \
     "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of the stored object */ \
     "{movzbl -" GC__ASM_RANKS "(%%rdx), %%esi|movzx esi, byte ptr [rdx-" GC__ASM_RANKS "]}\n\t" /* esi: its youth */ \
+    "{testb $0x08, (%%rdx)|test byte ptr [rdx], 0x08}\n\t" "jne 8f\n\t" \
+    "{cmpb %c1+16(%%rip), %%sil|cmp sil, byte ptr [rip+%c1+16]}\n\t" "jb 9f\n\t" \
     "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
-    "{cmpb $1, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 1}\n\t" "je 4f\n\t" "ja 8f\n" \
-    "2:\t" "{testl %%esi, %%esi|test esi, esi}\n\t" "je 9f\n\t" \
-    "{cmpb $0, %c1+17(%%rip)|cmp byte ptr [rip+%c1+17], 0}\n\t" "je 8f\n\t" \
-    "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" \
-    "{cmpq %%fs:16(%%rcx), %%rdx|cmp rdx, qword ptr fs:[rcx+16]}\n\t" "je 8f\n\t" \
-    "{movq %%rax, (%%rdx)|mov qword ptr [rdx], rax}\n\t" \
-    "{addq $8, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 8}\n" \
+    "{testb $1, %%al|test al, 1}\n\t" "jne 8f\n\t" \
+    "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
+    "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
+    "{orq %%rax, %%rsi|or rsi, rax}\n\t" \
+    "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \
+    "{movq (%%rax), %%rax|mov rax, qword ptr [rax]}\n\t" \
+    "{movq %%rax, 8(%%rdx)|mov qword ptr [rdx+8], rax}\n" \
+    "5:\t" "{movq %%rsi, (%%rdx)|mov qword ptr [rdx], rsi}\n\t" \
+    "{addq $16, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 16}\n" \
     "9:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t" "ret\n" \
-    "4:\t" "{push %%rdi|push rdi}\n\t" "{push %%rbx|push rbx}\n\t" \
-    "{movzbl (%%rdx), %%edx|movzx edx, byte ptr [rdx]}\n\t" \
-    "{movq %%fs:24(%%rcx), %%rdi|mov rdi, qword ptr fs:[rcx+24]}\n\t" \
-    "{testb $0x08, %%dl|test dl, 0x08}\n\t" "jne 7f\n\t" \
-    "{cmpq %%fs:32(%%rcx), %%rdi|cmp rdi, qword ptr fs:[rcx+32]}\n\t" "jae 7f\n\t" \
-    "{movq (%%rax), %%rbx|mov rbx, qword ptr [rax]}\n\t" \
-    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, (%%rdi)|mov qword ptr [rdi], rbx}\n\t" \
-    "{testb $0x20, %%dl|test dl, 0x20}\n\t" "je 5f\n\t" \
-    "{movq 64(%%rsp), %%rbx|mov rbx, qword ptr [rsp+64]}\n\t" \
-    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, 8(%%rdi)|mov qword ptr [rdi+8], rbx}\n\t" \
-    "{addq $8, %%rdi|add rdi, 8}\n" \
-    "5:\t" "{addq $8, %%rdi|add rdi, 8}\n\t" "{movq %%rdi, %%fs:24(%%rcx)|mov qword ptr fs:[rcx+24], rdi}\n\t" \
-    "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n\t" "jmp 2b\n" \
-    "7:\t" "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n" \
     "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
 #endif
 #define GC__LOG_STORE_CALL(name, function, ages, logging) \
@@ -5030,19 +5024,15 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
 GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
+    (void)from, (void)to;
 #if GC_HAS_MODEL
-    if (from)
-        GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
-    else
-        GC_MODEL_TRACE((void *)object, visitor);
+    GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
 #else
-    (void)from;
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
-    (void)to;
     gc__traced_set(outer);
 }
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, 0); }
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, UINTPTR_MAX); }
 
 /* Weak entries as walks see them. */
 
@@ -5625,7 +5615,7 @@ struct gc_heap {
     struct gc__pace *pace;
     struct gc__cycle *cycle;
     struct gc__marker *marker;
-    struct gc__remembered *remembered;
+    struct gc__store_buffer *stores;
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;
@@ -8162,19 +8152,15 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
-GC__FN bool gc__has_bound_thread(const gc_heap *heap) {
-    const gc_thread *thread = heap->threads->first;
-    while (thread && gc__record(thread)->unbound) thread = gc__record(thread)->next;
-    return thread != NULL;
-}
-
 /* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    if (!gc__has_bound_thread(heap)) gc__host_roots_visit(heap, NULL, visitor);
+    const gc_thread *bound = heap->threads->first;
+    while (bound && gc__record(bound)->unbound) bound = gc__record(bound)->next;
+    if (!bound) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);
@@ -8953,228 +8939,237 @@ GC__FN void gc__workers_stop(gc__workers *workers) {
     }
     gc__workers_unlock(workers);
 }
-/* Remembered slots: in a heap with a goal for pauses, slots of old objects to which young references are stored one
-   at a time. For a dirty card a collection reads all of the card; for a remembered slot, one word.
+/* The store buffer: in a heap that is being marked concurrently, or that remembers slots instead of cards, each store
+   into generation 2 as a slot and the word that was overwritten there. Young collections trace from slots to which
+   young references were stored; for a dirty card a collection reads all of the card, for such a slot one word. The
+   marker takes both words.
 
-   Remembering costs a call for each store into an old object, so it is done only while it pays. Then each region of
-   generation 2 has GC__AGE_REMEMBERS in its age, and the barrier calls gc__store_logged for each store there.
+   Logging costs a call for each store into an old object, so slots are remembered only while it pays. Then, or while
+   the heap is being marked, each region of generation 2 has GC__AGE_REMEMBERS or GC__AGE_MARKING in its age, and the
+   barrier calls gc__store_logged for each store there.
 
    Invariant, outside a collection: a slot whose age + its referent's youth exceeds 2 lies in a dirty card, or is in
-   the list even if its card is clean. The list may contain a slot twice, a slot that holds something else by now, or
-   0.
+   an entry with a tag, even if its card is clean. The buffer may contain a slot twice, or a slot that holds something
+   else by now.
 
    A thread reserves one *chunk* of entries at a time, so that filling one takes no atomic operation, which would
-   wait until all stores before it have got their memory. */
+   wait until all stores before it have got their memory. A chunk is *whole* once its thread has reserved the next one:
+   then all of its stores have been made, too, and the marker may read the slots. The other chunks are *open*. */
 
 
-#define GC__REMEMBERED_MOST ((size_t)1 << 16)
-#define GC__REMEMBERED_CHUNK ((size_t)64) /* slots */
+#define GC__STORES_CHUNK ((size_t)64)      /* entries, the first of which is the chunk's header; a power of two */
+#define GC__STORES_CHUNK_BYTES (GC__STORES_CHUNK * sizeof(gc__store))
+#define GC__STORES_MOST ((size_t)1 << 17)  /* entries between two collections of a heap that is being marked, */
+#define GC__STORES_SLOTS ((size_t)1 << 16) /* and of one whose slots are remembered */
+#define GC__STORES_BYTES (GC__STORES_MOST * sizeof(gc__store))
 
-typedef struct gc__remembered {
-    uintptr_t *slots; /* NULL until they are first remembered */
-    size_t count;     /* entries that were reserved, some of which may be 0; atomic */
-    /* A number that no list has had before. It changes when chunks do not belong to their threads any more. It also
-       covers the chunks of the marker's log. */
+/* An entry. Tags in the low bits of the slot tell why a young collection needs it: the youth of the reference that was
+   stored, or that this refers to a candidate region. */
+typedef struct gc__store {
+    uintptr_t slot; /* 0: the entry has not been written; in a header: the next whole chunk */
+    uint64_t old;   /* if the heap is being marked: the overwritten word; in a header: the epoch of an untaken chunk */
+} gc__store;
+#define GC__STORE_TAG ((uintptr_t)3)
+#define GC__STORE_CANDIDATE ((uintptr_t)3)
+#define GC__STORE_OF_NONE ((uintptr_t)4) /* instead of a slot: only the word matters */
+#define GC__STORE_OWNED ((uintptr_t)1)   /* in the slot with which gc_store_in calls the barrier: it is the owner */
+
+typedef struct gc__store_buffer {
+    gc__store *entries; /* NULL until stores are first logged */
+    size_t count;       /* entries that were reserved, headers included; atomic */
+    size_t limit;       /* entries that may be reserved */
+    gc__store *whole;   /* the list of whole chunks that the marker has not taken; atomic */
+    size_t whole_count; /* chunks that became whole; atomic */
+    size_t slots;       /* entries with tags in whole chunks; atomic */
+    /* A number that no buffer has had before. It changes when chunks do not belong to their threads any more. */
     uint64_t epoch;
     bool notes;       /* stores to old objects are logged; under the arena's lock */
-    size_t enough;    /* entries from which a collection is due, since more slots would take longer than its goal */
-    size_t most;      /* the most that were ever in the list: they take memory */
+    size_t enough;    /* slots from which a collection is due, since more slots would take longer than its goal */
+    size_t most;      /* the most entries that were ever used: they take memory */
     size_t found;     /* slots that the last collection has scanned */
     unsigned few;     /* consecutive collections that found few slots and few dirty cards */
     bool again;       /* cards were dirtied for slots of objects with trace functions; atomic */
-} gc__remembered;
+} gc__store_buffer;
 
 /* Functions with this attribute run in the middle of a barrier, on the mutator's registers: no vector register may
    be touched, and nothing may be called that might do so, such as code that sanitizers insert. */
 #define GC__IN_BARRIER __attribute__((GC__KEEPS_VECTORS, no_instrument_function, no_sanitize("address", "thread", "undefined")))
 
-static uint64_t gc__remembered_epochs; /* the last epoch given out; atomic */
+static uint64_t gc__stores_epochs; /* the last epoch given out; atomic */
 
 /* The state for the short path of GC__LOG_STORE_CALL: while one heap of the process has its stores logged, a thread
-   that has chunks of this epoch need not find the heap of a slot. */
+   that has a chunk of this epoch need not find the heap of a slot. */
 typedef struct gc__store_logging {
     uint64_t epoch;   /* of that heap; 0: there is no short path; atomic */
-    uintptr_t offset;  /* of a thread's gc__own_chunks from its thread pointer */
-    uint8_t marks;     /* the heap is being marked; 2: and words may be tagged */
-    uint8_t remembers; /* the heap's slots are remembered */
-    unsigned heaps;    /* heaps whose stores are logged; under the arena's lock */
+    uintptr_t offset; /* of a thread's gc__my_chunk from its thread pointer */
+    uint8_t least;    /* the youth of references whose stores are logged: 0 if the heap is being marked, otherwise 1 */
+    unsigned heaps;   /* heaps whose stores are logged; under the arena's lock */
 } gc__store_logging;
 
 GC__VAR gc__store_logging gc__the_store_logging;
 
 /* Begins an epoch: from now on threads reserve new chunks. The world is stopped. */
-GC__FN void gc__remembered_renew(gc__remembered *remembered) {
+GC__FN void gc__stores_renew(gc__store_buffer *stores) {
     /* Until the collection ends, there is no short path. */
-    if (remembered->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED);
-    remembered->epoch = __atomic_add_fetch(&gc__remembered_epochs, 1, __ATOMIC_RELAXED);
+    if (stores->notes) __atomic_store_n(&gc__the_store_logging.epoch, 0, __ATOMIC_RELAXED);
+    stores->epoch = __atomic_add_fetch(&gc__stores_epochs, 1, __ATOMIC_RELAXED);
+    stores->count = (stores->count + GC__STORES_CHUNK - 1) & ~(GC__STORES_CHUNK - 1);
+    stores->whole = NULL;
+    stores->whole_count = 0;
 }
 
-/* Reserves a chunk, all entries of which are 0. Returns NULL if there is no room. May be called by any thread. */
-GC__IN_BARRIER GC__FN uintptr_t *gc__remembered_take(gc__remembered *remembered) {
-    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return NULL;
-    size_t place = __atomic_fetch_add(&remembered->count, GC__REMEMBERED_CHUNK, __ATOMIC_RELAXED);
-    if (place >= GC__REMEMBERED_MOST) return NULL;
-    for (size_t i = 0; i < GC__REMEMBERED_CHUNK; i++)
-        __atomic_store_n(&remembered->slots[place + i], (uintptr_t)0, __ATOMIC_RELAXED);
-    return &remembered->slots[place];
+/* Makes sure that the buffer has memory. */
+GC__FN bool gc__stores_open(gc__store_buffer *stores) {
+    if (stores->entries) return true;
+    stores->entries = (gc__store *)gc__os_map(GC__STORES_BYTES);
+    gc__stores_renew(stores);
+    return stores->entries != NULL;
+}
+
+/* Adds a whole chunk to the list. May be called by any thread. */
+GC__IN_BARRIER GC__FN void gc__stores_hand_over(gc__store_buffer *stores, gc__store *chunk) {
+    size_t slots = 0;
+    for (size_t i = 1; i < GC__STORES_CHUNK; i++) slots += (chunk[i].slot & GC__STORE_TAG) != 0;
+    if (slots) __atomic_fetch_add(&stores->slots, slots, __ATOMIC_RELAXED);
+    gc__store *next = __atomic_load_n(&stores->whole, __ATOMIC_RELAXED);
+    do
+        chunk->slot = (uintptr_t)next;
+    while (!__atomic_compare_exchange_n(&stores->whole, &next, chunk, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    __atomic_fetch_add(&stores->whole_count, 1, __ATOMIC_RELAXED);
 }
 
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__CHUNKS_OWN 0 /* a function would be called to find the thread's variables */
+
+/* Appends an entry. Returns false if there is no room. A chunk is whole when all of its entries are written, which says
+   nothing of their stores. */
+GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
+    size_t place;
+    (void)checked;
+    do {
+        if (__atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= stores->limit) return false;
+        place = __atomic_fetch_add(&stores->count, 1, __ATOMIC_RELAXED);
+    } while (place % GC__STORES_CHUNK == 0);
+    if (place >= stores->limit) return false;
+    gc__store *entry = &stores->entries[place], *chunk = entry - place % GC__STORES_CHUNK;
+    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
+    /* until then the header's first word counts, without tags */
+    if (__atomic_add_fetch(&chunk->slot, 8, __ATOMIC_ACQ_REL) == (GC__STORES_CHUNK - 1) * 8) gc__stores_hand_over(stores, chunk);
+    return true;
+}
 #else
 #define GC__CHUNKS_OWN 1
 
-/* A thread's own chunks: of the list of slots, and of the marker's log. GC__LOG_STORE_CALL knows this layout. */
-typedef struct gc__own_chunks {
-    uint64_t epoch;              /* the epoch of the heap's list */
-    uintptr_t *slot, *slot_end;   /* the rest of a chunk of the list; both NULL: none */
-    /* The rest of a chunk of the log, and the end of the part in which there is room for two more words; NULL there:
-       words are checked first. */
-    uintptr_t *word, *word_short;
-    uintptr_t *word_end;
-} gc__own_chunks;
+/* A thread's own chunk: its next entry, or a multiple of the chunk's size if there is none. GC__LOG_STORE_CALL knows
+   this layout, and appends to `next` whatever is stored. */
+typedef struct gc__own_chunk {
+    uint64_t epoch; /* the epoch of the heap's buffer */
+    uintptr_t next;
+    uintptr_t checked; /* instead of `next`, if stores are checked before they are logged */
+    gc__store *chunk;  /* the one that belongs to the thread; NULL: none */
+} gc__own_chunk;
 
-/* The epochs are those of no heap at first, nor is 0, which gc__store_logging may have. The former chunks are those
+/* The epochs are those of no heap at first, nor is 0, which gc__store_logging may have. The former chunk is the one
    that a thread with several heaps had before: otherwise it would reserve new chunks at each store. */
-static __thread gc__own_chunks gc__my_chunks = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
-static __thread gc__own_chunks gc__my_former_chunks = {~(uint64_t)0, NULL, NULL, NULL, NULL, NULL};
+static __thread gc__own_chunk gc__my_chunk = {~(uint64_t)0, 0, 0, NULL};
+static __thread gc__own_chunk gc__my_former_chunk = {~(uint64_t)0, 0, 0, NULL};
 
-GC__IN_BARRIER GC__FN void gc__chunk_swap(uintptr_t **one, uintptr_t **other) {
-    uintptr_t *place = *one;
-    *one = *other;
-    *other = place;
+GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunk_change(uint64_t epoch) {
+    gc__own_chunk former = gc__my_former_chunk, fresh = {epoch, 0, 0, NULL};
+    gc__my_former_chunk = gc__my_chunk;
+    gc__my_chunk = former.epoch == epoch ? former : fresh;
 }
 
-GC__IN_BARRIER GC__OUT_OF_LINE void gc__chunks_change(uint64_t period) {
-    gc__own_chunks *mine = &gc__my_chunks, *former = &gc__my_former_chunks;
-    bool known = former->epoch == period;
-    former->epoch = mine->epoch;
-    mine->epoch = period;
-    gc__chunk_swap(&mine->slot, &former->slot);
-    gc__chunk_swap(&mine->slot_end, &former->slot_end);
-    gc__chunk_swap(&mine->word, &former->word);
-    gc__chunk_swap(&mine->word_short, &former->word_short);
-    gc__chunk_swap(&mine->word_end, &former->word_end);
-    if (known) return;
-    mine->slot = mine->slot_end = NULL;
-    mine->word = mine->word_short = mine->word_end = NULL;
-}
-
-/* Returns the thread's chunks of the heap's lists. */
-GC__IN_BARRIER GC__FN gc__own_chunks *gc__chunks_of(const gc__remembered *remembered) {
-    if (gc__my_chunks.epoch != remembered->epoch) gc__chunks_change(remembered->epoch);
-    return &gc__my_chunks;
-}
-#endif
-
-/* Remembers the slot. Returns false if there is no room. Any thread may call it, and is not stopped in the middle of
-   it. */
-GC__IN_BARRIER GC__FN bool gc__remember_slot(uintptr_t slot) {
-    const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
-    gc__remembered *remembered = heap->remembered;
-#if GC__CHUNKS_OWN
-    gc__own_chunks *mine = gc__chunks_of(remembered);
-    if (mine->slot == mine->slot_end) {
-        uintptr_t *piece = gc__remembered_take(remembered);
-        if (!piece) return false;
-        mine->slot = piece;
-        mine->slot_end = piece + GC__REMEMBERED_CHUNK;
-    }
-    __atomic_store_n(mine->slot++, slot, __ATOMIC_RELAXED);
-#else
-    if (__atomic_load_n(&remembered->count, __ATOMIC_RELAXED) >= GC__REMEMBERED_MOST) return false;
-    size_t place = __atomic_fetch_add(&remembered->count, 1, __ATOMIC_RELAXED);
-    if (place >= GC__REMEMBERED_MOST) return false;
-    __atomic_store_n(&remembered->slots[place], slot, __ATOMIC_RELAXED);
-#endif
+/* Reserves a chunk for the thread, all entries of which are empty, and hands its last one over. Returns false if there
+   is no room. */
+GC__IN_BARRIER GC__OUT_OF_LINE bool gc__chunk_take(gc__store_buffer *stores, bool checked) {
+    gc__own_chunk *mine = &gc__my_chunk;
+    if (mine->chunk) gc__stores_hand_over(stores, mine->chunk);
+    mine->chunk = NULL;
+    if (__atomic_load_n(&stores->count, __ATOMIC_RELAXED) >= stores->limit) return false;
+    size_t place = __atomic_fetch_add(&stores->count, GC__STORES_CHUNK, __ATOMIC_RELAXED);
+    if (place >= stores->limit) return false;
+    gc__store *chunk = mine->chunk = &stores->entries[place];
+    for (size_t i = 0; i < GC__STORES_CHUNK; i++) __atomic_store_n(&chunk[i].slot, (uintptr_t)0, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->old, stores->epoch, __ATOMIC_RELEASE);
+    *(checked ? &mine->checked : &mine->next) = (uintptr_t)(chunk + 1);
     return true;
 }
+
+/* Appends an entry. Returns false if there is no room. */
+GC__IN_BARRIER GC__FN bool gc__stores_append(gc__store_buffer *stores, uintptr_t slot, uint64_t old, bool checked) {
+    gc__own_chunk *mine = &gc__my_chunk;
+    if (mine->epoch != stores->epoch) gc__chunk_change(stores->epoch);
+    bool none = !((mine->next | mine->checked) & (GC__STORES_CHUNK_BYTES - 1));
+    if (none && !gc__chunk_take(stores, checked)) return false;
+    uintptr_t *next = mine->next & (GC__STORES_CHUNK_BYTES - 1) ? &mine->next : &mine->checked;
+    gc__store *entry = (gc__store *)*next;
+    __atomic_store_n(&entry->old, old, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->slot, slot, __ATOMIC_RELEASE); /* the marker may look at open chunks */
+    *next += sizeof *entry;
+    return true;
+}
+#endif
 
 /* Publishes how the next stores are logged, at the end of a collection or of the heap. The world is stopped. */
 GC__FN void gc__store_logging_publish(gc_heap *heap, bool notes) {
     gc__store_logging *logging = &gc__the_store_logging;
     if (!GC__HAS_MARKER) return;
     gc__lock_take(&gc__the_arena.lock);
-    logging->heaps += (unsigned)notes - (unsigned)heap->remembered->notes;
-    heap->remembered->notes = notes;
+    logging->heaps += (unsigned)notes - (unsigned)heap->stores->notes;
+    heap->stores->notes = notes;
+    heap->stores->limit = gc__heap_is_marking(heap) ? GC__STORES_MOST : GC__STORES_SLOTS;
     if (logging->heaps != 1) __atomic_store_n(&logging->epoch, 0, __ATOMIC_RELAXED);
 #if GC__CHUNKS_OWN
     if (logging->heaps == 1 && notes) {
-        logging->marks = gc__heap_is_marking(heap) ? (uint8_t)(GC_HAS_VALUES ? 2 : 1) : 0;
-        logging->remembers = heap->remembers_slots;
-        logging->offset = (uintptr_t)&gc__my_chunks - GC__THREAD_POINTER();
-        __atomic_store_n(&logging->epoch, heap->remembered->epoch, __ATOMIC_RELAXED);
+        logging->least = !gc__heap_is_marking(heap);
+        logging->offset = (uintptr_t)&gc__my_chunk - GC__THREAD_POINTER();
+        __atomic_store_n(&logging->epoch, heap->stores->epoch, __ATOMIC_RELAXED);
     }
 #endif
     gc__lock_release(&gc__the_arena.lock);
 }
 
 /* Returns the number of reserved entries. The world is stopped. */
-GC__FN size_t gc__remembered_count(const gc_heap *heap) {
-    return GC__HAS_MARKER ? gc__min(heap->remembered->count, GC__REMEMBERED_MOST) : 0;
+GC__FN size_t gc__stores_count(const gc__store_buffer *stores) {
+    return GC__HAS_MARKER ? gc__min(stores->count, GC__STORES_MOST) : 0;
 }
 
 /* Returns whether so many slots are remembered that a collection is due. */
-GC__FN bool gc__remembered_enough(const gc_heap *heap) {
-    return GC__HAS_MARKER && __atomic_load_n(&heap->remembered->count, __ATOMIC_RELAXED) > heap->remembered->enough;
+GC__FN bool gc__stores_enough(const gc_heap *heap) {
+    return GC__HAS_MARKER && __atomic_load_n(&heap->stores->slots, __ATOMIC_RELAXED) > heap->stores->enough;
 }
 
-/* Returns how many of the reserved entries are slots. */
-GC__HOT size_t gc__remembered_slots(const gc_heap *heap) {
-    size_t places = gc__remembered_count(heap), count = 0;
-    for (size_t i = 0; i < places; i++) count += heap->remembered->slots[i] != 0;
+/* Returns how many entries are slots that young collections need. */
+GC__HOT size_t gc__stores_slots(const gc_heap *heap) {
+    size_t places = gc__stores_count(heap->stores), count = 0;
+    for (size_t i = 0; i < places; i++) count += (heap->stores->entries[i].slot & GC__STORE_TAG) != 0;
     return count;
 }
 
-/* Empties the list, after the collection that runs has traced from all slots, or from the objects that they are in. */
-GC__FN void gc__remembered_forget(gc_heap *heap) {
-    if (!GC__HAS_MARKER || !heap->remembered->slots) return;
-    heap->remembered->found = gc__remembered_slots(heap);
-    heap->remembered->most = gc__max(heap->remembered->most, gc__remembered_count(heap));
-    heap->remembered->count = 0;
-    gc__remembered_renew(heap->remembered);
-    heap->pause.remembered_slots = heap->remembered->found;
-    heap->stats.remembered_slots += heap->remembered->found;
+/* Empties the buffer, after the collection that runs has traced from all slots, or from the objects that they are in,
+   and the marker has taken all that it needs. */
+GC__FN void gc__stores_forget(gc_heap *heap) {
+    gc__store_buffer *stores = heap->stores;
+    if (!GC__HAS_MARKER || !stores->entries) return;
+    size_t count = gc__stores_count(stores);
+    stores->found = gc__stores_slots(heap);
+    stores->most = gc__max(stores->most, count);
+    if (!GC__CHUNKS_OWN) memset(stores->entries, 0, count * sizeof *stores->entries);
+    stores->count = stores->slots = 0;
+    gc__stores_renew(stores);
+    heap->pause.remembered_slots = stores->found;
+    heap->stats.remembered_slots += stores->found;
 }
 
-GC__FN size_t gc__remembered_bytes(const gc__remembered *remembered) {
-    return remembered->most * sizeof *remembered->slots;
-}
-
-/* Sorts the slots, for gc__is_remembered. */
-GC__FN void gc__remembered_sort(gc_heap *heap) {
-    uintptr_t *slots = heap->remembered->slots;
-    size_t count = gc__remembered_count(heap), gap = 1;
-    if (count) gc__remembered_renew(heap->remembered); /* the unused rests of chunks are moved as well */
-    while (gap < count / 3) gap = 3 * gap + 1;
-    for (; gap; gap /= 3)
-        for (size_t i = gap; i < count; i++) {
-            uintptr_t slot = slots[i];
-            size_t at = i;
-            for (; at >= gap && slots[at - gap] > slot; at -= gap) slots[at] = slots[at - gap];
-            slots[at] = slot;
-        }
-}
-
-/* Returns whether the slot is in the list, which is sorted. */
-GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
-    const uintptr_t *slots = heap->remembered->slots;
-    size_t from = 0, end = gc__remembered_count(heap);
-    while (from < end) {
-        size_t middle = from + (end - from) / 2;
-        if (slots[middle] == slot) return true;
-        if (slots[middle] < slot)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    return false;
-}
+GC__FN size_t gc__stores_bytes(const gc__store_buffer *stores) { return stores->most * sizeof *stores->entries; }
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
    An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
-   object is in one of four places: the marker's mark stack; `log`, which barriers fill, and `seen`, which
-   collections fill with objects that they meet or move there from the log (objects in these two may still be white);
+   object is in one of four places: the marker's mark stack; the store buffer, which barriers fill, and `seen`, which
+   collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
    the object should have waited, the region is *unasked*, and the final mark scans them. If a wholesale promotion
@@ -9187,14 +9182,9 @@ GC__FN bool gc__is_remembered(const gc_heap *heap, uintptr_t slot) {
    objects are traced in the final pause. */
 
 
-#define GC__MARK_BUFFER_WORDS ((size_t)1 << 18) /* objects that barriers may log between two collections */
-/* Barriers log at most this many words unchecked, which may be marked already or be no objects; */
-#define GC__MARK_BUFFER_BLIND_MOST (GC__MARK_BUFFER_WORDS / 4)
-#define GC__MARK_BUFFER_BLIND_LEAST (GC__MARK_BUFFER_WORDS / 16) /* in a heap with a low limit, this many */
-#define GC__MARK_BUFFER_CHUNK 64 /* consecutive entries of the log, a power of two, that one thread fills */
-#define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
-#define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
-#define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
+/* Barriers log at most this many entries unchecked, which may lead to marked objects only; */
+#define GC__BLIND_MOST (GC__STORES_MOST / 4)
+#define GC__BLIND_LEAST (GC__STORES_MOST / 16) /* in a heap with a low limit, this many */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */
 #define GC__TABLE_WORDS ((size_t)1 << 16)
@@ -9221,17 +9211,10 @@ typedef struct gc__marker {
     gc__words grey;    /* the memory of that stack */
     gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
-    char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
-    uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
-    size_t logged;   /* entries that threads have reserved; atomic */
-    size_t blind;    /* from this many entries on, barriers check a word before they log it */
-    char apart_too[64];
-    size_t log_most;              /* the most entries that were ever used: they take memory */
-    size_t taken;                 /* entries that the marker has taken, apart from the rest of open chunks */
-    size_t open[GC__MARK_BUFFER_OPEN];  /* the first untaken entry of each open chunk */
-    unsigned open_count, left_count;
-    size_t taken_words;                 /* words taken from the log since the last collection began */
-    size_t *left; /* first untaken entries of the chunks that are left to the next collection; stored behind the log */
+    size_t blind;          /* from this many entries on, barriers check a store before they log it */
+    gc__store *whole;      /* chunks that the marker has taken from the buffer's list, but not read */
+    size_t taken_chunks;   /* whole chunks that the marker has read in this epoch */
+    size_t taken_stores;   /* stores that the marker has read since the last collection began */
     unsigned turns;               /* turns that the marker has had; atomic */
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
@@ -9307,63 +9290,73 @@ GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     return gc__shade_bit(gc__the_arena.marks, word);
 }
 
-/* Marks the object, since there is no room in the log, and has its region scanned again. */
+/* Returns whether the word may refer to an object that is being marked. */
+GC__IN_BARRIER GC__FN bool gc__shade_wants(uintptr_t word) {
+    uintptr_t offset = word - gc__the_arena.base;
+    if (offset >= gc__the_arena.bytes || word & 7) return false;
+    return __atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING;
+}
+
+/* Marks the object, since there is no room in the buffer, and has its region scanned again. */
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
-    if (!gc__shade_is_object(word)) return;
+    if (!gc__shade_wants(word) || !gc__shade_is_object(word)) return;
     if (!(__atomic_fetch_or(&gc__next_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
         gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
 }
 
-/* Appends the word to the mark buffer of the heap that has this marker. May be called by any thread. */
-GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word,
-                                                  bool looked) {
-#if GC__CHUNKS_OWN
-    gc__own_chunks *mine = gc__chunks_of(remembered);
-    if (mine->word == mine->word_end) {
-        if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__MARK_BUFFER_WORDS) return false;
-        size_t place = __atomic_fetch_add(&marker->logged, GC__MARK_BUFFER_CHUNK, __ATOMIC_RELAXED);
-        if (place >= GC__MARK_BUFFER_WORDS) return false;
-        mine->word = &marker->log[place];
-        mine->word_end = mine->word + GC__MARK_BUFFER_CHUNK;
-        mine->word_short = looked ? NULL : mine->word_end - 1;
-    }
-    __atomic_store_n(mine->word++, ~word, __ATOMIC_RELEASE);
-#else
-    (void)remembered, (void)looked;
-    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__MARK_BUFFER_WORDS) return false;
-    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place >= GC__MARK_BUFFER_WORDS) return false;
-    __atomic_store_n(&marker->log[place], ~word, __ATOMIC_RELEASE);
-#endif
-    return true;
+/* Returns whether barriers check stores before they log them, since the buffer is rather full or nearly all objects are
+   marked. */
+GC__IN_BARRIER GC__FN bool gc__shade_checks(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    return __atomic_load_n(&heap->stores->count, __ATOMIC_RELAXED) >= marker->blind ||
+           __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+}
+
+GC__IN_BARRIER GC__FN bool gc__shade_is_white(uintptr_t word) {
+    return gc__shade_wants(word) && !gc__shade_bit(gc__next_marks, word);
 }
 
 /* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
-   its mark bit, which would wait for memory, is left to the thread that takes the word from the log. The bit alone
-   is checked here when the log is rather full, or when nearly all objects are marked. */
+   its mark bit, which would wait for memory, is left to the thread that takes the word from the buffer. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
-    uintptr_t offset = word - gc__the_arena.base;
-    if (offset >= gc__the_arena.bytes || word & 7) return;
-    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
-    const gc_heap *heap = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap;
-    gc__marker *marker = heap->marker;
-    bool looks = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->blind ||
-                 __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
-    if (looks && gc__shade_bit(gc__next_marks, word)) return;
-    if (!gc__mark_buffer_append(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
+    if (!gc__shade_wants(word)) return;
+    const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    bool checks = gc__shade_checks(heap);
+    if (checks && gc__shade_bit(gc__next_marks, word)) return;
+    if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
 }
 
-/* Shades the reference that is about to be overwritten, so that nothing is hidden from the marker while it works,
-   and the one that is about to be stored, so that nothing is hidden from the final mark, however the reference was
-   found. */
-GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
+/* Returns the reference in a word that was read from a slot, if it may be a tagged one. */
+GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
+    return GC_HAS_VALUES && GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+}
+
+/* Shades the references that are about to be overwritten. */
+GC__FN void gc__shade_stored(const gc_word *slots, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        gc__shade_word(slots[i]);
+        if (GC_HAS_VALUES) gc__shade_word(gc__shade_decode(slots[i]));
+    }
+}
+
+/* Logs a store into a heap that is being marked or whose slots are remembered. The overwritten reference is shaded, so
+   that nothing is hidden from the marker while it works; and what the slot refers to afterwards, so that nothing is hidden
+   from the final mark, however the reference was found. Returns false if the slot needs a card. */
+GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_t tag, bool marking) {
+    const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    if (!marking) return !tag || gc__stores_append(heap->stores, slot | tag, 0, false);
     uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
-    gc__shade_word(old);
-#if GC_HAS_VALUES
-    if (GC_VALUE_IS_REF(old)) gc__shade_word((uintptr_t)GC_VALUE_TO_REF(old));
-#endif
-    gc__shade_word((uintptr_t)ref);
+    bool checks = gc__shade_checks(heap);
+    if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(old) &&
+        !gc__shade_is_white(gc__shade_decode(old)) && !gc__shade_is_white(ref))
+        return !tag;
+    if (!GC__CHUNKS_OWN) gc__shade_word(ref); /* the marker may read the slot before the store */
+    if (gc__stores_append(heap->stores, slot | tag, old, checks)) return true;
+    gc__shade_at_once(old);
+    if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
+    gc__shade_at_once(ref);
+    return !tag;
 }
 
 static __attribute__((unused)) uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
@@ -9377,11 +9370,15 @@ GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
         __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
         return false;
     }
-    if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
-    unsigned ranks = (age & GC_AGE_GENERATION) + youth;
-    /* the next collection records the slot */
-    bool candidate = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE;
-    if ((ranks <= 2 && !candidate) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
+    bool marking = age & GC__AGE_MARKING;
+    uintptr_t tag = (age & GC_AGE_GENERATION) + youth > 2 ? youth & GC__STORE_TAG : 0;
+    if (__atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE) tag = GC__STORE_CANDIDATE; /* it will be recorded */
+    if (place & GC__STORE_OWNED) {
+        if (marking) gc__shade_word((uintptr_t)ref);
+    } else if (marking || age & GC__AGE_REMEMBERS) {
+        if (gc__store_log(place, (uintptr_t)ref, tag, marking)) return true;
+    }
+    if (!tag) return true;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
     if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return true;
@@ -11029,21 +11026,30 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
         return;
     }
     gc__barrier_dirty_card(&gc__tables, (const void *)slot);
-    __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&worker->heap->stores->again, true, __ATOMIC_RELAXED);
 #else
     (void)worker, (void)slot;
 #endif
 }
 
+/* Returns an entry of a list of slots, or the slot of an entry of the store buffer; 0 if that has no tag. */
+GC__INLINED uintptr_t gc__slot_listed(const void *list, bool stores, size_t i) {
+    if (!stores) return ((const uintptr_t *)list)[i];
+    uintptr_t slot = ((const gc__store *)list)[i].slot;
+    return slot & GC__STORE_TAG ? slot & ~GC__STORE_TAG : 0;
+}
+
 /* Traces from the slots [from, end) of a list. Returns false if the worker must stop. */
-GC__HOT bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
+GC__HOT bool gc__trace_slots_of(gc__worker *worker, const void *list, bool stores, size_t from, size_t end) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
-        if (i < end) {
-            __builtin_prefetch((const void *)slots[i]);
-            gc__old_starts_await(worker, slots[i]);
+        uintptr_t ahead = i < end ? gc__slot_listed(list, stores, i) : 0;
+        if (ahead) {
+            __builtin_prefetch((const void *)ahead);
+            gc__old_starts_await(worker, ahead);
         }
-        if (i < from + GC__FIFO || !slots[i - GC__FIFO]) continue;
-        gc__trace_slot(worker, slots[i - GC__FIFO]);
+        uintptr_t slot = i < from + GC__FIFO ? 0 : gc__slot_listed(list, stores, i - GC__FIFO);
+        if (!slot) continue;
+        gc__trace_slot(worker, slot);
         if (!gc__stack_drain_some(worker)) return false;
     }
     return true;
@@ -11060,7 +11066,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__cards_finish(worker);
     gc__trace_drain(worker);
     if (slots) {
-        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
+        gc__trace_slots_of(worker, worker->heap->stores->entries, true, 0, slots);
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);
@@ -11069,10 +11075,10 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
 /* Traces in the final mark from the recorded slots that refer to candidate regions. */
 GC__FN void gc__trace_candidates(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
-    bool *again = &worker->heap->remembered->again;
+    bool *again = &worker->heap->stores->again;
     if (!gc__is_mark_end(worker->heap)) return;
     *again = false;
-    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count);
+    gc__trace_slots_of(worker, marker->slots.words, false, 0, marker->slots.count);
     gc__trace_drain(worker);
     if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }
@@ -11123,9 +11129,9 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     }
     gc__workers_remember(worker, true);
     if (unit >= slots) {
-        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
+        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__stores_count(worker->heap->stores);
         size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
+        return gc__trace_slots_of(worker, worker->heap->stores->entries, true, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
     for (size_t i = from; i < end; i++)
@@ -11341,7 +11347,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
     gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
-    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
+    if (workers->slot_units) gc__trace_slots_of(worker, heap->stores->entries, true, 0, gc__stores_count(heap->stores));
     gc__trace_drain(worker);
 }
 
@@ -11560,8 +11566,8 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
     /* Then no slot refers to a young object, or a leaving one. */
     bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
-    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
-    worker->heap->remembered->again = false;
+    size_t slots = above == 2 || keeps ? 0 : gc__stores_count(worker->heap->stores);
+    worker->heap->stores->again = false;
 #if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
     if (workers) {
@@ -11576,7 +11582,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         gc__workers_run(worker, workers->root_units + workers->card_units + workers->slot_units, condemned);
         gc__worker_remember(worker, false);
         worker->remember_all |= above < 2;
-        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+        if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
         workers->slot_units = 0;
         return;
     }
@@ -11586,7 +11592,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (above == 2) return;
     gc__phase_begin(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above, slots);
-    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+    if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
 }
 
 /* Traces, after everything else, from the ambiguous objects that nothing else has reached, and counts what they
@@ -11626,8 +11632,8 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
 
 /* If collections have met more objects than this, the marker takes these before grey ones. */
 #define GC__SEEN_MOST ((size_t)1 << 13)
-/* Words that are taken from the log at a time: a collection may be waiting. */
-#define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
+/* Whole chunks of the store buffer from which on the marker takes these first: a collection would wait for them. */
+#define GC__CHUNKS_MANY ((size_t)8)
 
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
@@ -11694,106 +11700,90 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Returns whether a word of the log refers to an object that is being marked. Ages have not changed since the word
-   was written. */
-GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
-    return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
+/* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
+   changed since the word was read from a slot. */
+GC__INLINED void gc__marker_take_word(gc_heap *heap, uintptr_t word, bool stopped) {
+    if (word & 7 || !gc__is_marking(word) || !gc__region_is_of(gc__region_of(word), heap)) return;
+    if (!stopped || !gc__shade_push(heap, &heap->marker->seen, word)) gc__marker_shade(heap, word);
 }
 
-/* Empties the entry of the log. Returns its content, or 0 if its thread has not written it yet. */
-GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
-    uintptr_t entry = __atomic_load_n(&marker->log[at], __ATOMIC_ACQUIRE);
-    if (!entry) return 0;
-    __atomic_store_n(&marker->log[at], (uintptr_t)0, __ATOMIC_RELAXED);
-    marker->taken_words++;
-    return entry;
+/* Takes the overwritten words of a chunk, and what its slots refer to. If it is open, this happens again later. A slot
+   to which a young reference was stored refers to an old one only by a later store. */
+GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
+    uintptr_t words[2 * GC__STORES_CHUNK], slots[GC__STORES_CHUNK];
+    size_t count = 0, slot_count = 0;
+    for (size_t i = 1; i < GC__STORES_CHUNK; i++) {
+        uintptr_t slot = __atomic_load_n(&chunk[i].slot, __ATOMIC_ACQUIRE), tag = slot & GC__STORE_TAG;
+        if (!slot) continue;
+        words[count++] = __atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED);
+        slot -= tag;
+        if (slot == GC__STORE_OF_NONE || (tag && tag != GC__STORE_CANDIDATE)) continue;
+        __builtin_prefetch((const void *)slot);
+        slots[slot_count++] = slot;
+    }
+    heap->marker->taken_stores += count;
+    for (size_t i = 0; i < slot_count; i++) words[count++] = __atomic_load_n(&GC__WORD(slots[i]), __ATOMIC_RELAXED);
+    for (size_t i = 0; i < count; i++)
+        if (!stopped && gc__is_marking(words[i])) gc__marker_await(words[i]);
+    for (size_t i = 0; i < count; i++) {
+        gc__marker_take_word(heap, words[i], stopped);
+        if (GC_HAS_VALUES) gc__marker_take_word(heap, gc__shade_decode(words[i]), stopped);
+    }
 }
 
-/* Takes the written entries of one chunk of the log, from the given entry on. Returns the first unwritten one. */
-GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
+/* Takes a chunk that is whole, or all of whose stores have been made since the world is stopped. */
+GC__FN void gc__marker_take_chunk(gc_heap *heap, gc__store *chunk, bool stopped) {
+    chunk->old = 0;
+    gc__marker_read_chunk(heap, chunk, stopped);
+}
+
+/* Takes at most so many whole chunks, until a collection waits. Returns whether there may be more. */
+GC__FN bool gc__marker_take_chunks(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
-    for (; from < end; from++) {
-        uintptr_t entry = gc__marker_take_entry(marker, from), ahead = 0;
-        if (!entry) break;
-        if (from + GC__FIFO < GC__MARK_BUFFER_WORDS) ahead = __atomic_load_n(&marker->log[from + GC__FIFO], __ATOMIC_RELAXED);
-        if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
-        if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
+    for (; most && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED); most--) {
+        if (!marker->whole) marker->whole = __atomic_exchange_n(&heap->stores->whole, NULL, __ATOMIC_ACQUIRE);
+        gc__store *chunk = marker->whole;
+        if (!chunk) return false;
+        marker->whole = (gc__store *)chunk->slot;
+        marker->taken_chunks++;
+        gc__marker_take_chunk(heap, chunk, false);
     }
-    return from;
+    return true;
 }
 
-GC__FN size_t gc__marker_chunk_end(size_t entry) { return (entry | (GC__MARK_BUFFER_CHUNK - 1)) + 1; }
-
-/* Records that the marker will return to the rest of a chunk. If there are many such chunks, the one that has been
-   open for longest is left to the next collection: otherwise idle threads would keep the marker from what other
-   threads log. */
-GC__FN void gc__marker_open_chunk(gc__marker *marker, size_t from) {
-    if (marker->open_count == GC__MARK_BUFFER_OPEN) {
-        unsigned first = 0;
-        for (unsigned i = 1; i < GC__MARK_BUFFER_OPEN; i++)
-            if (marker->open[i] < marker->open[first]) first = i;
-        marker->left[marker->left_count++] = marker->open[first];
-        marker->open[first] = marker->open[--marker->open_count];
-    }
-    marker->open[marker->open_count++] = from;
+/* Returns whether so many chunks are whole that the next collection would wait for them to be taken. */
+GC__FN bool gc__marker_has_many_chunks(const gc_heap *heap) {
+    return __atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= heap->marker->taken_chunks + GC__CHUNKS_MANY;
 }
 
-/* Takes about `most` words that barriers have logged, until a collection waits. Returns whether more is left of what
-   had been logged when it was called. */
-GC__FN bool gc__marker_take_buffer(gc_heap *heap, size_t most) {
-    gc__marker *marker = heap->marker;
-    size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__MARK_BUFFER_WORDS);
-    for (unsigned i = marker->open_count; i-- > 0;) {
-        size_t from = marker->open[i], end = gc__marker_chunk_end(from), to = gc__marker_take_chunk(heap, from, end);
-        marker->open[i] = to < end ? to : marker->open[--marker->open_count];
-    }
-    size_t last = gc__min(logged, marker->taken + most);
-    while (marker->taken < last && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED)) {
-        size_t from = marker->taken, end = gc__marker_chunk_end(from), to = gc__marker_take_chunk(heap, from, end);
-        if (to < end) gc__marker_open_chunk(marker, to);
-        marker->taken = end;
-    }
-    return marker->taken < logged;
+/* Looks at open chunks, for what is only there would have to be traced in the final mark. Returns whether that has led
+   to something new. */
+GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
+    const gc__store_buffer *stores = heap->stores;
+    size_t count = gc__min(__atomic_load_n(&stores->count, __ATOMIC_RELAXED), GC__STORES_MOST);
+    size_t before = heap->marker->taken_stores;
+    for (size_t i = 0; i < count && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); i += GC__STORES_CHUNK)
+        if (__atomic_load_n(&stores->entries[i].old, __ATOMIC_ACQUIRE) == stores->epoch)
+            gc__marker_read_chunk(heap, &stores->entries[i], false);
+    heap->marker->taken_stores = before;
+    return gc__marker_grey(heap->marker) || __atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED);
 }
 
-/* Resets the log after all entries were consumed. The world is stopped. */
-GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__MARK_BUFFER_WORDS));
-    marker->logged = marker->taken = 0;
-    marker->open_count = marker->left_count = 0;
-    gc__remembered_renew(heap->remembered);
-}
-
-/* Moves the words that are left in a part of the log to `seen`, or shades them if there is no room. */
-GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
-    gc__marker *marker = heap->marker;
-    bool room = gc__shade_room(heap, &marker->seen, end - from);
-    for (; from < end; from++) {
-        uintptr_t entry = gc__marker_take_entry(marker, from);
-        if (!entry || !gc__marker_wants(heap, ~entry)) continue;
-        if (room)
-            gc__words_push(&marker->seen, ~entry);
-        else
-            gc__marker_shade(heap, ~entry);
-    }
-}
-
-/* Empties the log: takes what barriers have logged and queues it for the marker. The world is stopped. */
+/* Takes all that barriers have logged and queues it for the marker. From now on threads have other chunks. The world is
+   stopped. */
 GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t end = gc__min(marker->logged, GC__MARK_BUFFER_WORDS);
-    for (unsigned i = 0; i < marker->open_count; i++)
-        gc__marker_move(heap, marker->open[i], gc__marker_chunk_end(marker->open[i]));
-    for (unsigned i = 0; i < marker->left_count; i++)
-        gc__marker_move(heap, marker->left[i], gc__marker_chunk_end(marker->left[i]));
-    if (marker->taken < end) gc__marker_move(heap, marker->taken, gc__marker_chunk_end(end - 1));
-    heap->pause.stored_objects += marker->taken_words;
-    marker->taken_words = 0;
-    if (end) gc__marker_renew_buffer(heap);
+    gc__store_buffer *stores = heap->stores;
+    size_t count = gc__stores_count(stores);
+    for (size_t i = 0; i < count; i += GC__STORES_CHUNK)
+        if (stores->entries[i].old == stores->epoch) gc__marker_take_chunk(heap, &stores->entries[i], true);
+    heap->pause.stored_objects += marker->taken_stores;
+    marker->taken_stores = marker->taken_chunks = 0;
+    marker->whole = NULL;
+    if (count) gc__stores_renew(stores);
 }
 
-/* Takes some of the words that collections have met, or have moved from the log. */
+/* Takes some of the words that collections have met, or have moved from the store buffer. */
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
@@ -11802,7 +11792,7 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
 }
 
 /* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
-   log comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
+   buffer comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_seen(heap);
@@ -11810,7 +11800,7 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     if (marker->asked.count) gc__trace_concurrently(&marker->worker, marker->asked.words[--marker->asked.count]);
     gc__fifo_drain(&marker->worker);
     if (marker->asked.count || gc__marker_grey(marker)) return true;
-    bool more = gc__marker_take_buffer(heap, GC__MARK_BUFFER_CHUNK);
+    bool more = gc__marker_take_chunks(heap, 1);
     return more || gc__marker_grey(marker) || gc__marker_rescan(heap);
 }
 
@@ -11845,12 +11835,10 @@ GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
 }
 
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
-GC__FN bool gc__marker_open(gc__marker *marker) {
-    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__MARK_BUFFER_BYTES);
-    marker->left = marker->log + GC__MARK_BUFFER_WORDS;
+GC__FN bool gc__marker_open(gc__store_buffer *stores) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__next_marks) __atomic_store_n(&gc__next_marks, gc__side_reserve_bits(GC__SIDE_NEXT_MARKS), __ATOMIC_RELEASE);
-    bool opened = marker->log && gc__next_marks;
+    bool opened = gc__stores_open(stores) && gc__next_marks;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
 }
@@ -11859,7 +11847,7 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
 GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (heap->marking || marker->refused) return;
-    if (!gc__marker_open(marker)) {
+    if (!gc__marker_open(heap->stores)) {
         marker->refused = true;
         gc__warn(&heap->options, "the system gives no memory to mark objects concurrently: full collections stop "
                                  "it for as long as they take");
@@ -11868,9 +11856,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     heap->marking = true;
     gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
     gc__marker_renew_finalizing(heap);
-    size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
-    marker->blind = gc__min(gc__max(entries, GC__MARK_BUFFER_BLIND_LEAST), GC__MARK_BUFFER_BLIND_MOST);
-    gc__remembered_renew(heap->remembered);
+    size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
+    marker->blind = gc__min(gc__max(entries, GC__BLIND_LEAST), GC__BLIND_MOST);
+    gc__stores_renew(heap->stores); /* what has been logged is of no use to the marker */
     heap->stats.concurrent_cycles++;
     marker->began = heap->collection.number;
     marker->reason = heap->collection.reason;
@@ -14035,7 +14023,26 @@ typedef struct gc__verifier {
     bool *unsound;
     bool *traced;  /* likewise, whether there are trace functions to be called */
     bool rest;     /* only objects with trace functions are visited */
+    gc__map remembered; /* the slots that young collections find in the store buffer */
 } gc__verifier;
+
+GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
+    const gc__store_buffer *stores = verifier->heap->stores;
+    size_t count = gc__stores_count(stores);
+    if (!count || !gc__map_reserve(&verifier->remembered, count)) return;
+    for (size_t i = 0; i < count; i++)
+        if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
+}
+
+/* Returns whether the slot is in the store buffer. */
+GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
+    size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
+    for (size_t i = 0; i < count; i++) /* there was no memory for the map */
+        if (verifier->heap->stores->entries[i].slot & GC__STORE_TAG &&
+            (verifier->heap->stores->entries[i].slot & ~GC__STORE_TAG) == slot)
+            return true;
+    return gc__map_find(&verifier->remembered, slot) != NULL;
+}
 
 /* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
 GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
@@ -14229,7 +14236,7 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
         owned ? verifier->holder : (uintptr_t)slot;
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__is_remembered(verifier->heap, place) || gc__verify_discovered(verifier)) return;
+    if (gc__verify_is_remembered(verifier, place) || gc__verify_discovered(verifier)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -14375,7 +14382,7 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.heap = heap;
     verifier.by = "verify";
     verifier.when = when;
-    gc__remembered_sort(heap);
+    gc__verify_remembered(&verifier);
     gc_visitor active = {gc__verify_visit_active};
     gc__roots_visit(heap, &active);
     bool shared = gc__verify_shared(&verifier);
@@ -14389,6 +14396,7 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     heap->threads->root_kind = "handle";
     gc__handles_verify(heap, &verifier.visitor);
     heap->threads->root_kind = NULL;
+    gc__map_free(&verifier.remembered);
     __atomic_add_fetch(&gc__verifications, 1, __ATOMIC_RELAXED);
     return verifier.objects;
 }
@@ -16006,8 +16014,7 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
 
 /* Shades the referents of slots that are about to be overwritten. */
 GC__FN void gc__stored_before(const void *slots, size_t count) {
-    if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
-    for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__shade_store(slot, NULL);
+    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, count);
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {
@@ -16151,7 +16158,7 @@ typedef struct gc__instance {
     gc__stress stress;
     gc__marker marker;
     gc__pauses pauses;
-    gc__remembered remembered;
+    gc__store_buffer stores;
 } gc__instance;
 
 /* What a component owns: locks; lists that are empty between collections but keep their memory; other lists; maps; and
@@ -16241,7 +16248,7 @@ GC__COLD void gc__metadata_count(gc_heap *heap) {
     }
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__LIST | GC__MAP, GC__OWN_COUNT) +
                    gc__workers_lists_bytes(workers, false) + gc__finalizer_marks_bytes(heap) +
-                   heap->marker->log_most * sizeof *heap->marker->log + gc__remembered_bytes(heap->remembered) +
+                   gc__stores_bytes(heap->stores) +
                    handles->segment_count * GC__HANDLE_SEGMENT_BYTES + handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }
@@ -16709,6 +16716,7 @@ GC__FN void gc__marking_decide(gc_heap *heap) {
 
 #if !GC__HAS_MARKER
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marker_empty_buffer(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
 GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
@@ -16728,9 +16736,8 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
                gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
-        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
-    if (gc__marker_work(heap, steps) || gc__preclean_some(heap)) return true;
+    if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap)) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
@@ -16998,29 +17005,24 @@ GC__COLD void gc__marking_divide_nursery(gc_heap *heap) {
 #define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
 
 GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
-    gc__remembered *remembered = heap->remembered;
-    if (on && !remembered->slots) {
-        remembered->slots = (uintptr_t *)gc__os_map(GC__REMEMBERED_MOST * sizeof *remembered->slots);
-        gc__remembered_renew(remembered);
-    }
-    if (on && !remembered->slots) return;
+    if (on && !gc__stores_open(heap->stores)) return;
     heap->remembers_slots = on;
-    remembered->few = 0;
+    heap->stores->few = 0;
     gc__old_rank(heap, GC__IGNORE);
 }
 
 /* Chooses between slots and cards after a collection. The world is stopped. */
 GC__FN void gc__remembering_choose(gc_heap *heap) {
-    gc__remembered *remembered = heap->remembered;
+    gc__store_buffer *stores = heap->stores;
     if (!GC__HAS_MARKER) return;
     bool possible = gc__marking_is_on(heap) && gc__stores_are_logged(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     bool fixed = heap->options.nursery_bytes != 0; /* by the host; no time is measured */
-    remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
+    stores->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
     if (heap->options.test.marker_steps) dear = 1;
     if (heap->remembers_slots) {
-        remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;
-        if (!possible || remembered->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
+        stores->few = stores->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? stores->few + 1 : 0;
+        if (!possible || stores->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
     } else if (possible && heap->pause.dirty_cards >= dear) {
         gc__remembering_switch(heap, true);
     }
@@ -17028,13 +17030,11 @@ GC__FN void gc__remembering_choose(gc_heap *heap) {
 
 /* Frees the memory that barriers write to. No thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
+    gc__store_buffer *stores = heap->stores;
     if (!GC__HAS_MARKER) return;
     gc__store_logging_publish(heap, false);
-    if (marker->log) gc__os_unmap(marker->log, GC__MARK_BUFFER_BYTES);
-    marker->log = NULL;
-    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
-    heap->remembered->slots = NULL;
+    if (stores->entries) gc__os_unmap(stores->entries, GC__STORES_BYTES);
+    stores->entries = NULL;
 }
 /* One collection, start to end. */
 
@@ -17138,7 +17138,8 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);
     gc__trace_candidates(worker);
-    gc__remembered_forget(heap);
+    if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
+    gc__stores_forget(heap);
     gc__marking_trace_old(worker, condemned);
     gc__trace_ambiguous(worker, condemned);
     gc__phase_begin(heap, GC_PHASE_HANDLES);
@@ -17340,14 +17341,14 @@ GC__FN void gc__collect_nursery(gc_heap *heap) {
    allocated. */
 GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
     size_t spent = gc__spent_bytes(heap);
-    return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__remembered_enough(heap));
+    return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__stores_enough(heap));
 }
 
 /* Collects, unless another thread has found the same budget spent and has collected while this one waited. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_quantum(heap));
+    bool again = heap->collection.number != before || (!gc__stores_enough(heap) && gc__marking_await_quantum(heap));
     if (!again) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
 }
@@ -18457,10 +18458,8 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
 }
 
 GC_API void gc_thread_destroy(gc_thread *thread) {
-    if (!thread || !gc__record(thread)->unbound) {
-        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
-        return;
-    }
+    GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
+    if (!thread || !gc__record(thread)->unbound) return;
     gc_heap *heap = thread->heap;
     gc__heap_lock(heap);
     gc__thread_unlist(thread, gc__thread_link(thread));
@@ -19223,7 +19222,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     heap->marker = &all->marker;
     heap->pauses = &all->pauses;
     gc__pauses_open(heap->pauses);
-    heap->remembered = &all->remembered;
+    heap->stores = &all->stores;
     gc__lock_init(&heap->threads->lock);
     gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();

@@ -98,7 +98,7 @@ GC__STYLE_BEGIN
 #include "trace/ambiguous.h"        /* objects that conservative words found */
 #include "trace/worker.h"           /* one worker: mark stack, FIFO */
 #include "trace/workers.h"          /* how several workers share the trace */
-#include "trace/remembered.h"       /* slots that are remembered instead of cards */
+#include "trace/store_buffer.h"     /* logged stores: remembered slots, and overwritten words for the marker */
 #include "trace/shade.h"            /* the concurrent marker's state, and shading objects for it */
 #include "trace/slide.h"            /* sliding objects together before the trace */
 #include "trace/claim.h"            /* marks and forwarding words */

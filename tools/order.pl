@@ -37,7 +37,7 @@ read_part($_) for 'src/gc.h', 'src/gc_stackmap.h', 'src/gc_profile.h', 'src/gc_s
 my %looks_into = (
     '\bheap->' => 'space/heap.h', '\bregion->' => 'space/region.h', '\b(?:thread|self)->' => 'api/thread.h', '\boptions->' => 'api/heap.h',
     '\bheap->threads->' => 'threads/mode.h', '\bheap->(?:cycle|pace|collector)->' => 'trace/collector.h', '\bworker->' => 'trace/worker.h',
-    '\bheap->handles->' => 'weak/handle_table.h', '\bheap->finalizers->' => 'weak/finalizers.h', '\bheap->stress->' => 'diag/places.h', '\bheap->pauses->' => 'diag/pauses.h', '\bheap->remembered->' => 'trace/remembered.h',
+    '\bheap->handles->' => 'weak/handle_table.h', '\bheap->finalizers->' => 'weak/finalizers.h', '\bheap->stress->' => 'diag/places.h', '\bheap->pauses->' => 'diag/pauses.h', '\bheap->stores->' => 'trace/store_buffer.h',
     '\bgc_finalizer \*\)' => 'api/finalizer.h');
 my (%words, %looks);
 for my $path (@parts) {

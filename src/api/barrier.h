@@ -69,13 +69,16 @@ static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value
     gc__store_shadow(slot, 1);
 }
 
+/* An owner in the place of a slot. Tables have the same entries for it, but where stores are logged its word is not read. */
+static inline const void *gc__barrier_owner(const void *owner) { return (const char *)owner + 1; }
+
 /* *slot = ref, where the slot lies in a buffer outside the heap that belongs to `owner` and that its trace function visits
    with GC_SLOT_OWNED. [cooperative; never collects; cannot fail] */
 static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot, const void *ref) {
     (void)thread;
     if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
     *(gc_word *)slot = (uintptr_t)ref;
-    GC__THE_BARRIER(after_checked)(&gc__tables, owner, ref);
+    GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), ref);
 }
 
 /* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
@@ -83,7 +86,7 @@ static inline void gc_store_value_in(gc_thread *thread, const void *owner, void 
     (void)thread;
     *(gc_word *)slot = value;
     if (GC_VALUE_IS_REF(value))
-        GC__THE_BARRIER(after_checked)(&gc__tables, owner, (const void *)GC_VALUE_TO_REF(value));
+        GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), (const void *)GC_VALUE_TO_REF(value));
 }
 
 /* Has the next collection look at all slots that the object owns (GC_SLOT_OWNED). So raw stores to these may follow, as many

@@ -112,8 +112,8 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 /* The object-model seam, implemented by the host that has its own headers. Bit 0 of a live object's first word must be
    clear. GC_MODEL_BYTES(object): its size in bytes; GC_MODEL_TRACE(object, visitor): calls gc_visit for each of its
    slots, under the rules of gc_type.trace; GC_MODEL_NAME(object): its type's name, for reports. Where objects may be large,
-   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, too, with which the collector looks at dirty cards: it calls
-   gc_visit for the slots that lie in [from, to) at least, the words of which are the object's. */
+   GC_MODEL_TRACE_PART(object, visitor, from, to) is worth while, which the collector then uses for all: it calls gc_visit for
+   the slots that lie in [from, to) at least, which is what a dirty card covers, or [0, UINTPTR_MAX). */
 #ifdef GC_MODEL_BYTES
 #define GC_HAS_MODEL 1
 #ifndef GC_MODEL_TRACE_PART

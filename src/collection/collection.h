@@ -116,7 +116,8 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__phase_begin(heap, GC_PHASE_ROOTS);
     gc__trace_all(worker, condemned);
     gc__trace_candidates(worker);
-    gc__remembered_forget(heap);
+    if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
+    gc__stores_forget(heap);
     gc__marking_trace_old(worker, condemned);
     gc__trace_ambiguous(worker, condemned);
     gc__phase_begin(heap, GC_PHASE_HANDLES);
@@ -318,14 +319,14 @@ GC__FN void gc__collect_nursery(gc_heap *heap) {
    allocated. */
 GC__FN bool gc__nursery_is_spent(const gc_heap *heap, size_t large) {
     size_t spent = gc__spent_bytes(heap);
-    return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__remembered_enough(heap));
+    return spent && (spent + large >= gc__counted(&heap->budget_bytes) || gc__stores_enough(heap));
 }
 
 /* Collects, unless another thread has found the same budget spent and has collected while this one waited. */
 GC__FN void gc__collect_for_budget(gc_heap *heap) {
     uint64_t before = __atomic_load_n(&heap->collection.number, __ATOMIC_RELAXED);
     gc__heap_lock(heap);
-    bool again = heap->collection.number != before || (!gc__remembered_enough(heap) && gc__marking_await_quantum(heap));
+    bool again = heap->collection.number != before || (!gc__stores_enough(heap) && gc__marking_await_quantum(heap));
     if (!again) gc__collect_nursery(heap);
     gc__heap_unlock(heap);
 }

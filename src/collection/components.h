@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../trace/workers.h"
-#include "../trace/remembered.h"
+#include "../trace/store_buffer.h"
 #include "../weak/finalizers.h"
 #include "../weak/handle_table.h"
 #include "../diag/pauses.h"
@@ -22,7 +22,7 @@ typedef struct gc__instance {
     gc__stress stress;
     gc__marker marker;
     gc__pauses pauses;
-    gc__remembered remembered;
+    gc__store_buffer stores;
 } gc__instance;
 
 /* What a component owns: locks; lists that are empty between collections but keep their memory; other lists; maps; and
@@ -112,7 +112,7 @@ GC__COLD void gc__metadata_count(gc_heap *heap) {
     }
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__LIST | GC__MAP, GC__OWN_COUNT) +
                    gc__workers_lists_bytes(workers, false) + gc__finalizer_marks_bytes(heap) +
-                   heap->marker->log_most * sizeof *heap->marker->log + gc__remembered_bytes(heap->remembered) +
+                   gc__stores_bytes(heap->stores) +
                    handles->segment_count * GC__HANDLE_SEGMENT_BYTES + handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }

@@ -62,6 +62,7 @@ GC__FN void gc__marking_decide(gc_heap *heap) {
 
 #if !GC__HAS_MARKER
 GC__FN void gc__marker_rest(gc_heap *heap) { (void)heap; }
+GC__FN void gc__marker_empty_buffer(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marker_go_on(gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *heap)) { (void)heap, (void)rests; }
 GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
@@ -81,9 +82,8 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
                gc__pairs_finish_some(heap, true);
     gc__marker *marker = heap->marker;
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->taken + GC__MARK_BUFFER_TAKEN)
-        gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN); /* otherwise the next collection would wait for this */
-    if (gc__marker_work(heap, steps) || gc__preclean_some(heap)) return true;
+    if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap)) return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;

@@ -1,7 +1,7 @@
 /* When slots are remembered instead of cards. */
 #pragma once
 
-#include "../trace/remembered.h"
+#include "../trace/store_buffer.h"
 #include "../trace/old_regions.h"
 #include "../policy/pace.h"
 #include "../policy/cycles.h"
@@ -13,29 +13,24 @@
 #define GC__REMEMBERING_PATIENCE 8 /* collections in a row with so few */
 
 GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
-    gc__remembered *remembered = heap->remembered;
-    if (on && !remembered->slots) {
-        remembered->slots = (uintptr_t *)gc__os_map(GC__REMEMBERED_MOST * sizeof *remembered->slots);
-        gc__remembered_renew(remembered);
-    }
-    if (on && !remembered->slots) return;
+    if (on && !gc__stores_open(heap->stores)) return;
     heap->remembers_slots = on;
-    remembered->few = 0;
+    heap->stores->few = 0;
     gc__old_rank(heap, GC__IGNORE);
 }
 
 /* Chooses between slots and cards after a collection. The world is stopped. */
 GC__FN void gc__remembering_choose(gc_heap *heap) {
-    gc__remembered *remembered = heap->remembered;
+    gc__store_buffer *stores = heap->stores;
     if (!GC__HAS_MARKER) return;
     bool possible = gc__marking_is_on(heap) && gc__stores_are_logged(heap);
     size_t dear = gc__pace_goal_ns(heap) / GC__REMEMBERING_SHARE / GC__REMEMBERING_CARD_NS;
     bool fixed = heap->options.nursery_bytes != 0; /* by the host; no time is measured */
-    remembered->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
+    stores->enough = fixed ? SIZE_MAX : gc__pace_aim_ns(heap) / heap->pace->slot_ns;
     if (heap->options.test.marker_steps) dear = 1;
     if (heap->remembers_slots) {
-        remembered->few = remembered->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? remembered->few + 1 : 0;
-        if (!possible || remembered->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
+        stores->few = stores->found + heap->pause.dirty_cards < GC__REMEMBERING_FEW ? stores->few + 1 : 0;
+        if (!possible || stores->few >= GC__REMEMBERING_PATIENCE) gc__remembering_switch(heap, false);
     } else if (possible && heap->pause.dirty_cards >= dear) {
         gc__remembering_switch(heap, true);
     }
@@ -43,11 +38,9 @@ GC__FN void gc__remembering_choose(gc_heap *heap) {
 
 /* Frees the memory that barriers write to. No thread uses the heap. */
 GC__FN void gc__remembering_end(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
+    gc__store_buffer *stores = heap->stores;
     if (!GC__HAS_MARKER) return;
     gc__store_logging_publish(heap, false);
-    if (marker->log) gc__os_unmap(marker->log, GC__MARK_BUFFER_BYTES);
-    marker->log = NULL;
-    if (heap->remembered->slots) gc__os_unmap(heap->remembered->slots, GC__REMEMBERED_MOST * sizeof *heap->remembered->slots);
-    heap->remembered->slots = NULL;
+    if (stores->entries) gc__os_unmap(stores->entries, GC__STORES_BYTES);
+    stores->entries = NULL;
 }

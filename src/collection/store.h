@@ -32,8 +32,7 @@ GC__FN void gc__barrier_after_cards(gc_word *slot, size_t count, bool value) {
 
 /* Shades the referents of slots that are about to be overwritten. */
 GC__FN void gc__stored_before(const void *slots, size_t count) {
-    if (GC__LIKELY(!gc__is_marking((uintptr_t)slots))) return;
-    for (const gc_word *slot = (const gc_word *)slots; count; count--, slot++) gc__shade_store(slot, NULL);
+    if (GC__UNLIKELY(gc__is_marking((uintptr_t)slots))) gc__shade_stored((const gc_word *)slots, count);
 }
 
 GC__FN void gc__stored(void *slots, size_t count, bool value) {

@@ -14,8 +14,8 @@
 
 /* If collections have met more objects than this, the marker takes these before grey ones. */
 #define GC__SEEN_MOST ((size_t)1 << 13)
-/* Words that are taken from the log at a time: a collection may be waiting. */
-#define GC__MARK_BUFFER_TAKEN ((size_t)1 << 10)
+/* Whole chunks of the store buffer from which on the marker takes these first: a collection would wait for them. */
+#define GC__CHUNKS_MANY ((size_t)8)
 
 /* Returns whether another barrier, which did not log, has been in use since the cycle began. */
 GC__FN bool gc__marker_is_spoilt(const gc_heap *heap) {
@@ -82,106 +82,90 @@ GC__INLINED void gc__marker_await(uintptr_t object) {
     __builtin_prefetch(&gc__the_arena.marks[gc__mark_index(object) >> 6]);
 }
 
-/* Returns whether a word of the log refers to an object that is being marked. Ages have not changed since the word
-   was written. */
-GC__FN bool gc__marker_wants(const gc_heap *heap, uintptr_t word) {
-    return !(word & 7) && gc__is_marking(word) && gc__region_is_of(gc__region_of(word), heap);
+/* Shades the object to which a word of the store buffer may refer, or moves it to `seen` in a collection. Ages have not
+   changed since the word was read from a slot. */
+GC__INLINED void gc__marker_take_word(gc_heap *heap, uintptr_t word, bool stopped) {
+    if (word & 7 || !gc__is_marking(word) || !gc__region_is_of(gc__region_of(word), heap)) return;
+    if (!stopped || !gc__shade_push(heap, &heap->marker->seen, word)) gc__marker_shade(heap, word);
 }
 
-/* Empties the entry of the log. Returns its content, or 0 if its thread has not written it yet. */
-GC__INLINED uintptr_t gc__marker_take_entry(gc__marker *marker, size_t at) {
-    uintptr_t entry = __atomic_load_n(&marker->log[at], __ATOMIC_ACQUIRE);
-    if (!entry) return 0;
-    __atomic_store_n(&marker->log[at], (uintptr_t)0, __ATOMIC_RELAXED);
-    marker->taken_words++;
-    return entry;
+/* Takes the overwritten words of a chunk, and what its slots refer to. If it is open, this happens again later. A slot
+   to which a young reference was stored refers to an old one only by a later store. */
+GC__HOT void gc__marker_read_chunk(gc_heap *heap, const gc__store *chunk, bool stopped) {
+    uintptr_t words[2 * GC__STORES_CHUNK], slots[GC__STORES_CHUNK];
+    size_t count = 0, slot_count = 0;
+    for (size_t i = 1; i < GC__STORES_CHUNK; i++) {
+        uintptr_t slot = __atomic_load_n(&chunk[i].slot, __ATOMIC_ACQUIRE), tag = slot & GC__STORE_TAG;
+        if (!slot) continue;
+        words[count++] = __atomic_load_n(&chunk[i].old, __ATOMIC_RELAXED);
+        slot -= tag;
+        if (slot == GC__STORE_OF_NONE || (tag && tag != GC__STORE_CANDIDATE)) continue;
+        __builtin_prefetch((const void *)slot);
+        slots[slot_count++] = slot;
+    }
+    heap->marker->taken_stores += count;
+    for (size_t i = 0; i < slot_count; i++) words[count++] = __atomic_load_n(&GC__WORD(slots[i]), __ATOMIC_RELAXED);
+    for (size_t i = 0; i < count; i++)
+        if (!stopped && gc__is_marking(words[i])) gc__marker_await(words[i]);
+    for (size_t i = 0; i < count; i++) {
+        gc__marker_take_word(heap, words[i], stopped);
+        if (GC_HAS_VALUES) gc__marker_take_word(heap, gc__shade_decode(words[i]), stopped);
+    }
 }
 
-/* Takes the written entries of one chunk of the log, from the given entry on. Returns the first unwritten one. */
-GC__FN size_t gc__marker_take_chunk(gc_heap *heap, size_t from, size_t end) {
+/* Takes a chunk that is whole, or all of whose stores have been made since the world is stopped. */
+GC__FN void gc__marker_take_chunk(gc_heap *heap, gc__store *chunk, bool stopped) {
+    chunk->old = 0;
+    gc__marker_read_chunk(heap, chunk, stopped);
+}
+
+/* Takes at most so many whole chunks, until a collection waits. Returns whether there may be more. */
+GC__FN bool gc__marker_take_chunks(gc_heap *heap, size_t most) {
     gc__marker *marker = heap->marker;
-    for (; from < end; from++) {
-        uintptr_t entry = gc__marker_take_entry(marker, from), ahead = 0;
-        if (!entry) break;
-        if (from + GC__FIFO < GC__MARK_BUFFER_WORDS) ahead = __atomic_load_n(&marker->log[from + GC__FIFO], __ATOMIC_RELAXED);
-        if (ahead && gc__is_marking(~ahead)) gc__marker_await(~ahead);
-        if (gc__marker_wants(heap, ~entry)) gc__marker_shade(heap, ~entry);
+    for (; most && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED); most--) {
+        if (!marker->whole) marker->whole = __atomic_exchange_n(&heap->stores->whole, NULL, __ATOMIC_ACQUIRE);
+        gc__store *chunk = marker->whole;
+        if (!chunk) return false;
+        marker->whole = (gc__store *)chunk->slot;
+        marker->taken_chunks++;
+        gc__marker_take_chunk(heap, chunk, false);
     }
-    return from;
+    return true;
 }
 
-GC__FN size_t gc__marker_chunk_end(size_t entry) { return (entry | (GC__MARK_BUFFER_CHUNK - 1)) + 1; }
-
-/* Records that the marker will return to the rest of a chunk. If there are many such chunks, the one that has been
-   open for longest is left to the next collection: otherwise idle threads would keep the marker from what other
-   threads log. */
-GC__FN void gc__marker_open_chunk(gc__marker *marker, size_t from) {
-    if (marker->open_count == GC__MARK_BUFFER_OPEN) {
-        unsigned first = 0;
-        for (unsigned i = 1; i < GC__MARK_BUFFER_OPEN; i++)
-            if (marker->open[i] < marker->open[first]) first = i;
-        marker->left[marker->left_count++] = marker->open[first];
-        marker->open[first] = marker->open[--marker->open_count];
-    }
-    marker->open[marker->open_count++] = from;
+/* Returns whether so many chunks are whole that the next collection would wait for them to be taken. */
+GC__FN bool gc__marker_has_many_chunks(const gc_heap *heap) {
+    return __atomic_load_n(&heap->stores->whole_count, __ATOMIC_RELAXED) >= heap->marker->taken_chunks + GC__CHUNKS_MANY;
 }
 
-/* Takes about `most` words that barriers have logged, until a collection waits. Returns whether more is left of what
-   had been logged when it was called. */
-GC__FN bool gc__marker_take_buffer(gc_heap *heap, size_t most) {
-    gc__marker *marker = heap->marker;
-    size_t logged = gc__min(__atomic_load_n(&marker->logged, __ATOMIC_RELAXED), GC__MARK_BUFFER_WORDS);
-    for (unsigned i = marker->open_count; i-- > 0;) {
-        size_t from = marker->open[i], end = gc__marker_chunk_end(from), to = gc__marker_take_chunk(heap, from, end);
-        marker->open[i] = to < end ? to : marker->open[--marker->open_count];
-    }
-    size_t last = gc__min(logged, marker->taken + most);
-    while (marker->taken < last && !__atomic_load_n(&marker->wanted, __ATOMIC_RELAXED)) {
-        size_t from = marker->taken, end = gc__marker_chunk_end(from), to = gc__marker_take_chunk(heap, from, end);
-        if (to < end) gc__marker_open_chunk(marker, to);
-        marker->taken = end;
-    }
-    return marker->taken < logged;
+/* Looks at open chunks, for what is only there would have to be traced in the final mark. Returns whether that has led
+   to something new. */
+GC__FN bool gc__marker_look_at_open_chunks(gc_heap *heap) {
+    const gc__store_buffer *stores = heap->stores;
+    size_t count = gc__min(__atomic_load_n(&stores->count, __ATOMIC_RELAXED), GC__STORES_MOST);
+    size_t before = heap->marker->taken_stores;
+    for (size_t i = 0; i < count && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); i += GC__STORES_CHUNK)
+        if (__atomic_load_n(&stores->entries[i].old, __ATOMIC_ACQUIRE) == stores->epoch)
+            gc__marker_read_chunk(heap, &stores->entries[i], false);
+    heap->marker->taken_stores = before;
+    return gc__marker_grey(heap->marker) || __atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED);
 }
 
-/* Resets the log after all entries were consumed. The world is stopped. */
-GC__FN void gc__marker_renew_buffer(gc_heap *heap) {
-    gc__marker *marker = heap->marker;
-    marker->log_most = gc__max(marker->log_most, gc__min(marker->logged, GC__MARK_BUFFER_WORDS));
-    marker->logged = marker->taken = 0;
-    marker->open_count = marker->left_count = 0;
-    gc__remembered_renew(heap->remembered);
-}
-
-/* Moves the words that are left in a part of the log to `seen`, or shades them if there is no room. */
-GC__HOT void gc__marker_move(gc_heap *heap, size_t from, size_t end) {
-    gc__marker *marker = heap->marker;
-    bool room = gc__shade_room(heap, &marker->seen, end - from);
-    for (; from < end; from++) {
-        uintptr_t entry = gc__marker_take_entry(marker, from);
-        if (!entry || !gc__marker_wants(heap, ~entry)) continue;
-        if (room)
-            gc__words_push(&marker->seen, ~entry);
-        else
-            gc__marker_shade(heap, ~entry);
-    }
-}
-
-/* Empties the log: takes what barriers have logged and queues it for the marker. The world is stopped. */
+/* Takes all that barriers have logged and queues it for the marker. From now on threads have other chunks. The world is
+   stopped. */
 GC__FN void gc__marker_empty_buffer(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    size_t end = gc__min(marker->logged, GC__MARK_BUFFER_WORDS);
-    for (unsigned i = 0; i < marker->open_count; i++)
-        gc__marker_move(heap, marker->open[i], gc__marker_chunk_end(marker->open[i]));
-    for (unsigned i = 0; i < marker->left_count; i++)
-        gc__marker_move(heap, marker->left[i], gc__marker_chunk_end(marker->left[i]));
-    if (marker->taken < end) gc__marker_move(heap, marker->taken, gc__marker_chunk_end(end - 1));
-    heap->pause.stored_objects += marker->taken_words;
-    marker->taken_words = 0;
-    if (end) gc__marker_renew_buffer(heap);
+    gc__store_buffer *stores = heap->stores;
+    size_t count = gc__stores_count(stores);
+    for (size_t i = 0; i < count; i += GC__STORES_CHUNK)
+        if (stores->entries[i].old == stores->epoch) gc__marker_take_chunk(heap, &stores->entries[i], true);
+    heap->pause.stored_objects += marker->taken_stores;
+    marker->taken_stores = marker->taken_chunks = 0;
+    marker->whole = NULL;
+    if (count) gc__stores_renew(stores);
 }
 
-/* Takes some of the words that collections have met, or have moved from the log. */
+/* Takes some of the words that collections have met, or have moved from the store buffer. */
 GC__FN void gc__marker_take_seen(gc_heap *heap) {
     gc__words *seen = &heap->marker->seen;
     size_t from = seen->count - gc__min(seen->count, GC__FIFO);
@@ -190,7 +174,7 @@ GC__FN void gc__marker_take_seen(gc_heap *heap) {
 }
 
 /* Finds something to scan when the stack is empty, by looking at some words. Returns false if there is nothing. The
-   log comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
+   buffer comes last: if mutators never stop logging marked objects, the rest would never have its turn. */
 GC__FN bool gc__marker_refill(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     gc__marker_take_seen(heap);
@@ -198,7 +182,7 @@ GC__FN bool gc__marker_refill(gc_heap *heap) {
     if (marker->asked.count) gc__trace_concurrently(&marker->worker, marker->asked.words[--marker->asked.count]);
     gc__fifo_drain(&marker->worker);
     if (marker->asked.count || gc__marker_grey(marker)) return true;
-    bool more = gc__marker_take_buffer(heap, GC__MARK_BUFFER_CHUNK);
+    bool more = gc__marker_take_chunks(heap, 1);
     return more || gc__marker_grey(marker) || gc__marker_rescan(heap);
 }
 
@@ -233,12 +217,10 @@ GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
 }
 
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
-GC__FN bool gc__marker_open(gc__marker *marker) {
-    if (!marker->log) marker->log = (uintptr_t *)gc__os_map(GC__MARK_BUFFER_BYTES);
-    marker->left = marker->log + GC__MARK_BUFFER_WORDS;
+GC__FN bool gc__marker_open(gc__store_buffer *stores) {
     gc__lock_take(&gc__the_arena.lock);
     if (!gc__next_marks) __atomic_store_n(&gc__next_marks, gc__side_reserve_bits(GC__SIDE_NEXT_MARKS), __ATOMIC_RELEASE);
-    bool opened = marker->log && gc__next_marks;
+    bool opened = gc__stores_open(stores) && gc__next_marks;
     gc__lock_release(&gc__the_arena.lock);
     return opened;
 }
@@ -247,7 +229,7 @@ GC__FN bool gc__marker_open(gc__marker *marker) {
 GC__FN void gc__marker_begin(gc_heap *heap) {
     gc__marker *marker = heap->marker;
     if (heap->marking || marker->refused) return;
-    if (!gc__marker_open(marker)) {
+    if (!gc__marker_open(heap->stores)) {
         marker->refused = true;
         gc__warn(&heap->options, "the system gives no memory to mark objects concurrently: full collections stop "
                                  "it for as long as they take");
@@ -256,9 +238,9 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     heap->marking = true;
     gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
     gc__marker_renew_finalizing(heap);
-    size_t entries = heap->limit_bytes / 64 / sizeof *marker->log;
-    marker->blind = gc__min(gc__max(entries, GC__MARK_BUFFER_BLIND_LEAST), GC__MARK_BUFFER_BLIND_MOST);
-    gc__remembered_renew(heap->remembered);
+    size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
+    marker->blind = gc__min(gc__max(entries, GC__BLIND_LEAST), GC__BLIND_MOST);
+    gc__stores_renew(heap->stores); /* what has been logged is of no use to the marker */
     heap->stats.concurrent_cycles++;
     marker->began = heap->collection.number;
     marker->reason = heap->collection.reason;

@@ -22,7 +22,26 @@ typedef struct gc__verifier {
     bool *unsound;
     bool *traced;  /* likewise, whether there are trace functions to be called */
     bool rest;     /* only objects with trace functions are visited */
+    gc__map remembered; /* the slots that young collections find in the store buffer */
 } gc__verifier;
+
+GC__COLD void gc__verify_remembered(gc__verifier *verifier) {
+    const gc__store_buffer *stores = verifier->heap->stores;
+    size_t count = gc__stores_count(stores);
+    if (!count || !gc__map_reserve(&verifier->remembered, count)) return;
+    for (size_t i = 0; i < count; i++)
+        if (stores->entries[i].slot & GC__STORE_TAG) gc__map_put(&verifier->remembered, stores->entries[i].slot & ~GC__STORE_TAG);
+}
+
+/* Returns whether the slot is in the store buffer. */
+GC__COLD bool gc__verify_is_remembered(const gc__verifier *verifier, uintptr_t slot) {
+    size_t count = verifier->remembered.capacity ? 0 : gc__stores_count(verifier->heap->stores);
+    for (size_t i = 0; i < count; i++) /* there was no memory for the map */
+        if (verifier->heap->stores->entries[i].slot & GC__STORE_TAG &&
+            (verifier->heap->stores->entries[i].slot & ~GC__STORE_TAG) == slot)
+            return true;
+    return gc__map_find(&verifier->remembered, slot) != NULL;
+}
 
 /* Records a fault if several threads verify. Returns false if the fault is to be reported at once. */
 GC__COLD bool gc__verify_discovered(const gc__verifier *verifier) {
@@ -216,7 +235,7 @@ GC__COLD void gc__verify_slot(gc__verifier *verifier, gc_word *slot, bool value)
         owned ? verifier->holder : (uintptr_t)slot;
     if (!verifier->holder || !gc__needs_card((void *)place, ref)) return;
     if (gc__card_is_dirty(place) && gc__bundle_is_dirty(place)) return;
-    if (gc__is_remembered(verifier->heap, place) || gc__verify_discovered(verifier)) return;
+    if (gc__verify_is_remembered(verifier, place) || gc__verify_discovered(verifier)) return;
     char text[256];
     snprintf(text, sizeof text,
              "a `%s` of generation %d, but the %s card is clean: a missing write barrier. Store it by %s",
@@ -362,7 +381,7 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     verifier.heap = heap;
     verifier.by = "verify";
     verifier.when = when;
-    gc__remembered_sort(heap);
+    gc__verify_remembered(&verifier);
     gc_visitor active = {gc__verify_visit_active};
     gc__roots_visit(heap, &active);
     bool shared = gc__verify_shared(&verifier);
@@ -376,6 +395,7 @@ GC__COLD size_t gc__verify_heap(gc_heap *heap, const char *when) {
     heap->threads->root_kind = "handle";
     gc__handles_verify(heap, &verifier.visitor);
     heap->threads->root_kind = NULL;
+    gc__map_free(&verifier.remembered);
     __atomic_add_fetch(&gc__verifications, 1, __ATOMIC_RELAXED);
     return verifier.objects;
 }

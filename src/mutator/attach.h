@@ -172,10 +172,8 @@ GC_API gc_thread *gc_thread_create(gc_heap *heap) {
 }
 
 GC_API void gc_thread_destroy(gc_thread *thread) {
-    if (!thread || !gc__record(thread)->unbound) {
-        GC_ASSERT(!thread, "gc_thread_destroy: that record is not of gc_thread_create: gc_thread_detach ends it");
-        return;
-    }
+    GC_ASSERT(!thread || gc__record(thread)->unbound, "gc_thread_destroy: that is a thread of gc_thread_attach");
+    if (!thread || !gc__record(thread)->unbound) return;
     gc_heap *heap = thread->heap;
     gc__heap_lock(heap);
     gc__thread_unlist(thread, gc__thread_link(thread));

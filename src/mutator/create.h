@@ -182,7 +182,7 @@ GC__COLD gc_heap *gc__heap_new(const gc_options *options) {
     heap->marker = &all->marker;
     heap->pauses = &all->pauses;
     gc__pauses_open(heap->pauses);
-    heap->remembered = &all->remembered;
+    heap->stores = &all->stores;
     gc__lock_init(&heap->threads->lock);
     gc__owned_locks(heap, gc__lock_init);
     heap->threads->processors = gc__os_processors();

@@ -37,11 +37,12 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
    calls function(first, second), and preserves all registers. If that returns false, the caller faults by reading
    `second`, on the stack as it was before the assembly, so that unwinders can leave it.
 
-   The fast path comes first: it has the effect of the function, with gc__my_chunks, where gc__the_store_logging
+   The fast path comes first: it has the effect of the function, with gc__my_chunk, where gc__the_store_logging
    (`logging`) allows it and nothing unusual is met. It is as short as possible, since a processor runs ahead of a store
-   that waits for memory by a limited number of instructions. `ages` is the address of the age table; 0x20 and 0x08 are
-   GC__AGE_MARKING and GC__AGE_CANDIDATE. A place of the log is written only when it is taken for good, so that the
-   marker finds no word that another one replaces. */
+   that waits for memory by a limited number of instructions, and reads the overwritten word only where it is needed, since
+   a load that waits holds up more than a store. `ages` is the address of the age table; 0x08 is GC__AGE_CANDIDATE, 1 in
+   the slot GC__STORE_OWNED, and 1023 the bytes of a chunk less 1. The slot is written last, since the marker may be looking
+   at the entry. */
 /* clang-format off */
 #if defined(__PIC__) && !defined(__PIE__)
 #define GC__LOG_STORE_SHORT
@@ -50,37 +51,27 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__LOG_STORE_OPERANDS(ages, logging) , "i"(&logging), "i"(&ages)
 #define GC__LOG_STORE_SHORT \
     "{push %%rax|push rax}\n\t" "{push %%rcx|push rcx}\n\t" "{push %%rdx|push rdx}\n\t" "{push %%rsi|push rsi}\n\t" \
-    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: the chunks - the thread pointer */ \
+    "{movq %c1+8(%%rip), %%rcx|mov rcx, qword ptr [rip+%c1+8]}\n\t" /* rcx: the chunk - the thread pointer */ \
     "{movq %c1(%%rip), %%rsi|mov rsi, qword ptr [rip+%c1]}\n\t" \
     "{movq 40(%%rsp), %%rax|mov rax, qword ptr [rsp+40]}\n\t" /* rax: the slot */ \
-    "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
     "{movq 48(%%rsp), %%rdx|mov rdx, qword ptr [rsp+48]}\n\t" \
+    "{cmpq %%fs:(%%rcx), %%rsi|cmp rsi, qword ptr fs:[rcx]}\n\t" "jne 8f\n\t" \
     "{shrq $" GC__TEXT(GC_REGION_SHIFT) ", %%rdx|shr rdx, " GC__TEXT(GC_REGION_SHIFT) "}\n\t" \
     "{addq %c2(%%rip), %%rdx|add rdx, qword ptr [rip+%c2]}\n\t" /* rdx: the age of the stored object */ \
     "{movzbl -" GC__ASM_RANKS "(%%rdx), %%esi|movzx esi, byte ptr [rdx-" GC__ASM_RANKS "]}\n\t" /* esi: its youth */ \
+    "{testb $0x08, (%%rdx)|test byte ptr [rdx], 0x08}\n\t" "jne 8f\n\t" \
+    "{cmpb %c1+16(%%rip), %%sil|cmp sil, byte ptr [rip+%c1+16]}\n\t" "jb 9f\n\t" \
     "{cmpl $2, %%esi|cmp esi, 2}\n\t" "ja 8f\n\t" \
-    "{cmpb $1, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 1}\n\t" "je 4f\n\t" "ja 8f\n" \
-    "2:\t" "{testl %%esi, %%esi|test esi, esi}\n\t" "je 9f\n\t" \
-    "{cmpb $0, %c1+17(%%rip)|cmp byte ptr [rip+%c1+17], 0}\n\t" "je 8f\n\t" \
-    "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" \
-    "{cmpq %%fs:16(%%rcx), %%rdx|cmp rdx, qword ptr fs:[rcx+16]}\n\t" "je 8f\n\t" \
-    "{movq %%rax, (%%rdx)|mov qword ptr [rdx], rax}\n\t" \
-    "{addq $8, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 8}\n" \
+    "{testb $1, %%al|test al, 1}\n\t" "jne 8f\n\t" \
+    "{movq %%fs:8(%%rcx), %%rdx|mov rdx, qword ptr fs:[rcx+8]}\n\t" /* rdx: the entry */ \
+    "{testl $1023, %%edx|test edx, 1023}\n\t" "je 8f\n\t" \
+    "{orq %%rax, %%rsi|or rsi, rax}\n\t" \
+    "{cmpb $0, %c1+16(%%rip)|cmp byte ptr [rip+%c1+16], 0}\n\t" "jne 5f\n\t" \
+    "{movq (%%rax), %%rax|mov rax, qword ptr [rax]}\n\t" \
+    "{movq %%rax, 8(%%rdx)|mov qword ptr [rdx+8], rax}\n" \
+    "5:\t" "{movq %%rsi, (%%rdx)|mov qword ptr [rdx], rsi}\n\t" \
+    "{addq $16, %%fs:8(%%rcx)|add qword ptr fs:[rcx+8], 16}\n" \
     "9:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t" "ret\n" \
-    "4:\t" "{push %%rdi|push rdi}\n\t" "{push %%rbx|push rbx}\n\t" \
-    "{movzbl (%%rdx), %%edx|movzx edx, byte ptr [rdx]}\n\t" \
-    "{movq %%fs:24(%%rcx), %%rdi|mov rdi, qword ptr fs:[rcx+24]}\n\t" \
-    "{testb $0x08, %%dl|test dl, 0x08}\n\t" "jne 7f\n\t" \
-    "{cmpq %%fs:32(%%rcx), %%rdi|cmp rdi, qword ptr fs:[rcx+32]}\n\t" "jae 7f\n\t" \
-    "{movq (%%rax), %%rbx|mov rbx, qword ptr [rax]}\n\t" \
-    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, (%%rdi)|mov qword ptr [rdi], rbx}\n\t" \
-    "{testb $0x20, %%dl|test dl, 0x20}\n\t" "je 5f\n\t" \
-    "{movq 64(%%rsp), %%rbx|mov rbx, qword ptr [rsp+64]}\n\t" \
-    "{notq %%rbx|not rbx}\n\t" "{movq %%rbx, 8(%%rdi)|mov qword ptr [rdi+8], rbx}\n\t" \
-    "{addq $8, %%rdi|add rdi, 8}\n" \
-    "5:\t" "{addq $8, %%rdi|add rdi, 8}\n\t" "{movq %%rdi, %%fs:24(%%rcx)|mov qword ptr fs:[rcx+24], rdi}\n\t" \
-    "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n\t" "jmp 2b\n" \
-    "7:\t" "{pop %%rbx|pop rbx}\n\t" "{pop %%rdi|pop rdi}\n" \
     "8:\t" "{pop %%rsi|pop rsi}\n\t" "{pop %%rdx|pop rdx}\n\t" "{pop %%rcx|pop rcx}\n\t" "{pop %%rax|pop rax}\n\t"
 #endif
 #define GC__LOG_STORE_CALL(name, function, ages, logging) \

@@ -104,7 +104,7 @@ struct gc_heap {
     struct gc__pace *pace;
     struct gc__cycle *cycle;
     struct gc__marker *marker;
-    struct gc__remembered *remembered;
+    struct gc__store_buffer *stores;
     struct gc__handles *handles;
     struct gc__finalizers *finalizers;
     struct gc__stress *stress;

@@ -37,19 +37,15 @@ GC__INLINED void gc__traced_set(uintptr_t object) {
 GC__INLINED void gc__object_trace_in(uintptr_t object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t outer = gc__traced;
     gc__traced_set(object);
+    (void)from, (void)to;
 #if GC_HAS_MODEL
-    if (from)
-        GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
-    else
-        GC_MODEL_TRACE((void *)object, visitor);
+    GC_MODEL_TRACE_PART((void *)object, visitor, from, to);
 #else
-    (void)from;
     gc__object_type(object)->trace((void *)object, visitor);
 #endif
-    (void)to;
     gc__traced_set(outer);
 }
-GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, 0); }
+GC__INLINED void gc__object_trace(uintptr_t object, gc_visitor *visitor) { gc__object_trace_in(object, visitor, 0, UINTPTR_MAX); }
 
 /* Weak entries as walks see them. */
 

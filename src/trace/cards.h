@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../space/cards.h"
-#include "remembered.h"
+#include "store_buffer.h"
 #include "scan.h"
 
 /* Returns the bits that mark where an old region's objects start, until something is copied. After a cycle the first
@@ -157,21 +157,30 @@ GC__INLINED void gc__trace_slot(gc__worker *worker, uintptr_t slot) {
         return;
     }
     gc__barrier_dirty_card(&gc__tables, (const void *)slot);
-    __atomic_store_n(&worker->heap->remembered->again, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&worker->heap->stores->again, true, __ATOMIC_RELAXED);
 #else
     (void)worker, (void)slot;
 #endif
 }
 
+/* Returns an entry of a list of slots, or the slot of an entry of the store buffer; 0 if that has no tag. */
+GC__INLINED uintptr_t gc__slot_listed(const void *list, bool stores, size_t i) {
+    if (!stores) return ((const uintptr_t *)list)[i];
+    uintptr_t slot = ((const gc__store *)list)[i].slot;
+    return slot & GC__STORE_TAG ? slot & ~GC__STORE_TAG : 0;
+}
+
 /* Traces from the slots [from, end) of a list. Returns false if the worker must stop. */
-GC__HOT bool gc__trace_slots_of(gc__worker *worker, const uintptr_t *slots, size_t from, size_t end) {
+GC__HOT bool gc__trace_slots_of(gc__worker *worker, const void *list, bool stores, size_t from, size_t end) {
     for (size_t i = from; i < end + GC__FIFO; i++) {
-        if (i < end) {
-            __builtin_prefetch((const void *)slots[i]);
-            gc__old_starts_await(worker, slots[i]);
+        uintptr_t ahead = i < end ? gc__slot_listed(list, stores, i) : 0;
+        if (ahead) {
+            __builtin_prefetch((const void *)ahead);
+            gc__old_starts_await(worker, ahead);
         }
-        if (i < from + GC__FIFO || !slots[i - GC__FIFO]) continue;
-        gc__trace_slot(worker, slots[i - GC__FIFO]);
+        uintptr_t slot = i < from + GC__FIFO ? 0 : gc__slot_listed(list, stores, i - GC__FIFO);
+        if (!slot) continue;
+        gc__trace_slot(worker, slot);
         if (!gc__stack_drain_some(worker)) return false;
     }
     return true;
@@ -188,7 +197,7 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
     gc__cards_finish(worker);
     gc__trace_drain(worker);
     if (slots) {
-        gc__trace_slots_of(worker, worker->heap->remembered->slots, 0, slots);
+        gc__trace_slots_of(worker, worker->heap->stores->entries, true, 0, slots);
         gc__trace_drain(worker);
     }
     gc__worker_remember(worker, false);
@@ -197,10 +206,10 @@ GC__FN void gc__trace_cards(gc__worker *worker, int condemned, size_t slots) {
 /* Traces in the final mark from the recorded slots that refer to candidate regions. */
 GC__FN void gc__trace_candidates(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
-    bool *again = &worker->heap->remembered->again;
+    bool *again = &worker->heap->stores->again;
     if (!gc__is_mark_end(worker->heap)) return;
     *again = false;
-    gc__trace_slots_of(worker, marker->slots.words, 0, marker->slots.count);
+    gc__trace_slots_of(worker, marker->slots.words, false, 0, marker->slots.count);
     gc__trace_drain(worker);
     if (*again) gc__trace_cards(worker, worker->heap->cycle->plan->condemned, 0);
 }

@@ -34,9 +34,9 @@ GC__FN bool gc__work_unit(gc__worker *worker, size_t unit) {
     }
     gc__workers_remember(worker, true);
     if (unit >= slots) {
-        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__remembered_count(worker->heap);
+        size_t first = (unit - slots) * GC__UNIT_SLOTS, count = gc__stores_count(worker->heap->stores);
         size_t end = gc__min(first + GC__UNIT_SLOTS, count);
-        return gc__trace_slots_of(worker, worker->heap->remembered->slots, first, end);
+        return gc__trace_slots_of(worker, worker->heap->stores->entries, true, first, end);
     }
     size_t from = (unit - workers->root_units) * GC__UNIT_CARDS, end = gc__min(from + GC__UNIT_CARDS, workers->cards.count);
     for (size_t i = from; i < end; i++)
@@ -252,7 +252,7 @@ GC__FN void gc__trace_with_one(gc__worker *worker) {
     for (size_t i = 0; i < workers->cards.count; i++) gc__card_prefetch(worker, workers->cards.words[i]);
     gc__cards_finish(worker);
     const gc_heap *heap = worker->heap;
-    if (workers->slot_units) gc__trace_slots_of(worker, heap->remembered->slots, 0, gc__remembered_count(heap));
+    if (workers->slot_units) gc__trace_slots_of(worker, heap->stores->entries, true, 0, gc__stores_count(heap->stores));
     gc__trace_drain(worker);
 }
 

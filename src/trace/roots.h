@@ -202,19 +202,15 @@ GC__FN void gc__thread_visit(gc_heap *heap, gc_thread *thread, gc_visitor *visit
     gc__host_roots_visit(heap, thread, visitor);
 }
 
-GC__FN bool gc__has_bound_thread(const gc_heap *heap) {
-    const gc_thread *thread = heap->threads->first;
-    while (thread && gc__record(thread)->unbound) thread = gc__record(thread)->next;
-    return thread != NULL;
-}
-
 /* Calls the visitor for the roots of the heap that belong to no thread, except handles and queued finalizers. */
 GC__HOT void gc__roots_visit_shared(gc_heap *heap, gc_visitor *visitor) {
     gc__lock_take(&heap->threads->roots_lock);
     for (const gc_stack *stack = heap->threads->stacks; stack; stack = stack->next)
         gc__stack_visit_left(heap, stack, stack->conservative, visitor);
     gc__lock_release(&heap->threads->roots_lock);
-    if (!gc__has_bound_thread(heap)) gc__host_roots_visit(heap, NULL, visitor);
+    const gc_thread *bound = heap->threads->first;
+    while (bound && gc__record(bound)->unbound) bound = gc__record(bound)->next;
+    if (!bound) gc__host_roots_visit(heap, NULL, visitor);
     heap->threads->root_kind = "global slot";
     const gc__words *globals = &heap->collector->globals;
     gc__lock_take(&heap->threads->roots_lock);

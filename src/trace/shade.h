@@ -1,8 +1,8 @@
 /* The state of concurrent marking of generation 2, and how an object becomes known to the marker.
 
    An object is *white* until its bit in gc__next_marks is set, then *grey* until its slots have been read. A grey
-   object is in one of four places: the marker's mark stack; `log`, which barriers fill, and `seen`, which
-   collections fill with objects that they meet or move there from the log (objects in these two may still be white);
+   object is in one of four places: the marker's mark stack; the store buffer, which barriers fill, and `seen`, which
+   collections fill with objects that they meet or move there from the buffer (objects in these two may still be white);
    or `waiting`, for objects whose trace functions must not run concurrently. An object for which there was no room
    is in none of them: its region is *unscanned*, and the marker scans all marked objects of the region again; or, if
    the object should have waited, the region is *unasked*, and the final mark scans them. If a wholesale promotion
@@ -18,18 +18,13 @@
 #include "../space/mark_bits.h"
 #include "../space/rank.h"
 #include "../space/slots.h"
-#include "remembered.h"
+#include "store_buffer.h"
 #include "worker.h"
 #include "workers.h"
 
-#define GC__MARK_BUFFER_WORDS ((size_t)1 << 18) /* objects that barriers may log between two collections */
-/* Barriers log at most this many words unchecked, which may be marked already or be no objects; */
-#define GC__MARK_BUFFER_BLIND_MOST (GC__MARK_BUFFER_WORDS / 4)
-#define GC__MARK_BUFFER_BLIND_LEAST (GC__MARK_BUFFER_WORDS / 16) /* in a heap with a low limit, this many */
-#define GC__MARK_BUFFER_CHUNK 64 /* consecutive entries of the log, a power of two, that one thread fills */
-#define GC__MARK_BUFFER_CHUNKS (GC__MARK_BUFFER_WORDS / GC__MARK_BUFFER_CHUNK)
-#define GC__MARK_BUFFER_BYTES ((GC__MARK_BUFFER_WORDS + GC__MARK_BUFFER_CHUNKS) * sizeof(uintptr_t))
-#define GC__MARK_BUFFER_OPEN 16               /* partly filled chunks to which the marker returns */
+/* Barriers log at most this many entries unchecked, which may lead to marked objects only; */
+#define GC__BLIND_MOST (GC__STORES_MOST / 4)
+#define GC__BLIND_LEAST (GC__STORES_MOST / 16) /* in a heap with a low limit, this many */
 #define GC__TABLE_SLICE ((size_t)128)    /* bytes of a weak table */
 /* If the list of slices has more words than this, whole tables are left to the final mark. */
 #define GC__TABLE_WORDS ((size_t)1 << 16)
@@ -56,17 +51,10 @@ typedef struct gc__marker {
     gc__words grey;    /* the memory of that stack */
     gc__words asked;   /* objects that were scanned except for what their trace functions report */
     gc__words seen, waiting;
-    char apart[64];  /* keeps what mutators write and what the marker writes in different cache lines */
-    uintptr_t *log;  /* complements of words that may refer to white objects; an entry is 0 until it is written */
-    size_t logged;   /* entries that threads have reserved; atomic */
-    size_t blind;    /* from this many entries on, barriers check a word before they log it */
-    char apart_too[64];
-    size_t log_most;              /* the most entries that were ever used: they take memory */
-    size_t taken;                 /* entries that the marker has taken, apart from the rest of open chunks */
-    size_t open[GC__MARK_BUFFER_OPEN];  /* the first untaken entry of each open chunk */
-    unsigned open_count, left_count;
-    size_t taken_words;                 /* words taken from the log since the last collection began */
-    size_t *left; /* first untaken entries of the chunks that are left to the next collection; stored behind the log */
+    size_t blind;          /* from this many entries on, barriers check a store before they log it */
+    gc__store *whole;      /* chunks that the marker has taken from the buffer's list, but not read */
+    size_t taken_chunks;   /* whole chunks that the marker has read in this epoch */
+    size_t taken_stores;   /* stores that the marker has read since the last collection began */
     unsigned turns;               /* turns that the marker has had; atomic */
     /* Bytes that the marker has found alive in this cycle (atomic); and that it is likely to find. */
     size_t marked_bytes, likely_bytes;
@@ -142,63 +130,73 @@ GC__IN_BARRIER GC__FN bool gc__shade_is_object(uintptr_t word) {
     return gc__shade_bit(gc__the_arena.marks, word);
 }
 
-/* Marks the object, since there is no room in the log, and has its region scanned again. */
+/* Returns whether the word may refer to an object that is being marked. */
+GC__IN_BARRIER GC__FN bool gc__shade_wants(uintptr_t word) {
+    uintptr_t offset = word - gc__the_arena.base;
+    if (offset >= gc__the_arena.bytes || word & 7) return false;
+    return __atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING;
+}
+
+/* Marks the object, since there is no room in the buffer, and has its region scanned again. */
 GC__IN_BARRIER GC__OUT_OF_LINE void gc__shade_at_once(uintptr_t word) {
     uint64_t bit = (uint64_t)1 << (word >> 3 & 63);
-    if (!gc__shade_is_object(word)) return;
+    if (!gc__shade_wants(word) || !gc__shade_is_object(word)) return;
     if (!(__atomic_fetch_or(&gc__next_marks[word >> 9], bit, __ATOMIC_RELAXED) & bit))
         gc__shade_unscanned(&gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT]);
 }
 
-/* Appends the word to the mark buffer of the heap that has this marker. May be called by any thread. */
-GC__IN_BARRIER GC__FN bool gc__mark_buffer_append(gc__marker *marker, const gc__remembered *remembered, uintptr_t word,
-                                                  bool looked) {
-#if GC__CHUNKS_OWN
-    gc__own_chunks *mine = gc__chunks_of(remembered);
-    if (mine->word == mine->word_end) {
-        if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__MARK_BUFFER_WORDS) return false;
-        size_t place = __atomic_fetch_add(&marker->logged, GC__MARK_BUFFER_CHUNK, __ATOMIC_RELAXED);
-        if (place >= GC__MARK_BUFFER_WORDS) return false;
-        mine->word = &marker->log[place];
-        mine->word_end = mine->word + GC__MARK_BUFFER_CHUNK;
-        mine->word_short = looked ? NULL : mine->word_end - 1;
-    }
-    __atomic_store_n(mine->word++, ~word, __ATOMIC_RELEASE);
-#else
-    (void)remembered, (void)looked;
-    if (__atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= GC__MARK_BUFFER_WORDS) return false;
-    size_t place = __atomic_fetch_add(&marker->logged, 1, __ATOMIC_RELAXED);
-    if (place >= GC__MARK_BUFFER_WORDS) return false;
-    __atomic_store_n(&marker->log[place], ~word, __ATOMIC_RELEASE);
-#endif
-    return true;
+/* Returns whether barriers check stores before they log them, since the buffer is rather full or nearly all objects are
+   marked. */
+GC__IN_BARRIER GC__FN bool gc__shade_checks(const gc_heap *heap) {
+    const gc__marker *marker = heap->marker;
+    return __atomic_load_n(&heap->stores->count, __ATOMIC_RELAXED) >= marker->blind ||
+           __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
+}
+
+GC__IN_BARRIER GC__FN bool gc__shade_is_white(uintptr_t word) {
+    return gc__shade_wants(word) && !gc__shade_bit(gc__next_marks, word);
 }
 
 /* Makes the object grey if the word refers to a white one. May be called by any thread. The check of the object and
-   its mark bit, which would wait for memory, is left to the thread that takes the word from the log. The bit alone
-   is checked here when the log is rather full, or when nearly all objects are marked. */
+   its mark bit, which would wait for memory, is left to the thread that takes the word from the buffer. */
 GC__IN_BARRIER GC__FN void gc__shade_word(uintptr_t word) {
-    uintptr_t offset = word - gc__the_arena.base;
-    if (offset >= gc__the_arena.bytes || word & 7) return;
-    if (!(__atomic_load_n(&gc__tables.age[word >> GC_REGION_SHIFT], __ATOMIC_RELAXED) & GC__AGE_MARKING)) return;
-    const gc_heap *heap = gc__the_arena.regions[offset >> GC_REGION_SHIFT].heap;
-    gc__marker *marker = heap->marker;
-    bool looks = __atomic_load_n(&marker->logged, __ATOMIC_RELAXED) >= marker->blind ||
-                 __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
-    if (looks && gc__shade_bit(gc__next_marks, word)) return;
-    if (!gc__mark_buffer_append(marker, heap->remembered, word, looks)) gc__shade_at_once(word);
+    if (!gc__shade_wants(word)) return;
+    const gc_heap *heap = gc__the_arena.regions[(word - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    bool checks = gc__shade_checks(heap);
+    if (checks && gc__shade_bit(gc__next_marks, word)) return;
+    if (!gc__stores_append(heap->stores, GC__STORE_OF_NONE, word, checks)) gc__shade_at_once(word);
 }
 
-/* Shades the reference that is about to be overwritten, so that nothing is hidden from the marker while it works,
-   and the one that is about to be stored, so that nothing is hidden from the final mark, however the reference was
-   found. */
-GC__IN_BARRIER GC__FN void gc__shade_store(const void *slot, const void *ref) {
+/* Returns the reference in a word that was read from a slot, if it may be a tagged one. */
+GC__IN_BARRIER GC__FN uintptr_t gc__shade_decode(uintptr_t word) {
+    return GC_HAS_VALUES && GC_VALUE_IS_REF(word) ? (uintptr_t)GC_VALUE_TO_REF(word) : 0;
+}
+
+/* Shades the references that are about to be overwritten. */
+GC__FN void gc__shade_stored(const gc_word *slots, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        gc__shade_word(slots[i]);
+        if (GC_HAS_VALUES) gc__shade_word(gc__shade_decode(slots[i]));
+    }
+}
+
+/* Logs a store into a heap that is being marked or whose slots are remembered. The overwritten reference is shaded, so
+   that nothing is hidden from the marker while it works; and what the slot refers to afterwards, so that nothing is hidden
+   from the final mark, however the reference was found. Returns false if the slot needs a card. */
+GC__IN_BARRIER GC__FN bool gc__store_log(uintptr_t slot, uintptr_t ref, uintptr_t tag, bool marking) {
+    const gc_heap *heap = gc__the_arena.regions[(slot - gc__the_arena.base) >> GC_REGION_SHIFT].heap;
+    if (!marking) return !tag || gc__stores_append(heap->stores, slot | tag, 0, false);
     uintptr_t old = __atomic_load_n((const gc_word *)slot, __ATOMIC_RELAXED);
-    gc__shade_word(old);
-#if GC_HAS_VALUES
-    if (GC_VALUE_IS_REF(old)) gc__shade_word((uintptr_t)GC_VALUE_TO_REF(old));
-#endif
-    gc__shade_word((uintptr_t)ref);
+    bool checks = gc__shade_checks(heap);
+    if (checks && (!tag || tag == GC__STORE_CANDIDATE) && !gc__shade_is_white(old) &&
+        !gc__shade_is_white(gc__shade_decode(old)) && !gc__shade_is_white(ref))
+        return !tag;
+    if (!GC__CHUNKS_OWN) gc__shade_word(ref); /* the marker may read the slot before the store */
+    if (gc__stores_append(heap->stores, slot | tag, old, checks)) return true;
+    gc__shade_at_once(old);
+    if (GC_HAS_VALUES) gc__shade_at_once(gc__shade_decode(old));
+    gc__shade_at_once(ref);
+    return !tag;
 }
 
 static __attribute__((unused)) uintptr_t gc__stale_stored; /* stress: the stale reference that a store has come with; atomic */
@@ -212,11 +210,15 @@ GC__IN_BARRIER GC__FN bool gc__store_look(const void *slot, const void *ref) {
         __atomic_store_n(&gc__stale_stored, (uintptr_t)ref, __ATOMIC_RELAXED);
         return false;
     }
-    if (age & GC__AGE_MARKING) gc__shade_store(slot, ref);
-    unsigned ranks = (age & GC_AGE_GENERATION) + youth;
-    /* the next collection records the slot */
-    bool candidate = __atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE;
-    if ((ranks <= 2 && !candidate) || (age & GC__AGE_REMEMBERS && gc__remember_slot(place))) return true;
+    bool marking = age & GC__AGE_MARKING;
+    uintptr_t tag = (age & GC_AGE_GENERATION) + youth > 2 ? youth & GC__STORE_TAG : 0;
+    if (__atomic_load_n(stored, __ATOMIC_RELAXED) & GC__AGE_CANDIDATE) tag = GC__STORE_CANDIDATE; /* it will be recorded */
+    if (place & GC__STORE_OWNED) {
+        if (marking) gc__shade_word((uintptr_t)ref);
+    } else if (marking || age & GC__AGE_REMEMBERS) {
+        if (gc__store_log(place, (uintptr_t)ref, tag, marking)) return true;
+    }
+    if (!tag) return true;
     uint8_t *card = gc__tables.cards + (place >> GC_CARD_BYTE_SHIFT);
     uint8_t mask = (uint8_t)(GC_CARD_BITS ? 1u << ((place >> GC_CARD_SHIFT) & 7) : GC_CARD_DIRTY);
     if ((__atomic_load_n(card, __ATOMIC_RELAXED) & mask) == mask) return true;

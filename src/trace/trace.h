@@ -136,8 +136,8 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     int above = worker->heap->cycle->plan->condemned;
     /* Then no slot refers to a young object, or a leaving one. */
     bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
-    size_t slots = above == 2 || keeps ? 0 : gc__remembered_count(worker->heap);
-    worker->heap->remembered->again = false;
+    size_t slots = above == 2 || keeps ? 0 : gc__stores_count(worker->heap->stores);
+    worker->heap->stores->again = false;
 #if GC__HAS_WORKERS
     gc__workers *workers = worker->workers;
     if (workers) {
@@ -152,7 +152,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
         gc__workers_run(worker, workers->root_units + workers->card_units + workers->slot_units, condemned);
         gc__worker_remember(worker, false);
         worker->remember_all |= above < 2;
-        if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+        if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
         workers->slot_units = 0;
         return;
     }
@@ -162,7 +162,7 @@ GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
     if (above == 2) return;
     gc__phase_begin(worker->heap, GC_PHASE_CARDS);
     gc__trace_cards(worker, above, slots);
-    if (worker->heap->remembered->again) gc__trace_cards(worker, above, 0);
+    if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
 }
 
 /* Traces, after everything else, from the ambiguous objects that nothing else has reached, and counts what they

@@ -1,14 +1,21 @@
-/* Marking beside mutators. Three old objects of one field, one more that becomes old meanwhile, mutators with a register each,
-   the field of a young object, a weak handle, and a marker beside them. Each read, mark, note and store is a step of its own.
-   A barrier may look whether an object is old, and not marked, before it notes it, or not; the marker looks at what was noted, and marks
-   that. What a collection finds noted that is not old is dropped.
+/* Marking beside mutators. Three old objects of one field, one more that becomes old meanwhile, a slot outside of the heap that
+   object 0 owns, mutators with a register each, the field of a young object, a weak handle, and a marker beside them. Each read, mark,
+   entry and store is a step of its own.
+
+   A store is logged as its slot and the word that it overwrites, in a chunk of ENTRIES that its thread owns. When a thread needs
+   another chunk, the last one is whole: the marker takes its words, and what its slots hold then. It may look at the words of other
+   chunks. Each collection takes all, and ends the chunks. A form of the barrier comes after the store: then the word is what has been
+   stored. Where the slot lies outside of the heap, the word that is stored is logged.
 
    The claim: when the last stop has traced from roots, young objects and what is grey, everything reachable is marked. With
-   PAUSE, where nothing is read from the weak handle: if the marker had finished, the last stop has nothing to mark.
+   PAUSE, where nothing is read from the weak handle and no barrier comes after its store: if the marker had finished, the last stop
+   has nothing to mark.
 
-   Faults: NO_NEW: what is stored is not shaded. NO_OLD: nor what is overwritten, which only PAUSE finds. NO_BORN: a collection in
-   which an object becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the last stop
-   comes while a mutator is in its barrier. UNTAKEN: it does not look at what was noted. */
+   Faults: NO_SLOT: slots are not read. NO_OLD: overwritten words are not logged, which only PAUSE finds. UNLOOKED: nor does the
+   marker look at chunks that are not whole. EARLY: a chunk is whole when it is full, before its last store. SAME_CHUNKS: a
+   collection does not end the chunks that it has taken. OWNED_OLD: the overwritten word is logged for the slot outside. NO_BORN: a
+   collection in which an object becomes old does not note what it refers to. WHITE_BORN: that object is not marked. UNSTOPPED: the
+   last stop comes while a mutator is in its barrier. UNTAKEN: it does not look at what was logged. */
 #define N 4
 #define OLD 3 /* the fourth is young at first */
 #define NIL 4
@@ -19,11 +26,20 @@
 #define STEPS 4 /* of each mutator */
 #endif
 
-byte field[N], register_of[MUTATORS], steps[MUTATORS];
-bool marked[N], grey[N], logged[N], is_old;
+#define ENTRIES 2
+#define OUTSIDE N /* the slot that object 0 owns */
+#define NONE 5    /* instead of a slot */
+
+byte field[N + 1], register_of[MUTATORS], steps[MUTATORS];
+bool marked[N], grey[N], is_old;
 byte young = NIL; /* what the young object refers to */
 byte in_step;
 bool is_stopped;
+
+/* The chunk of each mutator; and the words and slots of all whole ones. */
+typedef chunk { byte slot[ENTRIES]; byte old[ENTRIES]; byte count; bool is_taken };
+chunk open[MUTATORS];
+bool whole_old[N + 1], whole_slot[NONE + 1];
 
 inline shade(v) {
   if
@@ -32,31 +48,54 @@ inline shade(v) {
   fi
 }
 
-inline note(v) {
-  if
-#ifdef PAUSE
-  :: v < N && (v < OLD || is_old) && !marked[v] -> logged[v] = true
+/* Hands the mutator's chunk over. */
+inline hand_over(m) {
+  d_step {
+    k = 0;
+    do
+    :: k < open[m].count ->
+       if :: !open[m].is_taken -> whole_old[open[m].old[k]] = true; whole_slot[open[m].slot[k]] = true :: else fi;
+       open[m].slot[k] = 0; open[m].old[k] = 0; k++
+    :: else -> break
+    od;
+    k = 0; open[m].count = 0; open[m].is_taken = false
+  }
+}
+
+inline log_store(s, v) {
+  if :: open[me].count == ENTRIES -> hand_over(me) :: else fi;
+#ifdef NO_OLD
+  d_step { open[me].slot[open[me].count] = s; open[me].old[open[me].count] = NIL; open[me].count++ };
 #else
-  :: v < N -> logged[v] = true
+  d_step { open[me].slot[open[me].count] = s; open[me].old[open[me].count] = v; open[me].count++ };
 #endif
-  :: v < N && (v < OLD || is_old) && marked[v]
-  :: v >= N || (v == OLD && !is_old)
-  fi
+#ifdef EARLY
+  if :: open[me].count == ENTRIES -> hand_over(me) :: else fi
+#endif
 }
 
 inline store(object, ref) {
   old = field[object];
-#ifndef NO_OLD
-  note(old);
-#endif
-#ifndef NO_NEW
-  note(ref);
-#endif
+  log_store(object, old);
   field[object] = ref
 }
 
+inline store_then_log(object, ref) {
+  field[object] = ref;
+  log_store(object, ref)
+}
+
+inline store_outside(ref) {
+  field[OUTSIDE] = ref;
+#ifdef OWNED_OLD
+  log_store(NONE, NIL)
+#else
+  log_store(NONE, ref)
+#endif
+}
+
 proctype mutator(byte me) {
-  byte old, r;
+  byte old, r, k;
   do
   :: atomic { steps[me] < STEPS && !is_stopped -> in_step++; steps[me]++; r = register_of[me] }
      if
@@ -68,6 +107,8 @@ proctype mutator(byte me) {
         :: store(r, NIL)
 #ifndef PAUSE
         :: register_of[me] = NIL; store(0, r)
+        :: store_then_log(0, r)
+        :: store_outside(r)
 #endif
         fi
      :: is_old -> store(OLD, r)
@@ -82,12 +123,49 @@ proctype mutator(byte me) {
   od
 }
 
+inline mark_now(v) {
+  if :: v < N && (v < OLD || is_old) && !marked[v] -> marked[v] = true; grey[v] = true; found = true :: else fi
+}
+
+/* Takes all chunks while the mutators are stopped. */
+inline take_all() {
+  for (i : 0 .. N) { if :: whole_old[i] -> mark_now(i); whole_old[i] = false :: else fi };
+  for (i : 0 .. N - 1) {
+#ifndef NO_SLOT
+    if :: whole_slot[i] -> mark_now(field[i]) :: else fi;
+#endif
+    whole_slot[i] = false
+  };
+  whole_slot[NONE] = false;
+  for (i : 0 .. MUTATORS - 1) {
+    k = 0;
+    do
+    :: k < open[i].count && !open[i].is_taken ->
+       mark_now(open[i].old[k]);
+#ifndef NO_SLOT
+       if :: open[i].slot[k] < N -> mark_now(field[open[i].slot[k]]) :: else fi;
+#endif
+       k++
+    :: else -> break
+    od;
+#ifdef SAME_CHUNKS
+    open[i].is_taken = open[i].count > 0
+#else
+    for (k : 0 .. ENTRIES - 1) { open[i].slot[k] = 0; open[i].old[k] = 0 };
+    open[i].count = 0
+#endif
+  };
+  i = 0; k = 0; found = false
+}
+
 /* A young collection: the young object becomes old. */
 proctype collection() {
+  byte i, k;
+  bool found;
   if
   :: atomic {
     in_step == 0 && !is_stopped ->
-    logged[OLD] = false;
+    take_all();
     is_old = true;
     field[OLD] = young;
 #ifndef WHITE_BORN
@@ -103,15 +181,11 @@ proctype collection() {
 }
 
 inline reach(v) { if :: v < N && !reached[v] -> reached[v] = true :: else fi }
-inline mark_now(v) {
-  if :: v < N && (v < OLD || is_old) && !marked[v] -> marked[v] = true; grey[v] = true; found = true :: else fi
-}
-
 inline last_stop() {
 #ifndef UNTAKEN
-  for (i : 0 .. N - 1) { if :: logged[i] -> mark_now(i) :: else fi };
-  found = false;
+  take_all();
 #endif
+  found = false;
   for (i : 0 .. MUTATORS - 1) { mark_now(register_of[i]) };
   mark_now(young);
   mark_now(0);
@@ -123,31 +197,57 @@ inline last_stop() {
 
 /* Mutators that were in a barrier have left it. */
 inline check() {
-  reach(0); reach(young);
+  reach(0); reach(young); reach(field[OUTSIDE]);
   for (i : 0 .. MUTATORS - 1) { reach(register_of[i]) };
   for (k : 0 .. N) { for (i : 0 .. N - 1) { if :: reached[i] && (i < OLD || is_old) -> reach(field[i]) :: else fi } };
   for (i : 0 .. N - 1) { assert(!reached[i] || marked[i] || (i == OLD && !is_old)) }
 }
 
-inline take(object) { logged[object] = false; shade(object) }
+inline take(word) { whole_old[word] = false; shade(word) }
+#ifdef NO_SLOT
+inline take_slot(object) { whole_slot[object] = false }
+#else
+inline take_slot(object) { v = field[object]; whole_slot[object] = false; shade(v) }
+#endif
 inline scan(object) { grey[object] = false; v = field[object]; shade(v) }
+#define IS_WHITE(v) (v < N && (v < OLD || is_old) && !marked[v])
+#ifdef UNLOOKED
+#define LOOKS(m, i) false
+#else
+#define LOOKS(m, i) (open[m].count > i && !open[m].is_taken && IS_WHITE(open[m].old[i]))
+#endif
 
 proctype marker() {
   byte i, k, v;
   bool reached[N], found;
   do
-  :: grey[0] -> scan(0)
+  :: grey[0] -> scan(0); v = field[OUTSIDE]; shade(v)
   :: grey[1] -> scan(1)
   :: grey[2] -> scan(2)
   :: is_old && grey[3] -> scan(3)
-  :: logged[0] -> take(0)
-  :: logged[1] -> take(1)
-  :: logged[2] -> take(2)
-  :: is_old && logged[3] -> take(3)
+  :: whole_old[0] -> take(0)
+  :: whole_old[1] -> take(1)
+  :: whole_old[2] -> take(2)
+  :: whole_old[3] -> take(3)
+  :: whole_old[NIL] -> whole_old[NIL] = false
+  :: whole_slot[0] -> take_slot(0)
+  :: whole_slot[1] -> take_slot(1)
+  :: whole_slot[2] -> take_slot(2)
+  :: whole_slot[3] -> take_slot(3)
+  :: LOOKS(0, 0) -> v = open[0].old[0]; shade(v)
+  :: LOOKS(0, 1) -> v = open[0].old[1]; shade(v)
+#if MUTATORS > 1
+  :: LOOKS(1, 0) -> v = open[1].old[0]; shade(v)
+  :: LOOKS(1, 1) -> v = open[1].old[1]; shade(v)
+#endif
   :: atomic {
 #ifdef PAUSE
        !grey[0] && !grey[1] && !grey[2] && !grey[3] &&
-       !logged[0] && !logged[1] && !logged[2] && !logged[3] &&
+       !whole_old[0] && !whole_old[1] && !whole_old[2] && !whole_old[3] &&
+       !whole_slot[0] && !whole_slot[1] && !whole_slot[2] && !whole_slot[3] && !LOOKS(0, 0) && !LOOKS(0, 1) &&
+#if MUTATORS > 1
+       !LOOKS(1, 0) && !LOOKS(1, 1) &&
+#endif
 #endif
 #ifdef UNSTOPPED
        true
@@ -170,6 +270,7 @@ init {
     field[0] = NIL; field[1] = NIL; field[2] = 1; /* from 2 on, only the weak handle leads there */
 #endif
     field[OLD] = NIL;
+    field[OUTSIDE] = NIL;
     marked[0] = true; grey[0] = true;
     register_of[MUTATORS - 1] = OLD;
     for (i : 0 .. MUTATORS - 1) { run mutator(i) };

@@ -44,10 +44,11 @@ done
 is "$(errors marking.pml '' safety)" 0 'marking beside a mutator: what is reachable at the end is marked'
 is "$(errors marking.pml '-DMUTATORS=2 -DSTEPS=2' safety)" 0 'beside two likewise'
 is "$(errors marking.pml '-DPAUSE -DMUTATORS=2 -DSTEPS=2' safety)" 0 'and the last stop has nothing to mark'
-for fault in NO_NEW NO_BORN WHITE_BORN UNSTOPPED UNTAKEN; do
+for fault in NO_SLOT EARLY SAME_CHUNKS OWNED_OLD NO_BORN WHITE_BORN UNSTOPPED UNTAKEN; do
     is "$(errors marking.pml "-D$fault" safety)" 1 "$fault: an error is found"
 done
 is "$(errors marking.pml '-DPAUSE -DNO_OLD -DMUTATORS=2 -DSTEPS=2' safety)" 1 'NO_OLD: the last stop has something to mark'
+is "$(errors marking.pml '-DPAUSE -DUNLOOKED -DMUTATORS=2 -DSTEPS=2' safety)" 1 'UNLOOKED: likewise'
 
 is "$(errors preclean.pml '' safety)" 0 'handles beside a mutator: what the last stop passes over refers to marked objects'
 for fault in FLAG_FIRST READ_FIRST NO_COMPARE; do

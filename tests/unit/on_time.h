@@ -105,7 +105,7 @@ static void many_slots(void) {
     full();
     gc__remembering_switch(heap, true);
     heap->budget_bytes = 64 << 20;
-    heap->remembered->enough = 4096;
+    heap->stores->enough = 4096;
     size_t number = collected(), at = 0;
     for (; at < 4000; at++) {
         node *n = new_node(at);

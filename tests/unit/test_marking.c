@@ -18,7 +18,7 @@ static void begin_marking(void) { gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING); 
 static bool mark_some(size_t steps) { return gc__marker_work(heap, steps); }
 static void mark_all(void) {
     size_t turns = 0;
-    while (gc__marker_work(heap, 100) && turns < 20000) turns++;
+    while ((gc__marker_work(heap, 100) || gc__marker_look_at_open_chunks(heap)) && turns < 20000) turns++;
     if (turns == 20000) ok(false, "the marking ends");
     heap->marker->done = true;
 }
@@ -34,12 +34,20 @@ static bool is_marked(const void *object) {
     return gc__next_marks[index >> 6] >> (index & 63) & 1;
 }
 
+/* Returns an entry of the store buffer that the marker has not taken, if it is written, or NULL. */
+static const gc__store *logged_entry(size_t i) {
+    const gc__store *entry = &heap->stores->entries[i], *chunk = entry - i % GC__STORES_CHUNK;
+    return entry != chunk && chunk->old == heap->stores->epoch && entry->slot ? entry : NULL;
+}
+
 /* Whether it is marked, or noted for the marker by a barrier. */
 static bool is_known(const void *object) {
-    const gc__marker *marker = heap->marker;
     bool noted = false;
-    for (size_t i = 0; i < gc__min(marker->logged, GC__MARK_BUFFER_WORDS); i++)
-        noted |= marker->log[i] == ~(uintptr_t)object;
+    for (size_t i = 0; i < gc__stores_count(heap->stores); i++) {
+        const gc__store *entry = logged_entry(i);
+        uintptr_t slot = entry ? entry->slot & ~(uintptr_t)7 : 0;
+        noted |= entry && (entry->old == (uintptr_t)object || (slot && *(void **)slot == object));
+    }
     return noted || is_marked(object);
 }
 
@@ -203,7 +211,7 @@ static void stored_references(void) {
 
 static size_t filled_entries(void) {
     size_t count = 0;
-    for (size_t i = 0; i < GC__MARK_BUFFER_WORDS; i++) count += heap->marker->log[i] != 0;
+    for (size_t i = 0; i < gc__stores_count(heap->stores); i++) count += logged_entry(i) != NULL;
     return count;
 }
 
@@ -217,7 +225,7 @@ static void note_in_a_piece(bool looked_at, bool overwrites, bool collects) {
     gc__region *region = gc__region_of((uintptr_t)hidden);
     region->candidate = false; /* or else the long way is taken */
     gc__region_set_rank(region, gc__region_age(heap, region), true);
-    if (looked_at) gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN);
+    if (looked_at) gc__marker_look_at_open_chunks(heap);
     ok(!is_known(hidden), "nothing has led to the object");
     if (overwrites)
         gc_store(gc, &holder->right, NULL);
@@ -238,9 +246,33 @@ static void notes_in_pieces(void) {
     for (int i = 0; i < 8; i++) note_in_a_piece(i & 1, i & 2, i & 4);
 }
 
+/* The marker takes a chunk, and reads its slots for good, when its thread has begun the next one: then the last store of the chunk
+   has been made, too. */
+static void whole_chunks(void) {
+    scene_open();
+    to_the_scene();
+    node *holder = last_of(list), *hidden = holder->right;
+    gc__region *region = gc__region_of((uintptr_t)hidden);
+    region->candidate = false;
+    gc__region_set_rank(region, gc__region_age(heap, region), true);
+    holder->right = NULL;
+    for (size_t i = 2; i < GC__STORES_CHUNK; i++) gc_store(gc, &scanned->items[6], scanned);
+    gc_store(gc, &scanned->items[2], hidden);
+    if (GC__CHUNKS_OWN) ok(!heap->stores->whole, "a full chunk is not whole before its thread has another one");
+    gc_store(gc, &scanned->items[6], scanned);
+    if (!GC__CHUNKS_OWN) gc_store(gc, &scanned->items[6], scanned);
+    ok(heap->stores->whole && !is_marked(hidden), "then it is");
+    while (gc__marker_take_chunks(heap, 1)) continue;
+    ok(is_marked(hidden), "the marker reads its slots");
+    mark_all();
+    finish();
+    is(((node *)scanned->items[2])->value, 4711, "and what is stored there survives");
+    scene_close();
+}
+
 /* A thread that stores to objects of two heaps, one after the other, has pieces of both. */
 static void in_two_heaps(void) {
-    enum { STORES = 1000, MOST = 2 * STORES + GC__MARK_BUFFER_CHUNK };
+    enum { STORES = 1000, MOST = STORES + STORES / 32 + GC__STORES_CHUNK };
     gc_options options = TESTED;
     gc_heap *other = gc_heap_create(&options);
     gc_thread *me = gc_thread_attach(other);
@@ -256,8 +288,8 @@ static void in_two_heaps(void) {
         gc_store(gc, &scanned->items[6], scanned);
         gc_store(me, &theirs->items[0], theirs);
     }
-    ok(heap->marker->logged <= MOST, "%zu words were noted in one", heap->marker->logged);
-    ok(other->marker->logged <= MOST, "and %zu in the other one", other->marker->logged);
+    ok(heap->stores->count <= MOST, "%zu entries were written in one", heap->stores->count);
+    ok(other->stores->count <= MOST, "and %zu in the other one", other->stores->count);
     scene_close();
     gc_heap_destroy(other);
 }
@@ -285,9 +317,9 @@ static void ages_of_two_heaps(void) {
     gc_heap_destroy(other);
 }
 
-/* Threads that note little, and have pieces of the log that they do not fill, do not keep the marker from what others note; and what
+/* Threads that note little, and have chunks that they do not fill, do not keep the marker from what others note; and what
    they note later is not lost. */
-enum { NOTING = 3 * GC__MARK_BUFFER_OPEN };
+enum { NOTING = 12 };
 static int noted_by; /* how many have noted something: atomic */
 static void note_once(gc_thread *me, void *slot, void *ref) {
     gc_store(me, slot, ref);
@@ -329,17 +361,12 @@ static void pieces_of_many(void) {
         pthread_create(&threads[i], NULL, logging, i ? NULL : threads);
         await_noted(i + 1);
     }
-    while (gc__marker_take_buffer(heap, GC__MARK_BUFFER_TAKEN)) {}
-    ok(heap->marker->left_count > 0, "there are more pieces than the marker comes to again");
     gc_store(gc, &holder->right, NULL);
     __atomic_fetch_add(&noted_by, 1, __ATOMIC_SEQ_CST);
     await_noted(NOTING + 2);
     mark_all();
     ok(is_marked(hidden[1]), "what a thread notes after others is marked");
-    ok(!is_marked(hidden[0]) && is_known(hidden[0]), "what one of these notes later, too, is not");
-    gc_collect(heap, 0, GC_COLLECT_DEFAULT);
-    mark_all();
-    ok(is_marked(hidden[0]), "before the next collection");
+    ok(is_marked(hidden[0]), "and what one of these notes later, too");
     for (int i = 0; i < NOTING; i++) {
         GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
         pthread_join(threads[i], NULL);
@@ -359,7 +386,7 @@ static void note_before_a_collection(bool marker_looks) {
     scanned->items[5] = word;
     gc_store(gc, &scanned->items[5], NULL);
     gc_collect(heap, 0, GC_COLLECT_DEFAULT);
-    is(heap->marker->logged, 0, "a collection empties the log");
+    is(heap->stores->count, 0, "a collection empties the buffer");
     if (marker_looks) mark_all();
     finish();
     is(((node *)scanned->items[2])->value, 4711, "and what it had survives");
@@ -392,21 +419,29 @@ static void overwritten_references(void) {
 
 static bool card_is_dirty(const void *slot) { return gc__card_is_dirty((uintptr_t)slot); }
 
+/* Whether the next collection traces from the slot. */
+static bool is_remembered(const void *slot) {
+    bool found = card_is_dirty(slot);
+    for (size_t i = 0; i < gc__stores_count(heap->stores); i++)
+        found |= heap->stores->entries[i].slot - (uintptr_t)slot - 1 < GC__STORE_TAG;
+    return found;
+}
+
 static void cards_are_as_at_other_times(void) {
     node *young = NULL;
     GC_ROOTS(gc, young);
     scene_open();
     to_the_scene();
     gc_store(gc, &scanned->items[1], list);
-    ok(!card_is_dirty(&scanned->items[1]) || gc__is_candidate((uintptr_t)list), "a store of an old reference into an old object dirties no card");
+    ok(!is_remembered(&scanned->items[1]) || gc__is_candidate((uintptr_t)list), "a slot of an old object to which an old reference is stored is not remembered");
     young = new_node(5);
     gc_store(gc, &list->right, young);
-    ok(card_is_dirty(&list->right), "that of a young one does");
+    ok(is_remembered(&list->right), "that of a young one is");
     young = NULL;
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);
     is(list->right->value, 5, "which survives");
-    ok(gc_object_generation(list->right) == 2 && !card_is_dirty(&list->right), "and the card is clean when it is old");
+    ok(gc_object_generation(list->right) == 2 && !is_remembered(&list->right), "and not when it is old");
     mark_all();
     finish();
     is(list->right->value, 5, "it survives the end of the marking, too");
@@ -562,18 +597,18 @@ static void noted_all_the_time(void) {
 
 /* Where the limit is low, barriers look sooner at what they note, since the log counts towards the limit. */
 static void log_of_a_low_limit(void) {
-    const size_t most = GC__MARK_BUFFER_BLIND_LEAST + 2 * GC__MARK_BUFFER_CHUNK;
+    const size_t most = GC__BLIND_LEAST + 2 * GC__STORES_CHUNK;
     scene_open();
     to_the_scene();
     for (size_t i = 0; i < 3 * most; i++) gc_store(gc, &scanned->items[6], scanned);
-    ok(heap->marker->logged <= most, "%zu words were noted", heap->marker->logged);
+    ok(heap->stores->count <= most, "%zu entries were written", heap->stores->count);
     scene_close();
 }
 
 /* More objects than barriers can note are found by walking their regions. Nothing else leads to them: all that the heap's roots lead
    to has been scanned. */
 static void log_is_full(void) {
-    const size_t count = GC__MARK_BUFFER_WORDS + 5000;
+    const size_t count = GC__STORES_MOST + 5000;
     vector *many = NULL, *to = NULL;
     GC_ROOTS(gc, many, to);
     scene_open();
@@ -597,7 +632,7 @@ static void log_is_full(void) {
     to = scanned->items[0];
     gc_copy_refs(gc, to->items, many->items, count);
     many = NULL;
-    ok(heap->marker->logged >= GC__MARK_BUFFER_WORDS, "more objects were stored than the log has entries");
+    ok(heap->stores->count >= GC__STORES_MOST, "more objects were stored than the log has entries");
     mark_all();
     finish();
     size_t wrong = 0;
@@ -1107,6 +1142,7 @@ static void registers_stay(void) {
         : [sum] "=&m"(sum)
         : [in] "r"(in), [out] "r"(out), [slot] "r"(slot), [ref] "r"(ref), [call] "r"(gc__tables.log_store_call)
         : "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm7", "xmm15", "cc", "memory");
+    *(void **)slot = ref;
     is(sum, 7 + 8 + 9 + 10 + 0x5A5A, "general registers and the red zone stay");
     ok(memcmp(in, out, 64) == 0, "vectors stay");
     ok(is_known(ref), "and the reference was seen");
@@ -1386,7 +1422,7 @@ int main(void) {
     gc_options scarce = TESTED, workers = TESTED;
     scarce.test.scarce_memory = true;
     workers.collector_threads = 3, workers.test.collectors = 7;
-    static void (*const tests[])(void) = {stored_references, notes_in_pieces, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
+    static void (*const tests[])(void) = {stored_references, notes_in_pieces, whole_chunks, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
                                           garbage_is_freed, ended_early, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};

@@ -32,8 +32,8 @@ static inline void thing_trace(thing *object, gc_visitor *visitor) {
 static size_t parts, part_slots; /* that were traced card by card */
 static inline void thing_trace_part(thing *object, gc_visitor *visitor, uintptr_t from, uintptr_t to) {
     uintptr_t first = (uintptr_t)object->fields, end = (uintptr_t)object + thing_bytes(object);
-    parts++;
-    if (thing_kind(object) != RECORD) {
+    parts += to != UINTPTR_MAX;
+    if (thing_kind(object) != RECORD || to == UINTPTR_MAX) {
         thing_trace(object, visitor);
         return;
     }

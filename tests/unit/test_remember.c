@@ -10,7 +10,7 @@
 
 /* There is no thread that marks, and slots are remembered from the first card on. */
 #define TESTED {.concurrent = GC_CONCURRENT_ON, .test.marker_steps = 1, .nursery_bytes = 4 << 20}
-#define MOST 65536 /* slots in the list */
+#define MOST 64512 /* slots in the buffer */
 
 static vector *all;
 
@@ -74,9 +74,9 @@ static void list_is_full(void) {
     old_vector(length);
     uint64_t before = remembered(), young = stats().collections[0] + stats().collections[1];
     for (size_t i = 0; i < length; i++) gc_store(gc, &all->items[i], new_node(i));
-    is((long long)(stats().collections[0] + stats().collections[1] - young), 0, "no collection runs before the list is full");
+    is((long long)(stats().collections[0] + stats().collections[1] - young), 0, "no collection runs before the buffer is full");
     gc_collect(heap, 0, 0);
-    is((long long)(remembered() - before), MOST, "as many slots are remembered as the list takes");
+    is((long long)(remembered() - before), MOST, "as many slots are remembered as the buffer takes");
     is((long long)count_wrong(length), 0, "the others have cards");
     gc_collect(heap, 1, 0);
     is((long long)count_wrong(length), 0, "that are dirty as long as they are needed");
