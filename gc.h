@@ -4676,7 +4676,7 @@ GC__FN void gc__region_set_slid(const gc__region *region) {
 GC__FN size_t gc__mark_index(uintptr_t address) { return address >> 3; }
 
 /* Returns the plane that holds the region's mark bits. */
-GC__FN uint64_t *gc__region_marks(const gc__region *region) { return gc__the_arena.marks[region->plane]; }
+GC__FN uint64_t *gc__region_marks(const gc__region *region) { return gc__the_arena.marks[GC__HAS_MARKER ? region->plane : 0]; }
 
 /* Other threads may be setting bits of the same word. */
 GC__FN bool gc__bit_get(const uint64_t *marks, uintptr_t address) {
@@ -4717,6 +4717,7 @@ GC__FN void gc__marks_clear(const gc__region *region) { gc__plane_clear(region, 
 
 /* Clears the region's other plane. */
 GC__FN void gc__other_plane_clear(gc__region *region) {
+    if (!GC__HAS_MARKER) return;
     uint64_t *other = __atomic_load_n(&gc__the_arena.marks[region->plane ^ 1], __ATOMIC_ACQUIRE);
     if (other) gc__plane_clear(region, other);
     region->stale = false;
@@ -4724,6 +4725,7 @@ GC__FN void gc__other_plane_clear(gc__region *region) {
 
 /* Makes the plane in which the region was marked its own. */
 GC__FN void gc__region_set_plane(gc__region *region, uint8_t plane) {
+    if (!GC__HAS_MARKER) return;
     region->stale |= region->plane != plane;
     region->plane = plane;
 }
@@ -5995,7 +5997,7 @@ GC__HOT void gc__heap_give(gc_heap *heap, gc__region *region) {
 }
 
 /* Returns the plane in which the heap's collections mark. */
-GC__FN uint64_t *gc__marks_of(const gc_heap *heap) { return gc__the_arena.marks[heap->mark_plane]; }
+GC__FN uint64_t *gc__marks_of(const gc_heap *heap) { return gc__the_arena.marks[GC__HAS_MARKER ? heap->mark_plane : 0]; }
 
 /* Clears the marks of a region that this collection has condemned, in the plane in which it marks. */
 GC__FN void gc__condemned_marks_clear(gc__region *region) {
@@ -9700,7 +9702,8 @@ GC__FN void gc__mark_old(gc__worker *worker, uintptr_t object) {
 GC__INLINED void gc__mark_copy(const gc__worker *worker, uintptr_t copy, bool shared) {
     size_t word = gc__mark_index(copy) >> 6;
     uint64_t bit = (uint64_t)1 << (gc__mark_index(copy) & 63), *start = &worker->starts[word];
-    if (GC__UNLIKELY(worker->marks != worker->starts)) __atomic_fetch_or(&worker->marks[word], bit, __ATOMIC_RELAXED);
+    bool both = GC__HAS_MARKER && GC__UNLIKELY(worker->marks != worker->starts);
+    if (both) __atomic_fetch_or(&worker->marks[word], bit, __ATOMIC_RELAXED);
     if (shared) /* no other worker writes this word */
         __atomic_store_n(start, *start | bit, __ATOMIC_RELEASE);
     else
@@ -10843,40 +10846,6 @@ GC__HOT void gc__trace_drain(gc__worker *worker) {
         gc__rescan_overflowed(worker);
     }
 }
-/* Tracing from roots, and last from objects that only conservative words have found. */
-
-
-/* Sets the mark bits of ambiguous objects. */
-GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
-    gc__cycle *cycle = worker->cycle;
-    for (size_t i = 0; i < cycle->pins.count; i++) {
-        uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
-        if (!(pin & GC__PIN_CONSERVATIVE) || !worker->verdicts[object >> GC_REGION_SHIFT]) continue;
-        if (!gc__claim_mark(worker, object, false)) continue; /* another word has found the object */
-        gc__map_put(&cycle->ambiguous, object);
-        worker->ambiguous = &cycle->ambiguous;
-    }
-}
-
-/* Marks pinned objects, before anything could copy them. */
-GC__HOT void gc__trace_pins(gc__worker *worker) {
-    const gc__cycle *cycle = worker->cycle;
-    gc__ambiguous_mark(worker);
-    for (size_t i = 0; i < cycle->pins.count; i++) {
-        uintptr_t object = cycle->pins.words[i];
-        if (!(object & GC__PIN_CONSERVATIVE) && worker->verdicts[object >> GC_REGION_SHIFT])
-            gc__mark_object(worker, object, false);
-        else if (worker->edges & GC__EDGES_SHADE)
-            gc__shade(worker, object & ~(uintptr_t)GC__PIN_CONSERVATIVE);
-    }
-}
-
-/* Enqueues the objects of interior slots. */
-GC__HOT void gc__trace_interior(gc__worker *worker) {
-    const gc__cycle *cycle = worker->cycle;
-    for (size_t i = 0; i < cycle->interior.count; i += 3)
-        gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
-}
 
 /* Traces from the gathered roots [from, end). */
 GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
@@ -10885,47 +10854,6 @@ GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
         gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, GC__ALONE);
         if (worker->top != worker->stack) gc__stack_drain(worker);
     }
-}
-
-GC__FN void gc__trace_roots(gc__worker *worker) {
-    gc__trace_pins(worker);
-    gc__trace_slots(worker, 0, worker->cycle->roots.count);
-    gc__trace_interior(worker);
-    gc__trace_drain(worker);
-}
-
-/* Makes interior slots refer to the new places of their objects, after the trace. */
-GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
-    for (size_t i = 0; i < cycle->interior.count; i += 3) {
-        const uintptr_t *triple = &cycle->interior.words[i];
-        gc_word *slot = (gc_word *)(triple[0] & ~(uintptr_t)1);
-        *slot = gc__slot_encode(triple[2] + triple[1], *slot, triple[0] & 1);
-    }
-}
-
-/* Returns the bytes that the worker has copied. */
-GC__FN size_t gc__worker_copied(const gc__worker *worker) {
-    size_t bytes = 0;
-    for (int g = 0; g < GC_GENERATIONS; g++)
-        bytes += worker->copied_bytes[g] + (size_t)(worker->windows[g].next - worker->windows[g].start);
-    return bytes;
-}
-
-/* Returns the bytes that all workers have copied to the generation; their windows are closed. */
-GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
-    size_t bytes = gc__workers_of(worker) ? 0 : worker->copied_bytes[generation];
-    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
-        bytes += worker->workers->threads[i].worker.copied_bytes[generation];
-    return bytes;
-}
-
-GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
-    size_t bytes = gc__workers_of(worker) ? 0 : gc__worker_copied(worker);
-    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
-        bytes += gc__worker_copied(&worker->workers->threads[i].worker);
-    for (int g = 0; g < GC_GENERATIONS; g++) bytes += worker->cycle->marked_bytes[g];
-    for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
-    return bytes;
 }
 /* Tracing from dirty cards and remembered slots. */
 
@@ -11476,6 +11404,82 @@ GC__FN void gc__workers_each_of(gc_heap *heap, size_t units, void (*job)(void *c
     worker->workers = workers && !workers->runs && gc__min(workers->count, workers->most) > 1 ? workers : NULL;
     gc__workers_each(worker, units, job, context);
     worker->workers = before;
+}
+/* The trace of a collection: from roots, then from dirty cards and remembered slots, and last from objects that only
+   conservative words have found. */
+
+
+/* Sets the mark bits of ambiguous objects. */
+GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
+    gc__cycle *cycle = worker->cycle;
+    for (size_t i = 0; i < cycle->pins.count; i++) {
+        uintptr_t pin = cycle->pins.words[i], object = pin - GC__PIN_CONSERVATIVE;
+        if (!(pin & GC__PIN_CONSERVATIVE) || !worker->verdicts[object >> GC_REGION_SHIFT]) continue;
+        if (!gc__claim_mark(worker, object, false)) continue; /* another word has found the object */
+        gc__map_put(&cycle->ambiguous, object);
+        worker->ambiguous = &cycle->ambiguous;
+    }
+}
+
+/* Marks pinned objects, before anything could copy them. */
+GC__HOT void gc__trace_pins(gc__worker *worker) {
+    const gc__cycle *cycle = worker->cycle;
+    gc__ambiguous_mark(worker);
+    for (size_t i = 0; i < cycle->pins.count; i++) {
+        uintptr_t object = cycle->pins.words[i];
+        if (!(object & GC__PIN_CONSERVATIVE) && worker->verdicts[object >> GC_REGION_SHIFT])
+            gc__mark_object(worker, object, false);
+        else if (worker->edges & GC__EDGES_SHADE)
+            gc__shade(worker, object & ~(uintptr_t)GC__PIN_CONSERVATIVE);
+    }
+}
+
+/* Enqueues the objects of interior slots. */
+GC__HOT void gc__trace_interior(gc__worker *worker) {
+    const gc__cycle *cycle = worker->cycle;
+    for (size_t i = 0; i < cycle->interior.count; i += 3)
+        gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
+}
+
+GC__FN void gc__trace_roots(gc__worker *worker) {
+    gc__trace_pins(worker);
+    gc__trace_slots(worker, 0, worker->cycle->roots.count);
+    gc__trace_interior(worker);
+    gc__trace_drain(worker);
+}
+
+/* Makes interior slots refer to the new places of their objects, after the trace. */
+GC__HOT void gc__roots_update_interior(const gc__cycle *cycle) {
+    for (size_t i = 0; i < cycle->interior.count; i += 3) {
+        const uintptr_t *triple = &cycle->interior.words[i];
+        gc_word *slot = (gc_word *)(triple[0] & ~(uintptr_t)1);
+        *slot = gc__slot_encode(triple[2] + triple[1], *slot, triple[0] & 1);
+    }
+}
+
+/* Returns the bytes that the worker has copied. */
+GC__FN size_t gc__worker_copied(const gc__worker *worker) {
+    size_t bytes = 0;
+    for (int g = 0; g < GC_GENERATIONS; g++)
+        bytes += worker->copied_bytes[g] + (size_t)(worker->windows[g].next - worker->windows[g].start);
+    return bytes;
+}
+
+/* Returns the bytes that all workers have copied to the generation; their windows are closed. */
+GC__FN size_t gc__copied_to(const gc__worker *worker, unsigned generation) {
+    size_t bytes = gc__workers_of(worker) ? 0 : worker->copied_bytes[generation];
+    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
+        bytes += worker->workers->threads[i].worker.copied_bytes[generation];
+    return bytes;
+}
+
+GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *condemned) {
+    size_t bytes = gc__workers_of(worker) ? 0 : gc__worker_copied(worker);
+    for (unsigned i = 0; gc__workers_of(worker) && i < worker->workers->count; i++)
+        bytes += gc__worker_copied(&worker->workers->threads[i].worker);
+    for (int g = 0; g < GC_GENERATIONS; g++) bytes += worker->cycle->marked_bytes[g];
+    for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
+    return bytes;
 }
 
 #define GC__UNIT_REGIONS 64

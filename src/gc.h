@@ -106,9 +106,9 @@ GC__STYLE_BEGIN
 #include "trace/candidates.h"       /* regions that the final mark evacuates */
 #include "trace/edge.h"             /* what a trace does with an edge */
 #include "trace/scan.h"             /* scanning objects: the trace's loop */
-#include "trace/trace.h"            /* tracing from roots */
 #include "trace/cards.h"            /* tracing from dirty cards */
 #include "trace/parallel.h"         /* the trace by several workers */
+#include "trace/trace.h"            /* the trace of a collection, from roots and cards */
 #include "cycle/marker.h"           /* concurrent marking */
 #include "cycle/finalizer_marks.h"  /* objects that only finalizers can reach */
 #include "policy/plan.h"            /* which regions are evacuated, marked or ignored */

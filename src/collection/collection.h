@@ -4,7 +4,6 @@
 #include "../space/profiler.h"
 #include "../trace/ambiguous.h"
 #include "../trace/trace.h"
-#include "../trace/parallel.h"
 #include "sweep.h"
 #include "../policy/next.h"
 #include "../diag/check.h"

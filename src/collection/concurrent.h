@@ -4,7 +4,7 @@
 #include "../weak/preclean.h"
 #include "../space/profiler.h"
 #include "../cycle/marker.h"
-#include "../trace/parallel.h"
+#include "../trace/trace.h"
 #include "../policy/cycles.h"
 #include "../diag/pauses.h"
 #include "prefault.h"

@@ -538,3 +538,12 @@ GC__HOT void gc__trace_drain(gc__worker *worker) {
         gc__rescan_overflowed(worker);
     }
 }
+
+/* Traces from the gathered roots [from, end). */
+GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
+    for (size_t i = from; i < end; i++) {
+        uintptr_t root = worker->cycle->roots.words[i];
+        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, GC__ALONE);
+        if (worker->top != worker->stack) gc__stack_drain(worker);
+    }
+}

@@ -1,8 +1,9 @@
-/* Tracing from roots, and last from objects that only conservative words have found. */
+/* The trace of a collection: from roots, then from dirty cards and remembered slots, and last from objects that only
+   conservative words have found. */
 #pragma once
 
+#include "parallel.h"
 #include "roots.h"
-#include "scan.h"
 
 /* Sets the mark bits of ambiguous objects. */
 GC__HOT void gc__ambiguous_mark(gc__worker *worker) {
@@ -34,15 +35,6 @@ GC__HOT void gc__trace_interior(gc__worker *worker) {
     const gc__cycle *cycle = worker->cycle;
     for (size_t i = 0; i < cycle->interior.count; i += 3)
         gc__enqueue(worker, (gc_word *)&cycle->interior.words[i + 2], false);
-}
-
-/* Traces from the gathered roots [from, end). */
-GC__HOT void gc__trace_slots(gc__worker *worker, size_t from, size_t end) {
-    for (size_t i = from; i < end; i++) {
-        uintptr_t root = worker->cycle->roots.words[i];
-        gc__enqueue_inline(worker, (gc_word *)(root & ~(uintptr_t)1), root & 1, GC__ALONE);
-        if (worker->top != worker->stack) gc__stack_drain(worker);
-    }
 }
 
 GC__FN void gc__trace_roots(gc__worker *worker) {
@@ -84,4 +76,115 @@ GC__HOT size_t gc__traced_bytes(const gc__worker *worker, const gc__region *cond
     for (int g = 0; g < GC_GENERATIONS; g++) bytes += worker->cycle->marked_bytes[g];
     for (; condemned; condemned = condemned->next) bytes += condemned->live_bytes;
     return bytes;
+}
+
+#define GC__UNIT_REGIONS 64
+
+typedef struct gc__condemned_job {
+    const gc_heap *heap;
+    void (*f)(gc__region *region);
+} gc__condemned_job;
+
+GC__FN void gc__condemned_unit(void *context, size_t unit) {
+    const gc__condemned_job *job = (const gc__condemned_job *)context;
+    size_t from = unit * GC__UNIT_REGIONS, end = gc__min(from + GC__UNIT_REGIONS, gc__regions_used());
+    for (size_t i = from; i < end; i++) {
+        gc__region *region = &gc__the_arena.regions[i];
+        if (gc__region_is_of(region, job->heap) && region->verdict) job->f(region);
+    }
+}
+
+/* Calls f for each condemned region; in a full collection on any thread, since units are ranges of the arena. */
+GC__HOT void gc__each_condemned(gc__worker *worker, gc__region *condemned, void (*f)(gc__region *region)) {
+    if (gc__workers_of(worker) && worker->heap->cycle->plan->condemned == 2) {
+        gc__condemned_job job = {worker->heap, f};
+        size_t units = (gc__regions_used() + GC__UNIT_REGIONS - 1) / GC__UNIT_REGIONS;
+        gc__workers_each(worker, units, gc__condemned_unit, &job);
+        return;
+    }
+    for (; condemned; condemned = condemned->next) f(condemned);
+}
+
+/* Clears mark bits and cards, which is most of the work of condemning if there are many regions. */
+GC__FN void gc__region_clear(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    if (region->verdict != GC__MOVE) gc__condemned_marks_clear(region);
+}
+
+/* Promotes a young region wholesale: its mark bits become its objects' starts. */
+GC__FN void gc__region_promote_whole(gc__region *region) {
+    if (region->generation > 0) gc__cards_clear(region->base, gc__region_end(region));
+    region->live_bytes = gc__region_index_all(region);
+}
+
+/* Traces from what the worker holds. */
+GC__FN void gc__trace_held(gc__worker *worker, gc__region *condemned) {
+#if GC__HAS_WORKERS
+    if (gc__workers_of(worker)) {
+        gc__workers_run(worker, 0, condemned);
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_drain(worker);
+}
+
+/* Traces from roots, dirty cards and remembered slots. */
+GC__FN void gc__trace_all(gc__worker *worker, gc__region *condemned) {
+    int above = worker->heap->cycle->plan->condemned;
+    /* Then no slot refers to a young object, or a leaving one. */
+    bool keeps = worker->cycle->plan->purpose == GC__YOUNG_WHOLESALE && !gc__heap_is_marking(worker->heap);
+    size_t slots = above == 2 || keeps ? 0 : gc__stores_count(worker->heap->stores);
+    worker->heap->stores->again = false;
+#if GC__HAS_WORKERS
+    gc__workers *workers = worker->workers;
+    if (workers) {
+        gc__trace_pins(worker);
+        workers->cards.count = 0;
+        if (above < 2) gc__worker_remember(worker, gc__list_cards(worker, above, &workers->cards));
+        gc__trace_interior(worker);
+        workers->root_units = (worker->cycle->roots.count + GC__UNIT_ROOTS - 1) / GC__UNIT_ROOTS;
+        workers->card_units = (workers->cards.count + GC__UNIT_CARDS - 1) / GC__UNIT_CARDS;
+        workers->slot_units = (slots + GC__UNIT_SLOTS - 1) / GC__UNIT_SLOTS;
+        worker->heap->pause.dirty_cards = workers->cards.count;
+        gc__workers_run(worker, workers->root_units + workers->card_units + workers->slot_units, condemned);
+        gc__worker_remember(worker, false);
+        worker->remember_all |= above < 2;
+        if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
+        workers->slot_units = 0;
+        return;
+    }
+#endif
+    (void)condemned;
+    gc__trace_roots(worker);
+    if (above == 2) return;
+    gc__phase_begin(worker->heap, GC_PHASE_CARDS);
+    gc__trace_cards(worker, above, slots);
+    if (worker->heap->stores->again) gc__trace_cards(worker, above, 0);
+}
+
+/* Traces, after everything else, from the ambiguous objects that nothing else has reached, and counts what they
+   retain. (If the mark stack overflowed, some of them may have been scanned before, and their referents are not
+   counted.) */
+GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
+    gc_heap *heap = worker->heap;
+    gc__map *ambiguous = &worker->cycle->ambiguous;
+    size_t objects = 0, bytes = 0;
+    if (worker->ambiguous) {
+        gc__phase_begin(heap, GC_PHASE_AMBIGUOUS);
+        size_t before = gc__traced_bytes(worker, condemned);
+        for (size_t i = 0; i < ambiguous->capacity; i++) {
+            uintptr_t object = ambiguous->keys[i];
+            if (!object || ambiguous->values[i]) continue;
+            ambiguous->values[i] = true;
+            objects++;
+            bytes += gc__object_bytes(object);
+            if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
+        }
+        gc__trace_held(worker, condemned);
+        bytes += gc__traced_bytes(worker, condemned) - before;
+    }
+    heap->collection.conservative_bytes = heap->stats.conservative_bytes = bytes;
+    heap->stats.conservative_objects = objects;
+    heap->stats.conservative_total_bytes += bytes;
 }
