@@ -10,11 +10,12 @@ size_t object_bytes_untyped(uintptr_t object) {
 /* An array of structures: items of a run of references, and of bytes to be skipped, repeat until the object's end. The collector
    may want a part of them only. */
 static void trace_structures(uintptr_t object, uintptr_t type, intptr_t items, gc_visitor *visitor) {
-    uintptr_t at = object + ((const uintptr_t *)type)[-2], end = object - HEADER_BYTES + object_bytes_of(object, type);
+    uintptr_t at =
+        object + ((const uintptr_t *)type)[-2]; /* the first reference, beyond the object's end if it has no element */
     const uint32_t *run = (const uint32_t *)(type - 24);
     size_t bytes = 0, first; /* of a structure */
     for (intptr_t i = 0; i < items; i++) bytes += (size_t)run[-2 * i] * 8 + run[-2 * i + 1];
-    size_t count = gc_visitor_range(visitor, (void *)at, bytes, (end - at) / bytes, &first);
+    size_t count = gc_visitor_range(visitor, (void *)at, bytes, *(const uint32_t *)(object + 8), &first);
     for (at += first * bytes; count; count--)
         for (intptr_t i = 0; i < items; i++) {
             gc_visit(visitor, (void *)at, run[-2 * i], GC_SLOT_VALUE);

@@ -49,6 +49,11 @@ passes 'without generations' DOTNET_GCgchNonGenerational=1 DOTNET_GCgchVerify=1 
 passes 'with the barrier and roots of servers' DOTNET_gcServer=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Kinds Contexts Churn
 passes 'with conservative stacks' DOTNET_gcConservative=1 DOTNET_GCgchVerify=1 -- Linq Threads Structures Pinning Churn
 
+output=$(env DOTNET_GCPath="$library" DOTNET_GCgchNote="$dir/note" DOTNET_GCgchVerify=1 nice tools/limit 120 examples/clr/build.sh many 2>&1)
+status=$?
+is $status 0 'a build of 300 classes, the compiler included'
+[ $status -eq 0 ] || diag "$(tr -d '\0' < "$dir/note" 2> /dev/null)" "$output"
+
 for load in 'trees 14' 'ring 30000' 'table 100000' 'mix 100' 'threads 8'; do
     # shellcheck disable=SC2086 # a name and a number
     run DOTNET_GCgchReport=1 DOTNET_GCgchVerify=1 -- $load

@@ -142,6 +142,10 @@ static class Library {
         GC.Collect();
         for (int i = 0; i < array.Length; i++)
             Check.That(copy[i].Item1 == "s" + i && ((int[])copy[i].Item3).Length == i % 9, "structures");
+        var empty = new List<Array>();
+        for (int i = 0; i < 1000; i++) empty.Add(new (long, (string, int))[i % 2]); // references do not come first
+        GC.Collect();
+        Check.That(empty.All(e => e.Length < 2), "empty arrays of structures");
         var grid = new string[40, 50];
         for (int i = 0; i < 2000; i++) grid[i / 50, i % 50] = i.ToString();
         GC.Collect();

@@ -107,9 +107,12 @@ static class Lifetimes {
     }
     public static void CriticalFinalizers() {
         var order = new List<string>();
+        int before = GC.CollectionCount(0);
         MakeBoth(order);
+        bool together = GC.CollectionCount(0) == before; // only those that die together have an order
         CollectAll();
-        Check.That(order.Count == 100 && order.Take(50).All(s => s == "ordinary"), "critical ones come last: " + order.Count);
+        Check.That(order.Count == 100, "all ended: " + order.Count);
+        Check.That(!together || order.Take(50).All(s => s == "ordinary"), "critical ones come last");
     }
 
     class TestHandle : SafeHandle {
