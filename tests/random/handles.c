@@ -177,7 +177,7 @@ static bool is_doomed(const gc__finalizers *all, size_t at) {
     bool found = false;
     for (size_t i = 0; all->deciding && i < all->finalizer_grey.count; i++) found |= all->finalizer_grey.words[i] == at;
     left_over += found;
-    return found && gc__is_finalizer_marked(object) && !gc__is_marked(object);
+    return found && gc__is_finalizer_marked(object);
 }
 
 /* The heap's lists of finalizers: the state of each item by them. */
