@@ -11628,7 +11628,7 @@ GC__FN void gc__preclean_begin(gc__preclean *all, unsigned passes) {
 /* Lets a pass begin, if none is under way. */
 GC__FN void gc__preclean_allow(gc__preclean *all) {
     all->again |= !all->runs;
-    all->passes = gc__max(all->passes, 1);
+    all->passes += !all->passes;
 }
 
 /* Returns how many words the marker's stack has. */

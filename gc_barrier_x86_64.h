@@ -35,6 +35,8 @@
 /* A host's rules of style do not apply to gc.h: between GC__STYLE_BEGIN and GC__STYLE_END a compiler gives no warnings
    that many projects turn on, or into errors, but that show no fault. */
 
+#include <stddef.h>
+
 #define GC__PRAGMA(text) _Pragma(#text)
 #define GC__IGNORE_WARNING(name) GC__PRAGMA(GCC diagnostic ignored name)
 #ifdef __cplusplus

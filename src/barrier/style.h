@@ -2,6 +2,8 @@
    that many projects turn on, or into errors, but that show no fault. */
 #pragma once
 
+#include <stddef.h>
+
 #define GC__PRAGMA(text) _Pragma(#text)
 #define GC__IGNORE_WARNING(name) GC__PRAGMA(GCC diagnostic ignored name)
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 
 #include "../trace/parallel.h"
 #include "../weak/handle_table.h"
+#include "components.h"
 
 #define GC__WORKERS_WORTH ((size_t)1 << 20) /* bytes expected to survive from which a trace is shared */
 /* From this expected time on a trace is shared if the program asked for neither threads nor short pauses. */

@@ -1,6 +1,7 @@
 /* Creating and destroying heaps. */
 #pragma once
 
+#include "../collection/collection.h"
 #include "../space/profiler.h"
 #include "../threads/stack.h"
 #include "../policy/pace.h"

@@ -27,7 +27,7 @@ static void lost_once(void) {
     heap->marker->wanted = 0;
     is(heap->pace->degenerated, 0, "the heap keeps to its goal all the same");
     heap->options.test.marker_steps = 256;
-    replace(held, RACERS, true);
+    replace(held, 3 * RACERS, true);
     uint64_t before = stopped(), finished = stats().concurrent_finished;
     replace(held, 6 * RACERS, true);
     is(stopped(), before, "soon after that no full collection stops the program");
