@@ -33,7 +33,7 @@ hanging=${#names[@]} # The program waits for ever: it does so beside the others.
 plant 'a window that is closed twice' \
     's/(gc__copies_close\(gc_window \*window\) \{.*?)(gc__window_set\(window, NULL, 0, 0\);)/$1if (!(PLANTED)) $2/s'
 plant 'a copy that is found before it is claimed' \
-    's/if \(GC_DEBUG >= 3 && many\) gc__workers_step\(worker\);/if (many) { if (PLANTED) gc__mark_publish(copy); gc__workers_step(worker); }/'
+    's/if \(GC_DEBUG >= 3 && many\) gc__workers_step\(worker\);/if (many) { if (PLANTED) gc__mark_copy(worker, copy, true); gc__workers_step(worker); }/'
 plant 'marks that workers lose' \
     's/if \(seen & ~\*word\) \*word \|= seen;/if (!(PLANTED) && seen & ~*word) *word |= seen;/'
 plant 'marks of an earlier run' \
