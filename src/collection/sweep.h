@@ -8,6 +8,7 @@
 #include "../trace/collector.h"
 #include "../trace/old_regions.h"
 #include "../trace/shade.h"
+#include "../trace/claim.h"
 
 /* Stress: an evacuated region stays inaccessible for a while, so that a missed root faults at once. */
 #define GC__QUARANTINE_REGIONS \
