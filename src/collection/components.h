@@ -25,31 +25,28 @@ typedef struct gc__instance {
     gc__store_buffer stores;
 } gc__instance;
 
-/* What a component owns: locks; lists that are empty between collections but keep their memory; other lists; maps; and
-   what finds faults, which does not count towards the limit. */
-enum { GC__LOCK = 1, GC__SCRATCH = 2, GC__LIST = 4, GC__MAP = 8, GC__STRESS_LIST = 16, GC__STRESS_MAP = 32 };
+/* What a component owns: locks; lists that are empty between collections but keep their memory; lists that are empty
+   between concurrent cycles; other lists; maps; and what finds faults, which does not count towards the limit. */
+enum { GC__LOCK = 1, GC__SCRATCH = 2, GC__CYCLE_LIST = 4, GC__LIST = 8, GC__MAP = 16, GC__STRESS_LIST = 32, GC__STRESS_MAP = 64 };
 
-#define GC__OWNED(kind, part) {(uint32_t)offsetof(gc__instance, part), kind}
-static const struct gc__owned {
-    uint32_t offset, kind;
-} gc__heap_owns[] = {
+#define GC__OWNED(kind, part) {(uint32_t)offsetof(gc__instance, part), GC__##kind}
+static const struct gc__owned { uint32_t offset, kind; } gc__heap_owns[] = {
     /* in the order in which they are taken, after the lock that stops threads */
-    GC__OWNED(GC__LOCK, marker.lock), GC__OWNED(GC__LOCK, handles.lock), GC__OWNED(GC__LOCK, finalizers.lock),
-    GC__OWNED(GC__LOCK, threads.roots_lock), GC__OWNED(GC__SCRATCH, cycle.roots), GC__OWNED(GC__SCRATCH, cycle.interior),
-    GC__OWNED(GC__SCRATCH, cycle.pins), GC__OWNED(GC__SCRATCH, cycle.stacks), GC__OWNED(GC__SCRATCH, cycle.offsets),
-    GC__OWNED(GC__SCRATCH, cycle.external_moving), GC__OWNED(GC__SCRATCH, cycle.entries.words),
-    GC__OWNED(GC__SCRATCH, cycle.entries.ended), GC__OWNED(GC__SCRATCH, cycle.reported), GC__OWNED(GC__MAP, cycle.ambiguous),
-    GC__OWNED(GC__SCRATCH, collector.mark_stack), GC__OWNED(GC__LIST, collector.globals),
-    GC__OWNED(GC__MAP, collector.external[0]), GC__OWNED(GC__MAP, collector.external[1]),
-    GC__OWNED(GC__MAP, collector.external[2]), GC__OWNED(GC__SCRATCH, handles.waiting), GC__OWNED(GC__SCRATCH, handles.ready),
-    GC__OWNED(GC__MAP, handles.keys), GC__OWNED(GC__LIST, finalizers.registered), GC__OWNED(GC__LIST, finalizers.moving),
-    GC__OWNED(GC__LIST, finalizers.due[0].pairs), GC__OWNED(GC__LIST, finalizers.due[1].pairs),
-    GC__OWNED(GC__LIST, finalizers.old.unclean), GC__OWNED(GC__LIST, finalizers.kept),
-    GC__OWNED(GC__LIST, finalizers.finalizer_grey), GC__OWNED(GC__LIST, finalizers.young),
-    GC__OWNED(GC__LIST, marker.grey), GC__OWNED(GC__LIST, marker.asked), GC__OWNED(GC__LIST, marker.seen),
-    GC__OWNED(GC__LIST, marker.waiting), GC__OWNED(GC__LIST, marker.slots),
-    GC__OWNED(GC__LIST, marker.tables), GC__OWNED(GC__LIST, marker.slices.unclean), GC__OWNED(GC__LIST, marker.finalizer_grey),
-    GC__OWNED(GC__LIST, marker.held), GC__OWNED(GC__STRESS_LIST, stress.kept), GC__OWNED(GC__STRESS_MAP, stress.seen),
+    GC__OWNED(LOCK, marker.lock), GC__OWNED(LOCK, handles.lock), GC__OWNED(LOCK, finalizers.lock),
+    GC__OWNED(LOCK, threads.roots_lock), GC__OWNED(SCRATCH, cycle.roots), GC__OWNED(SCRATCH, cycle.interior),
+    GC__OWNED(SCRATCH, cycle.pins), GC__OWNED(SCRATCH, cycle.stacks), GC__OWNED(SCRATCH, cycle.offsets),
+    GC__OWNED(SCRATCH, cycle.external_moving), GC__OWNED(SCRATCH, cycle.entries.words),
+    GC__OWNED(SCRATCH, cycle.entries.ended), GC__OWNED(SCRATCH, cycle.reported), GC__OWNED(MAP, cycle.ambiguous),
+    GC__OWNED(SCRATCH, collector.mark_stack), GC__OWNED(LIST, collector.globals), GC__OWNED(MAP, collector.external[0]),
+    GC__OWNED(MAP, collector.external[1]), GC__OWNED(MAP, collector.external[2]), GC__OWNED(SCRATCH, handles.waiting),
+    GC__OWNED(SCRATCH, handles.ready), GC__OWNED(MAP, handles.keys), GC__OWNED(LIST, finalizers.registered),
+    GC__OWNED(LIST, finalizers.moving), GC__OWNED(LIST, finalizers.due[0].pairs),
+    GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.kept),
+    GC__OWNED(LIST, finalizers.finalizer_grey), GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey),
+    GC__OWNED(LIST, marker.finalizer_grey), GC__OWNED(CYCLE_LIST, marker.asked), GC__OWNED(CYCLE_LIST, marker.seen),
+    GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots), GC__OWNED(CYCLE_LIST, marker.tables),
+    GC__OWNED(CYCLE_LIST, marker.slices.unclean), GC__OWNED(CYCLE_LIST, marker.held),
+    GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
 };
 
 /* Counts the bytes of the lists and maps of these kinds; and then shrinks maps that are far too large, or frees all. */
@@ -98,21 +95,24 @@ GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
     return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
 }
 
+/* Returns the metadata's bytes, after releasing the memory of empty lists if so asked. */
+GC__COLD size_t gc__metadata_now(gc_heap *heap, bool release) {
+    if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
+    return gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
+           gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__finalizer_marks_bytes(heap) +
+           gc__stores_bytes(heap->stores) + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
+           heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
+}
+
 /* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of lists that
    the next collection makes again, and for unused room in maps and lists of finalizers. The world is stopped. */
 GC__COLD void gc__metadata_count(gc_heap *heap) {
-    const gc__handles *handles = heap->handles;
-    gc__workers *workers = gc__heap_workers(heap);
     size_t much = heap->limit_bytes / 64;
     if (gc__owned_each(heap, GC__MAP, GC__OWN_COUNT) > much) gc__owned_each(heap, GC__MAP, GC__OWN_TRIM);
     if (gc__owned_each(heap, GC__LIST, GC__OWN_COUNT) > much) gc__finalizers_shrink(heap->finalizers);
-    if (gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT) + gc__workers_lists_bytes(workers, false) > much) {
-        gc__owned_each(heap, GC__SCRATCH, GC__OWN_FREE);
-        gc__workers_lists_bytes(workers, true);
-    }
-    size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(workers, false) + gc__finalizer_marks_bytes(heap) +
-                   gc__stores_bytes(heap->stores) +
-                   handles->segment_count * GC__HANDLE_SEGMENT_BYTES + handles->extra_count * GC__HANDLE_EXTRA_BYTES;
-    __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
+    size_t scratch = gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT);
+    bool release = scratch + gc__workers_lists_bytes(gc__heap_workers(heap), false) > much;
+    __atomic_store_n(&heap->metadata_bytes, gc__metadata_now(heap, release), __ATOMIC_RELAXED);
+    if (!release && gc__bytes_charged(heap) > heap->limit_bytes)
+        __atomic_store_n(&heap->metadata_bytes, gc__metadata_now(heap, true), __ATOMIC_RELAXED);
 }

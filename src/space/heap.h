@@ -134,7 +134,6 @@ GC__FN int gc__region_age(const gc_heap *heap, const gc__region *region) {
     return gc__age_of(heap, 2) | (gc__region_is_candidate(region) ? GC__AGE_CANDIDATE : 0);
 }
 
-
 /* Returns how much of the system's memory the heap takes. */
 GC__FN size_t gc__held_bytes(const gc_heap *heap) {
     return (heap->held_regions << GC_REGION_SHIFT) - heap->spare_bytes - heap->free_spare_bytes;

@@ -8,7 +8,7 @@
 #include "host.h"
 
 #ifndef GC_STANDALONE_LIBRARY
-#define GC__INTERFACE_LAST gc_heap_print_pauses /* of version 1.0 */
+#define GC__INTERFACE_LAST gc_heap_allocated /* of version 1.0 */
 
 /* A library on its way into the program. Its path and what is wrong with it are in `file`. */
 typedef struct gc__load {
