@@ -644,6 +644,9 @@ typedef struct gc_collection {
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
     size_t conservative_bytes; /* the part of them that conservative words alone keep; 0 at the start */
+    /* The part of them whose generation is younger now, since mutators get the holes between them: later young collections
+       may free these objects, so a list of the young ones that the host keeps must be made again; 0 at the start */
+    size_t demoted_bytes;
 } gc_collection;
 
 typedef enum gc_stress {
@@ -1776,8 +1779,9 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address);
 /* The object that covers the address, which may be any. [cooperative; may wait; NULL: no object] */
 GC_API void *gc_heap_object_at(gc_heap *heap, const void *address);
-/* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. [cooperative; never collects;
-   cannot fail] */
+/* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. It rises as the object survives,
+   and falls where a collection gives mutators the holes around objects that stay in place: gc_collection.demoted_bytes
+   tells. [cooperative; never collects; cannot fail] */
 GC_API int gc_object_generation(const void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);
@@ -10327,21 +10331,22 @@ GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
 /* gc__enqueue as a function of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
 
-/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a
-   store elsewhere dirties no card that would lead a young collection to the object. */
+/* Slots that a trace function reports must lie in its object, or in memory outside the heap that it owns: another object
+   moves and dies by itself and, with generations, a store elsewhere dirties no card of this one's. */
 GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count, unsigned flags) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
-    if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
+    bool on_heap = gc__in_arena((uintptr_t)slot), plain = heap->options.non_generational;
+    if (!count || (on_heap ? plain && heap->options.non_moving : plain || flags & GC_SLOT_OWNED)) return;
     size_t bytes = gc__object_bytes(object);
     if (offset < bytes && count <= (bytes - offset) / 8) return;
-    gc__fatal(
-        &heap->options,
-        "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
-        "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
-        "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
-        "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
-        "set options.non_generational",
-        gc__object_name(object), count, slot, (void *)object, bytes);
+    gc__fatal(&heap->options,
+              "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: %s, or "
+              "keep the references in an array on the heap (GC_TYPE_ARRAY)",
+              gc__object_name(object), count, slot, (void *)object, bytes,
+              on_heap ? "slots of another object are not its own, even with GC_SLOT_OWNED. Take that buffer from malloc"
+                      : "with generations, a young collection does not see stores elsewhere. If they are in a buffer of "
+                        "the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
+                        "gc_remember; or report them from scan_roots, or set options.non_generational");
 }
 
 /* Makes the traced object, which reports slots outside of itself, wait for the final pause. It may not have had
@@ -10435,12 +10440,12 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
-/* Accepts any slot in the object's region; GC_DEBUG and verify check more closely. */
+/* Accepts any slot in the object's region that is not said to be owned; GC_DEBUG and verify check more closely. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
-    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;
@@ -16330,6 +16335,7 @@ GC__COLD void gc__sweep_keep(gc_heap *heap, gc__region *region) {
         gc__shade_born(region, region->base, gc__region_end(region), region->live_bytes);
         if (heap->cycle->plan->purpose == GC__YOUNG_WHOLESALE) gc__shade_left(region, GC__UNREAD);
     }
+    if (region->target < region->generation) heap->collection.demoted_bytes += region->live_bytes;
     region->generation = region->target;
     gc__region_set_verdict(region, GC__IGNORE, 0);
     gc__heap_push(heap, region);
@@ -17025,8 +17031,7 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     heap->collection.reason = request->reason;
     heap->collection.compacting = request->compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
-    heap->collection.conservative_bytes = 0;
-    heap->collection.left_out = false;
+    heap->collection.conservative_bytes = heap->collection.demoted_bytes = heap->collection.left_out = 0;
     memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);

@@ -33,8 +33,9 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 GC_API bool gc_heap_contains(gc_heap *heap, const void *address);
 /* The object that covers the address, which may be any. [cooperative; may wait; NULL: no object] */
 GC_API void *gc_heap_object_at(gc_heap *heap, const void *address);
-/* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. [cooperative; never collects;
-   cannot fail] */
+/* The object's generation: 0, 1 or 2; GC_GENERATIONS for any address that is on no heap. It rises as the object survives,
+   and falls where a collection gives mutators the holes around objects that stay in place: gc_collection.demoted_bytes
+   tells. [cooperative; never collects; cannot fail] */
 GC_API int gc_object_generation(const void *object);
 /* The object's size on the heap in bytes, header included. [cooperative; never collects; cannot fail] */
 GC_API size_t gc_object_bytes(const void *object);

@@ -35,6 +35,9 @@ typedef struct gc_collection {
     size_t promoted_bytes;     /* survivors, moved or not; 0 at the start */
     size_t moved_bytes;        /* the part of them that was copied; 0 at the start */
     size_t conservative_bytes; /* the part of them that conservative words alone keep; 0 at the start */
+    /* The part of them whose generation is younger now, since mutators get the holes between them: later young collections
+       may free these objects, so a list of the young ones that the host keeps must be made again; 0 at the start */
+    size_t demoted_bytes;
 } gc_collection;
 
 typedef enum gc_stress {

@@ -20,21 +20,22 @@ GC__FN void gc__enqueue(gc__worker *worker, gc_word *slot, bool value) {
 /* gc__enqueue as a function of slots. */
 GC__FN void gc__slot_enqueue(void *worker, gc_word *slot, bool value) { gc__enqueue((gc__worker *)worker, slot, value); }
 
-/* With generations, slots that a trace function reports must lie in its object, or in memory that the object owns: a
-   store elsewhere dirties no card that would lead a young collection to the object. */
+/* Slots that a trace function reports must lie in its object, or in memory outside the heap that it owns: another object
+   moves and dies by itself and, with generations, a store elsewhere dirties no card of this one's. */
 GC__OUT_OF_LINE void gc__traced_check(const gc_heap *heap, const void *slot, size_t count, unsigned flags) {
     uintptr_t object = gc__traced, offset = (uintptr_t)slot - object;
-    if (!count || heap->options.non_generational || (flags & GC_SLOT_OWNED && !gc__in_arena((uintptr_t)slot))) return;
+    bool on_heap = gc__in_arena((uintptr_t)slot), plain = heap->options.non_generational;
+    if (!count || (on_heap ? plain && heap->options.non_moving : plain || flags & GC_SLOT_OWNED)) return;
     size_t bytes = gc__object_bytes(object);
     if (offset < bytes && count <= (bytes - offset) / 8) return;
-    gc__fatal(
-        &heap->options,
-        "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: with "
-        "generations, slots must lie in the object, since a young collection does not see stores elsewhere. If they "
-        "are in a buffer of the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
-        "gc_remember; or keep the references in an array on the heap (GC_TYPE_ARRAY), report them from scan_roots, or "
-        "set options.non_generational",
-        gc__object_name(object), count, slot, (void *)object, bytes);
+    gc__fatal(&heap->options,
+              "the trace function of `%s` reports %zu slots at %p, but its object lies at %p and has %zu bytes: %s, or "
+              "keep the references in an array on the heap (GC_TYPE_ARRAY)",
+              gc__object_name(object), count, slot, (void *)object, bytes,
+              on_heap ? "slots of another object are not its own, even with GC_SLOT_OWNED. Take that buffer from malloc"
+                      : "with generations, a young collection does not see stores elsewhere. If they are in a buffer of "
+                        "the object's, visit them with GC_SLOT_OWNED and store to them by gc_store_in, or after "
+                        "gc_remember; or report them from scan_roots, or set options.non_generational");
 }
 
 /* Makes the traced object, which reports slots outside of itself, wait for the final pause. It may not have had
@@ -128,12 +129,12 @@ GC__OUT_OF_LINE void gc__trace_stack(gc__worker *worker, const gc__stack_part *p
         gc__enqueue(worker, (gc_word *)at, value);
 }
 
-/* Accepts any slot in the object's region; GC_DEBUG and verify check more closely. */
+/* Accepts any slot in the object's region that is not said to be owned; GC_DEBUG and verify check more closely. */
 GC__FN void gc__trace_visit(gc_visitor *visitor, void *slot, size_t count, unsigned flags) {
     gc__worker *worker = (gc__worker *)visitor;
     gc_word *slots = (gc_word *)slot;
     bool value = GC_HAS_VALUES && (flags & GC_SLOT_VALUE);
-    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0) || GC_DEBUG >= 1) {
+    if (GC__UNLIKELY(((uintptr_t)slot ^ gc__traced) >> GC_REGION_SHIFT != 0 || flags & GC_SLOT_OWNED) || GC_DEBUG >= 1) {
         if (flags & GC__SLOT_ENTRIES) {
             gc__trace_entries(worker, (const gc_weak_entries *)slot);
             return;

@@ -196,6 +196,38 @@ static void resurrection(void) {
     is(noted(), 2, "after two runs");
 }
 
+/* A buffer of an object that a resurrected one refers to; it goes with the object's memory. */
+static gc_handle owner;
+static void *owned;
+static void free_owned(void *unused, const gc_collection *collection) {
+    (void)unused, (void)collection;
+    void *object;
+    if (!owned || gc_handle_try_get(owner, &object) != GC_OK || object) return;
+    free(owned), owned = NULL;
+    gc_handle_destroy(heap, owner);
+}
+
+static void buffers(void) {
+    saved = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
+    {
+        node *n = new_with(1, &saving_again), *inner = NULL;
+        GC_ROOTS(gc, n, inner);
+        inner = new_node(2);
+        gc_store(gc, &n->left, inner);
+        owner = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, inner);
+        owned = malloc(100);
+    }
+    for (int i = 0; i < 2; i++) {
+        full();
+        is(gc_finalizer_run(gc, 100), 1, "a finalizer stores what refers to an owner");
+        full();
+        ok(owned && gc_handle_get(owner) == ((node *)gc_handle_get(saved))->left, "whose buffer is left");
+        gc_handle_set(saved, NULL);
+    }
+    full();
+    ok(!owned && !gc_handle_is_valid(heap, owner), "until the owner's memory goes");
+}
+
 /* Order. */
 
 static void order(void) {
@@ -511,6 +543,9 @@ int main(void) {
         run(suppressed_by_mark, kinds[i]);
         run(closures, kinds[i]);
         run(resurrection, kinds[i]);
+        gc_options freeing = kinds[i];
+        freeing.collection_end = free_owned;
+        run(buffers, freeing);
         run(order, kinds[i]);
         run(circles, kinds[i]);
         run(busy_finalizers, kinds[i]);

@@ -85,6 +85,47 @@ static void printed_small(void) {
         "where it was asked for, why there was none");
 }
 
+/* Where objects stay in place, some become younger again; the hook is told how much, in young collections none. */
+enum { AGING = 60000 };
+static node *aging[AGING];
+static unsigned char ages[AGING];
+static size_t demotions, wrong_demotions, demoted_by_young;
+
+static void compare_ages(void *unused, const gc_collection *collection) {
+    (void)unused;
+    size_t demoted = 0;
+    for (size_t i = 0; i < AGING; i++) {
+        if (!aging[i]) continue;
+        unsigned char age = (unsigned char)gc_object_generation(aging[i]);
+        if (age < ages[i]) demoted += sizeof(node);
+        ages[i] = age;
+    }
+    demotions += demoted > 0;
+    wrong_demotions += demoted != collection->demoted_bytes;
+    demoted_by_young += collection->generation == 0 ? collection->demoted_bytes : 0;
+}
+
+static void demoted(bool stay) {
+    demotions = wrong_demotions = demoted_by_young = 0;
+    is(gc_roots_add(heap, aging, AGING, 0), GC_OK, "objects that are replaced at random");
+    uint64_t random = 1;
+    for (int k = 0; k < 1000000; k++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t i = (random >> 33) % AGING;
+        aging[i] = NULL, ages[i] = 0;
+        aging[i] = new_node(i);
+        if (k % 200000 == 199999) full();
+    }
+    ok(stay == (demotions > 0), "%zu collections have made living objects younger", demotions);
+    is(wrong_demotions, 0, "and each hook is told of how many bytes");
+    is(demoted_by_young, 0, "none of them young");
+    is(gc_roots_remove(heap, aging), GC_OK, "they are dropped");
+    memset(aging, 0, sizeof aging);
+}
+
+static void demoted_in_place(void) { demoted(true); }
+static void none_demoted(void) { demoted(false); }
+
 #define ONE(name, text) +1
 enum { RESULTS = 0 GC_RESULTS(ONE) };
 
@@ -100,6 +141,8 @@ static void host(void) {
 int main(void) {
     run(figures, (gc_options){0});
     run(figures, (gc_options){.non_moving = true});
+    run(demoted_in_place, (gc_options){.collection_end = compare_ages, .non_moving = true});
+    run(none_demoted, (gc_options){.collection_end = compare_ages});
     run(printed, (gc_options){0});
     run(printed_small, (gc_options){.concurrent = GC_CONCURRENT_ON});
     host();

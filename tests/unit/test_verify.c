@@ -298,6 +298,31 @@ static void owned_slots_in_another_object(void *unused) {
     gc_collect(heap, 0, 0);
 }
 
+/* Owned slots in an object of the same region, where nothing else looks for faults; of a heap that moves without generations
+   likewise. */
+static void owned_slots_by_themselves(void *without_generations) {
+    begin(&(gc_options){.non_generational = without_generations, .non_moving = !without_generations});
+    vector *v = new_vector(4);
+    list *l = NULL;
+    GC_ROOTS(gc, v, l);
+    l = new_list(&owned_type, v->items, 4);
+    gc_collect(heap, 0, 0);
+}
+
+/* Nothing moves, and each collection looks at everything, so any slot is seen. */
+static void owned_slots_without_either(void *unused) {
+    (void)unused;
+    begin(&(gc_options){.non_generational = true, .non_moving = true});
+    vector *v = new_vector(4);
+    list *l = NULL;
+    GC_ROOTS(gc, v, l);
+    l = new_list(&owned_type, v->items, 4);
+    gc_store(gc, &v->items[0], new_node(7));
+    gc_collect(heap, 2, 0);
+    if (((node *)v->items[0])->value != 7) printf("wrong\n");
+    end();
+}
+
 /* In the same region, so that only verify notices. */
 static void slots_in_another_object(void *unused) {
     (void)unused;
@@ -573,7 +598,13 @@ int main(void) {
     REPORTED("a missed barrier, by hook", by_hook, "hooked: ", "holder", "first");
     REPORTED("slots outside the heap", slots_outside_the_heap, "trace function of `list`", "2 slots", "GC_SLOT_OWNED", "non_generational");
     REPORTED("a missed barrier in a buffer", missed_barrier_in_buffer, "`list`", "generation 2", "referent", "gc_store_in", "gc_remember");
-    REPORTED("owned slots in another object", owned_slots_in_another_object, "trace function of `list`", "4 slots");
+    REPORTED("owned slots in another object", owned_slots_in_another_object, "trace function of `list`", "4 slots", "of another object");
+    for (int i = 0; i < 2; i++) {
+        int status = tap_child(owned_slots_by_themselves, i ? &i : NULL, report, sizeof report);
+        ok(status && strstr(report, "slots of another object are not its own, even with GC_SLOT_OWNED"), "and without verify, case %d: %s", i, report);
+    }
+    is(tap_child(owned_slots_without_either, NULL, report, sizeof report), 0, "but they may be where nothing moves or ages");
+    is(strcmp(report, ""), 0, "and are traced: %s", report);
     REPORTED("slots in another object", slots_in_another_object, "trace function of `list`", "4 slots");
     REPORTED("slots beyond the end", slots_beyond_the_end, "trace function of `list`", "3 slots");
     REPORTED("a finalizer frees what is traced", finalizer_frees_slots, "trace function of `list`", "faults", "finalizer");
