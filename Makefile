@@ -96,8 +96,7 @@ with_geometry := $(filter-out $(without_geometry:%=tests/unit/%.c),$(test_source
 # Sanitized tests take a third of the time to compile where they are not optimized, and as long to run, since the collector is.
 # Some tests of the inside stop at single instructions, of which optimized code has fewer, or unwind native code.
 $(eval $(call variant,plain,$(CC),-Isrc,-O2,$(CC) $$(if $$(filter inside.o,$$(@F)),-O1,-O0),$(test_sources)))
-$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
-$(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
+$(eval $(call variant,small,$(CC),-Isrc -DGC_DEBUG=3 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_BUNDLE_SHIFT=0,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,clang-sanitize,clang,-Isrc -DGC_DEBUG=2 -DGC_PORTABLE_BARRIERS -DGC_REGION_SHIFT=18 $(sanitize) $(integer),$$(if $$(filter gc.o,$$(@F)),-O1,-O0),clang -O0,$(test_sources)))
 # The collector that has neither concurrent marking nor threads nor diagnostics: tests of what it has.
 least := -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0
@@ -117,7 +116,8 @@ tests/compile/finalizers.t: $(patsubst %,build/tests/tsan/test_%,safe_handle fin
 plain_programs := $(test_programs)
 test_programs :=
 $(eval $(call variant,gcc-sanitize,gcc,-Isrc -DGC_DEBUG=2 $(sanitize),-O1,,$(filter-out $(own_gc),$(test_sources))))
-# Numbers that wrap, in the usual geometry and with those barriers, too.
+# Numbers that wrap, and the checks of GC_DEBUG=3, in the usual geometry and with those barriers, too.
+$(eval $(call variant,debug,$(CC),-Isrc -DGC_DEBUG=3,-O1,clang -O0,$(with_geometry)))
 $(eval $(call variant,integer,clang,-Isrc $(integer),-O1,,$(filter-out $(own_gc),$(test_sources))))
 soak_programs := $(test_programs)
 test_programs := $(plain_programs)

@@ -31,15 +31,13 @@ run_job() {
 export -f build run_job
 export dir
 
-# Every pair of compiler, optimization, code model and frame pointer; with ALL=1 all of them.
-number=0
-for compiler in gcc clang; do
-    for model in '-fPIC' '-fno-pic -no-pie'; do
-        for frame in '-fomit-frame-pointer' '-fno-omit-frame-pointer'; do
-            for level in 0 1 2 3; do
-                case ${ALL+all}$number$level in all* | 00 | 01 | 12 | 13 | 22 | 23 | 30 | 31 | 42 | 43 | 50 | 51 | 60 | 61 | 72 | 73) job $compiler -O$level "$model" $frame ;; esac
-            done
-            number=$((number + 1))
+# Every pair of two of optimization, compiler, code model and frame pointer, in eight jobs; with ALL=1 all of them.
+models=('-fPIC' '-fno-pic -no-pie') frames=('-fomit-frame-pointer' '-fno-omit-frame-pointer') compilers=(gcc clang)
+for level in 0 1 2 3; do
+    for compiler in 0 1; do
+        for more in 0 ${ALL:+1 2 3}; do
+            model=$(((level >> 1 ^ compiler ^ more) & 1)) frame=$(((level ^ compiler ^ more >> 1) & 1))
+            job ${compilers[compiler]} -O$level "${models[model]}" "${frames[frame]}"
         done
     done
 done
@@ -51,6 +49,7 @@ for compiler in gcc clang; do job $compiler -O2 -masm=intel -DINTEL_DIALECT; don
 job gcc -O0 -masm=intel -DINTEL_DIALECT -DGC_CARD_BITS=1
 job clang -O0 -masm=intel -DINTEL_DIALECT -DGC_BUNDLE_SHIFT=0 -DGC_REGION_SHIFT=16
 
+number=0
 for geometry in '-DGC_CARD_SHIFT=7' '-DGC_CARD_SHIFT=8 -DGC_BUNDLE_SHIFT=18' '-DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=18' \
     '-DGC_CARD_BITS=1' '-DGC_CARD_BITS=1 -DGC_CARD_SHIFT=7 -DGC_REGION_SHIFT=16' \
     '-DGC_CARD_BITS=1 -DGC_CARD_SHIFT=12 -DGC_BUNDLE_SHIFT=21 -DGC_REGION_SHIFT=22 -DGC_PORTABLE_BARRIERS' \

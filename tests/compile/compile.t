@@ -18,6 +18,14 @@ compiles() {
     done
 }
 
+# compiles_in_turn NAME SOURCE FLAGS...: with one compiler for each language, the other two for the next
+turn=('gcc -std=c11' 'clang++ -std=c++17')
+compiles_in_turn() {
+    case ${turn[0]} in gcc*) turn=('clang -std=c11' 'g++ -std=c++14') ;; *) turn=('gcc -std=c11' 'clang++ -std=c++17') ;; esac
+    local compilers=("${turn[@]}")
+    compiles "$@"
+}
+
 # refused NAME MESSAGE SOURCE FLAGS...: by one compiler for each language, the other two for the next mistake
 refusing=('gcc -std=c11' 'clang++ -std=c++17')
 refused() {
@@ -74,7 +82,11 @@ for program in bench/*.c; do
     job "$program" '' "#include \"$program\"" gcc -std=c11 -x c -Wall -Wextra -Werror -fsyntax-only -I. -
 done
 
+# A part that another one includes before all else is compiled alone with that one.
+covered=$(perl -0777 -ne 's,/\*.*?\*/,,gs; /\A\s*#pragma once\s+#include "(.*)"/ or next;
+    my $path = $1; $path = ($ARGV =~ s,[^/]*$,,r) . $path; 1 while $path =~ s,[^/]+/\.\./,,; print "$path "' src/*/*.h)
 for part in src/*/*.h; do
+    case " $covered " in *" $part "*) continue ;; esac
     job "$part alone" '' "#include \"$part\"" clang -std=c11 -x c "${warnings[@]}" -DGC_IMPLEMENTATION -I. -
 done
 
@@ -101,21 +113,18 @@ for switch in GC_DEBUG=1 GC_DEBUG=2 GC_DEBUG=3 GC_SHADOW_HEAP=1 GC_EMBEDDED=1 GC
     GC_BARRIER=object_logging GC_BARRIER=at_run_time 'GC_BARRIER=at_run_time GC_PORTABLE_BARRIERS GC_DEBUG=3' \
     'GC_ARENA_BYTES=((size_t)1<<36)' 'GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=12 GC_BUNDLE_SHIFT=0 GC_DEBUG=3' \
     'GC_VALUE_IS_REF(w)=(((w)&7)==1) GC_VALUE_TO_REF(w)=((w)-1) GC_VALUE_FROM_REF(r,w)=((r)|((w)&7))'; do
-    # One compiler for each language, the other two for the next switch.
-    case ${compilers[0]} in gcc*) compilers=('clang -std=c11' 'g++ -std=c++14') ;; *) compilers=('gcc -std=c11' 'clang++ -std=c++17') ;; esac
     # shellcheck disable=SC2046,SC2086 # a list of definitions
-    compiles "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
+    compiles_in_turn "$switch" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $switch)
 done
-compilers=('gcc -std=c11' 'clang -std=c11' 'g++ -std=c++14' 'clang++ -std=c++17')
 # What can be left out: each alone, and all. Nothing of that is inline code, so users may be compiled without knowing of it.
 least='GC_CONCURRENT=0 GC_COLLECTOR_THREADS_MAX=1 GC_DIAGNOSTICS=0'
 for macros in $least "$least" "$least GC_DEBUG=3" "$least GC_REGION_SHIFT=16 GC_CARD_BITS=1 GC_CARD_SHIFT=7 GC_BUNDLE_SHIFT=0 GC_BARRIER=at_run_time"; do
     # shellcheck disable=SC2046,SC2086 # a list of definitions
-    compiles "$macros" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $macros)
+    compiles_in_turn "$macros" "$user" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $macros)
 done
 for header in gc_profile.h gc_stackmap.h gc_standalone.h tests/compile/model.h; do
     # shellcheck disable=SC2046,SC2086
-    compiles "$header with $least" "#include \"$header\"" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $least)
+    compiles_in_turn "$header with $least" "#include \"$header\"" -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $least)
 done
 for macro in $least; do
     # shellcheck disable=SC2016 # for the shell that runs it
@@ -126,15 +135,15 @@ done
 job 'all companions at -Og: gcc' '' '#include "gc_profile.h"
 #include "gc_stackmap.h"' gcc -std=c11 -x c -Wall -Wextra -Werror -Og -c -o /dev/null -I. -DGC_IMPLEMENTATION -
 # In either order.
-compiles 'gc_stackmap.h after gc.h' '#include "gc.h"
+compiles_in_turn 'gc_stackmap.h after gc.h' '#include "gc.h"
 #include "gc_stackmap.h"' -I. -DGC_IMPLEMENTATION
-compiles 'gc_profile.h after gc.h and gc_stackmap.h' '#include "gc.h"
+compiles_in_turn 'gc_profile.h after gc.h and gc_stackmap.h' '#include "gc.h"
 #include "gc_stackmap.h"
 #include "gc_profile.h"' -I. -DGC_IMPLEMENTATION
-compiles 'gc_profile.h with the model seam' '#include "tests/compile/model.h"
+compiles_in_turn 'gc_profile.h with the model seam' '#include "tests/compile/model.h"
 #include "gc_profile.h"' -I. -DGC_IMPLEMENTATION
 for macros in GC_DEBUG=3 GC_ENVIRONMENT=0 'GC_API=static __attribute__((unused))' GC_REGION_SHIFT=30; do
-    compiles "gc_profile.h with $macros" '#include "gc_profile.h"' -I. -DGC_IMPLEMENTATION "-D$macros"
+    compiles_in_turn "gc_profile.h with $macros" '#include "gc_profile.h"' -I. -DGC_IMPLEMENTATION "-D$macros"
 done
 refused 'gc_profile.h with GC_IMPLEMENTATION after gc.h without it' 'GC_IMPLEMENTATION was defined: define it before the first' '#include "gc.h"
 #define GC_IMPLEMENTATION
@@ -142,16 +151,16 @@ refused 'gc_profile.h with GC_IMPLEMENTATION after gc.h without it' 'GC_IMPLEMEN
 refused 'gc_stackmap.h with GC_IMPLEMENTATION after gc.h without it' 'GC_IMPLEMENTATION was defined: define it before the first' '#include "gc.h"
 #define GC_IMPLEMENTATION
 #include "gc_stackmap.h"'
-compiles 'a user of gc.h with gc_stackmap.h' '#include "gc_stackmap.h"
+compiles_in_turn 'a user of gc.h with gc_stackmap.h' '#include "gc_stackmap.h"
 #include "tests/compile/user.h"' -I. -DGC_IMPLEMENTATION
 for macros in GC_STANDALONE 'GC_STANDALONE GC_DEBUG=3' GC_STANDALONE_LIBRARY 'GC_STANDALONE_LIBRARY GC_DEBUG=3 GC_SHADOW_HEAP=1' GC_STANDALONE_CLR_VARIABLES=1; do
     # shellcheck disable=SC2046,SC2086 # a list of definitions
-    compiles "gc_standalone.h with $macros" '#include "gc_standalone.h"' -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $macros)
+    compiles_in_turn "gc_standalone.h with $macros" '#include "gc_standalone.h"' -I. -DGC_IMPLEMENTATION $(printf -- '-D%s ' $macros)
 done
 compiles 'gc_dac.h with GC_DAC_IMPLEMENTATION' '#include "gc_dac.h"' -I. -DGC_DAC_IMPLEMENTATION
-compiles 'gc_dac.h with GC_DAC_API static, before gc.h' '#include "gc_dac.h"
+compiles_in_turn 'gc_dac.h with GC_DAC_API static, before gc.h' '#include "gc_dac.h"
 #include "gc.h"' -I. -DGC_DAC_IMPLEMENTATION -DGC_IMPLEMENTATION -DGC_DAC_API='static __attribute__((unused))'
-compiles 'gc_dac.h after gc.h' '#include "gc.h"
+compiles_in_turn 'gc_dac.h after gc.h' '#include "gc.h"
 #include "gc_dac.h"' -I. -DGC_DAC_IMPLEMENTATION -DGC_IMPLEMENTATION
 compiles 'a type with an array field, element by element' "#include \"gc.h\"
 typedef struct T { gc_object header; void *p[2]; } T;

@@ -6,35 +6,35 @@ programs="workloads workloads-malloc workloads-mimalloc workloads-bdwgc"
 make -s tests/scripts/workloads.t
 ok $? "the four programs compile"
 
-# field NAME JSON: the value, fields of an array separated by blanks; nothing if JSON is not one whole object
-field() {
-    printf '%s' "$2" | perl -MJSON::PP -e '
+# fields JSON NAME...: the values, a line each, parts of an array separated by blanks; nothing if JSON is not one whole object
+fields() {
+    object=$1
+    shift
+    printf '%s' "$object" | perl -MJSON::PP -e '
         my $object = decode_json(join "", <STDIN>);
-        my $value = $object->{$ARGV[0]};
-        print ref $value ? join(" ", @$value) : defined $value ? $value : "missing";' "$1" 2>&1
+        for my $value (map { $object->{$_} } @ARGV) {
+            print ref $value ? join(" ", @$value) : defined $value ? $value : "missing", "\n";
+        }' "$@" 2>&1
 }
+field() { fields "$2" "$1"; }
 
 # numbers JSON NAME FIELDS: each of the fields is a number
 numbers() {
     json=$1 name=$2
     shift 2
-    for field in "$@"; do
-        printf '%s' "$(field "$field" "$json")" | grep -Eqx '[0-9.]+([eE][-+]?[0-9]+)?'
-        ok $? "$name --json: $field is a number"
-    done
+    is "$(fields "$json" "$@" | grep -Ecx '[0-9.]+([eE][-+]?[0-9]+)?')" $# "$name --json: these are numbers: $*"
 }
 
-# same_check CHECK LINE ARGUMENTS: every program prints LINE, and its JSON has CHECK
+# same_check CHECK LINE ARGUMENTS: workloads prints LINE, and the JSON of every program has CHECK
 same_check() {
     check=$1 line=$2
     shift 2
+    matches "$(build/bench/workloads "$@")" "^$line\$" "workloads $*: $line"
     for program in $programs; do
-        matches "$(build/bench/"$program" "$@")" "^$line\$" "$program $*: $line"
         json=$(build/bench/"$program" "$@" --json)
         is $? 0 "$program $* --json: exit status"
         is "$(printf '%s\n' "$json" | wc -l)" 1 "$program $* --json: one line"
-        is "$(field check "$json")" "$check" "$program $* --json: check"
-        is "$(field name "$json") $(field args "$json" | xargs)" "$1 $(shift && echo "$*")" "$program $* --json: name and args"
+        is "$(fields "$json" check name args | xargs)" "$check $*" "$program $* --json: check, name and args"
         numbers "$json" "$program $1" user_s sys_s wall_s rss_peak_bytes
     done
 }
