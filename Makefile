@@ -194,12 +194,12 @@ test-programs: $(wanted)
 
 soak-programs: $(soak_programs)
 
-test: ## run every test (about 20 minutes on two quiet cores); with CASE=name only those with `name` in their names
+test: ## run every test (25 to 30 minutes on two cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
 	@$(MAKE) --no-print-directory -j$(JOBS) test-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' --timer $(wanted)
 
-soak: ## the unit tests with gcc's sanitizers and with clang's for integers, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
+soak: ## the unit tests with gcc's sanitizers, with clang's for integers and with GC_DEBUG=3, ten minutes of threads, a billion random operations, and the bytecode VM at every allocation (OPS=N for another number)
 	@$(MAKE) --no-print-directory -j$(JOBS) random-programs soak-programs
 	prove -j$(JOBS) --exec 'tools/limit $(LIMIT)' $(soak_programs)
 	RANDOM_OPS=48000 HANDLES_OPS=80000 THREADS_SECONDS=2 prove --exec 'tools/limit 7200' $(wildcard tests/random/random*.t tests/random/handles.t tests/random/threads.t)
