@@ -28,7 +28,8 @@ GC__FN void gc__cycle_open(gc_heap *heap) {
     heap->collection.reason = request->reason;
     heap->collection.compacting = request->compacting;
     heap->collection.pause_ns = heap->collection.promoted_bytes = heap->collection.moved_bytes = 0;
-    heap->collection.conservative_bytes = heap->collection.demoted_bytes = heap->collection.left_out = 0;
+    heap->collection.conservative_bytes = heap->collection.demoted_bytes = 0;
+    heap->collection.left_out = false;
     memset(heap->cycle->copied_bytes, 0, sizeof heap->cycle->copied_bytes);
     memset(heap->cycle->marked_bytes, 0, sizeof heap->cycle->marked_bytes);
     memset(heap->cycle->condemned_bytes, 0, sizeof heap->cycle->condemned_bytes);

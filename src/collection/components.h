@@ -76,9 +76,8 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
     size_t bytes = sizeof *workers;
     for (unsigned i = 0; i < workers->count; i++) {
         gc__worker_thread *thread = &workers->threads[i];
-        gc__words *lists[] = {&thread->stack,   &thread->live, &thread->stale,
-                              &thread->refused, &thread->seen, i ? NULL : &workers->for_host,
-                              &workers->cards};
+        gc__words *lists[] = {&thread->stack, &thread->live, &thread->stale, &thread->refused, &thread->seen,
+                              i ? NULL : &workers->for_host, &workers->cards};
         bytes += gc__own_marks_bytes(thread);
         if (release) gc__own_marks_free(thread);
         for (size_t k = 0; k < sizeof lists / sizeof *lists && lists[k]; k++) {
@@ -95,13 +94,14 @@ GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
     return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
 }
 
-/* Returns the metadata's bytes, after releasing the memory of empty lists if so asked. */
-GC__COLD size_t gc__metadata_now(gc_heap *heap, bool release) {
+/* Counts the metadata again, after releasing the memory of empty lists if so asked. */
+GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
-    return gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-           gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__finalizer_marks_bytes(heap) +
-           gc__stores_bytes(heap->stores) + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
-           heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
+    size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__finalizer_marks_bytes(heap) +
+                   gc__stores_bytes(heap->stores) + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
+                   heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
+    __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* Counts the metadata again after a collection. Near the limit, objects have a better use for the memory of lists that
@@ -110,9 +110,8 @@ GC__COLD void gc__metadata_count(gc_heap *heap) {
     size_t much = heap->limit_bytes / 64;
     if (gc__owned_each(heap, GC__MAP, GC__OWN_COUNT) > much) gc__owned_each(heap, GC__MAP, GC__OWN_TRIM);
     if (gc__owned_each(heap, GC__LIST, GC__OWN_COUNT) > much) gc__finalizers_shrink(heap->finalizers);
-    size_t scratch = gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT);
-    bool release = scratch + gc__workers_lists_bytes(gc__heap_workers(heap), false) > much;
-    __atomic_store_n(&heap->metadata_bytes, gc__metadata_now(heap, release), __ATOMIC_RELAXED);
-    if (!release && gc__bytes_charged(heap) > heap->limit_bytes)
-        __atomic_store_n(&heap->metadata_bytes, gc__metadata_now(heap, true), __ATOMIC_RELAXED);
+    bool release =
+        gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT) + gc__workers_lists_bytes(gc__heap_workers(heap), false) > much;
+    gc__metadata_set(heap, release);
+    if (!release && gc__bytes_charged(heap) > heap->limit_bytes) gc__metadata_set(heap, true);
 }

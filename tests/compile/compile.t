@@ -18,20 +18,25 @@ compiles() {
     done
 }
 
+# other_two NAME: the array of that name, one compiler for each language, becomes the other two
+turn=('gcc -std=c11' 'clang++ -std=c++17') refusing=("${turn[@]}")
+other_two() {
+    local -n two=$1
+    case ${two[0]} in gcc*) two=('clang -std=c11' 'g++ -std=c++14') ;; *) two=('gcc -std=c11' 'clang++ -std=c++17') ;; esac
+}
+
 # compiles_in_turn NAME SOURCE FLAGS...: with one compiler for each language, the other two for the next
-turn=('gcc -std=c11' 'clang++ -std=c++17')
 compiles_in_turn() {
-    case ${turn[0]} in gcc*) turn=('clang -std=c11' 'g++ -std=c++14') ;; *) turn=('gcc -std=c11' 'clang++ -std=c++17') ;; esac
+    other_two turn
     local compilers=("${turn[@]}")
     compiles "$@"
 }
 
 # refused NAME MESSAGE SOURCE FLAGS...: by one compiler for each language, the other two for the next mistake
-refusing=('gcc -std=c11' 'clang++ -std=c++17')
 refused() {
     local name=$1 message=$2 source=$3 compiler
     shift 3
-    case ${refusing[0]} in gcc*) refusing=('clang -std=c11' 'g++ -std=c++14') ;; *) refusing=('gcc -std=c11' 'clang++ -std=c++17') ;; esac
+    other_two refusing
     for compiler in "${refusing[@]}"; do
         # shellcheck disable=SC2086
         job "refused: $name: $compiler" "$message" "$source" $compiler -x "$(language "$compiler")" -w -fsyntax-only -I. "$@" -

@@ -167,16 +167,22 @@ static void closures(void) {
     ok(!gc_finalizer_running(gc), "and none runs now");
 }
 
+/* Returns an object whose finalizer stores it, and which refers to another one. */
+static node *new_resurrected(void) {
+    node *n = new_with(1, &saving_again), *inner = NULL;
+    GC_ROOTS(gc, n, inner);
+    inner = new_node(2);
+    gc_store(gc, &n->left, inner);
+    return n;
+}
+
 static void resurrection(void) {
     forget_notes();
     saved = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
     gc_handle brief = gc_handle_create(heap, GC_HANDLE_WEAK, NULL),
               lasting = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, NULL);
     {
-        node *n = new_with(1, &saving_again), *inner = NULL;
-        GC_ROOTS(gc, n, inner);
-        inner = new_node(2);
-        gc_store(gc, &n->left, inner);
+        node *n = new_resurrected();
         gc_handle_set(brief, n), gc_handle_set(lasting, n);
     }
     full();
@@ -209,14 +215,8 @@ static void free_owned(void *unused, const gc_collection *collection) {
 
 static void buffers(void) {
     saved = gc_handle_create(heap, GC_HANDLE_STRONG, NULL);
-    {
-        node *n = new_with(1, &saving_again), *inner = NULL;
-        GC_ROOTS(gc, n, inner);
-        inner = new_node(2);
-        gc_store(gc, &n->left, inner);
-        owner = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, inner);
-        owned = malloc(100);
-    }
+    owner = gc_handle_create(heap, GC_HANDLE_WEAK_LONG, new_resurrected()->left);
+    owned = malloc(100);
     for (int i = 0; i < 2; i++) {
         full();
         is(gc_finalizer_run(gc, 100), 1, "a finalizer stores what refers to an owner");

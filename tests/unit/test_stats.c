@@ -108,10 +108,8 @@ static void compare_ages(void *unused, const gc_collection *collection) {
 static void demoted(bool stay) {
     demotions = wrong_demotions = demoted_by_young = 0;
     is(gc_roots_add(heap, aging, AGING, 0), GC_OK, "objects that are replaced at random");
-    uint64_t random = 1;
     for (int k = 0; k < 1000000; k++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        size_t i = (random >> 33) % AGING;
+        size_t i = random_bits() % AGING;
         aging[i] = NULL, ages[i] = 0;
         aging[i] = new_node(i);
         if (k % 200000 == 199999) full();

@@ -288,50 +288,40 @@ static void missed_barrier_in_buffer(void *unused) {
     gc_collect(heap, 0, 0);
 }
 
-static void owned_slots_in_another_object(void *unused) {
-    (void)unused;
-    begin(&verified);
+/* Collects a heap in which an object reports the slots of another one as its own. */
+static void report_another_objects_slots(const gc_options *options, const gc_type *type) {
+    begin(options);
     vector *v = new_vector(4);
     list *l = NULL;
     GC_ROOTS(gc, v, l);
-    l = new_list(&owned_type, v->items, 4);
+    l = new_list(type, v->items, 4);
+    gc_store(gc, &v->items[0], new_node(7));
     gc_collect(heap, 0, 0);
+    if (((node *)v->items[0])->value != 7) printf("wrong\n");
+    end();
+}
+
+static void owned_slots_in_another_object(void *unused) {
+    (void)unused;
+    report_another_objects_slots(&verified, &owned_type);
 }
 
 /* Owned slots in an object of the same region, where nothing else looks for faults; of a heap that moves without generations
    likewise. */
 static void owned_slots_by_themselves(void *without_generations) {
-    begin(&(gc_options){.non_generational = without_generations, .non_moving = !without_generations});
-    vector *v = new_vector(4);
-    list *l = NULL;
-    GC_ROOTS(gc, v, l);
-    l = new_list(&owned_type, v->items, 4);
-    gc_collect(heap, 0, 0);
+    report_another_objects_slots(&(gc_options){.non_generational = without_generations, .non_moving = !without_generations}, &owned_type);
 }
 
 /* Nothing moves, and each collection looks at everything, so any slot is seen. */
 static void owned_slots_without_either(void *unused) {
     (void)unused;
-    begin(&(gc_options){.non_generational = true, .non_moving = true});
-    vector *v = new_vector(4);
-    list *l = NULL;
-    GC_ROOTS(gc, v, l);
-    l = new_list(&owned_type, v->items, 4);
-    gc_store(gc, &v->items[0], new_node(7));
-    gc_collect(heap, 2, 0);
-    if (((node *)v->items[0])->value != 7) printf("wrong\n");
-    end();
+    report_another_objects_slots(&(gc_options){.non_generational = true, .non_moving = true}, &owned_type);
 }
 
 /* In the same region, so that only verify notices. */
 static void slots_in_another_object(void *unused) {
     (void)unused;
-    begin(&verified);
-    vector *v = new_vector(4);
-    list *l = NULL;
-    GC_ROOTS(gc, v, l);
-    l = new_list(&list_type, v->items, 4);
-    gc_collect(heap, 0, 0);
+    report_another_objects_slots(&verified, &list_type);
 }
 
 static void slots_beyond_the_end(void *unused) {
