@@ -9,7 +9,8 @@
 
 #ifndef GC_STANDALONE_LIBRARY
 #define GC__INTERFACE_LAST gc_heap_allocated /* of version 1.0 */
-GC__STATIC_ASSERT(GC_INTERFACE_MINOR > 0 || offsetof(gc_functions, GC__INTERFACE_LAST) + sizeof(void *) == sizeof(gc_functions),
+GC__STATIC_ASSERT(GC_INTERFACE_MAJOR > 1 || GC_INTERFACE_MINOR > 0 ||
+                      offsetof(gc_functions, GC__INTERFACE_LAST) + sizeof(void *) == sizeof(gc_functions),
                   "GC__INTERFACE_LAST is not the last function of version 1.0");
 
 /* A library on its way into the program. Its path and what is wrong with it are in `file`. */
