@@ -857,6 +857,23 @@ GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
+/* The options that say when the heap is collected, which may change while it runs. 0 means in each field what it means there. */
+typedef struct gc_pacing {
+    size_t nursery_bytes;
+    size_t growth_bytes_min;
+    unsigned growth_percent;
+    unsigned pause_goal_us; /* another goal does not turn `concurrent` on */
+    /* No collection begins, and no marking ends, but at heap_bytes_max, by gc_collect, gc_heap_set_limits and under stress. So
+       finalizers become due, and weak handles are cleared, by none but these. Off-heap bytes count towards nothing until then. */
+    bool paused;
+} gc_pacing;
+
+/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; never collects; cannot fail] */
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing);
+/* Changes all of it at once. A heap that is paused no more is collected when a thread has next allocated some KiB, if that is
+   due. [cooperative; may wait; never collects; GC_ERROR_ARGUMENT, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing);
+
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
 
@@ -5534,6 +5551,7 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
+    bool is_paused;        /* by the host: collected only at the limit, or when it asks for that */
     bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
     size_t metadata_bytes; /* of memory outside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
@@ -13610,6 +13628,10 @@ GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
 
 /* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+    if (heap->is_paused && event != GC__LIMIT_MET && event != GC__STRESS_POINT) {
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+        return false;
+    }
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
@@ -17735,11 +17757,26 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     return gc__bytes_charged(heap) <= bytes;
 }
 
-/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
+/* Replaces defaults, and values larger than any sensible one. */
+GC__COLD void gc__options_resolve(gc_options *options) {
+    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
+    bool wanted = options->pause_goal_us && options->collector_threads != 1;
+    if (options->concurrent == GC_CONCURRENT_DEFAULT)
+        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
+    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
+    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
+    if (options->patience_ms == 0) options->patience_ms = 10000;
+}
+
+/* Adapts to other limits and options the values that depend on them. The world is stopped. */
 GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
-    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+    if (heap->options.nursery_bytes)
+        pace->nursery_bytes = heap->options.nursery_bytes;
+    else if (!heap->options.non_generational)
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
     __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
     gc__heap_note_held(heap);
@@ -17788,6 +17825,33 @@ GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
     gc_result result = gc__limits_change(heap, limits);
     gc__world_resume(heap);
     return result;
+}
+
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing) {
+    if (gc__is_null(heap, "gc_heap_pacing", "heap") || gc__is_null(pacing, "gc_heap_pacing", "pacing")) return;
+    gc__heap_lock(heap);
+    const gc_options *o = &heap->options;
+    const gc_pacing now = {o->nursery_bytes, o->growth_bytes_min, o->growth_percent, o->pause_goal_us, heap->is_paused};
+    *pacing = now;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
+    GC__API_SCOPE("gc_heap_set_pacing");
+    if (gc__is_null(heap, "gc_heap_set_pacing", "heap") || gc__is_null(pacing, "gc_heap_set_pacing", "pacing"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_pacing")) return GC_ERROR_MISUSE;
+    gc__world_stop(heap);
+    gc_options *options = &heap->options;
+    options->nursery_bytes = pacing->nursery_bytes;
+    options->growth_bytes_min = pacing->growth_bytes_min;
+    options->growth_percent = pacing->growth_percent;
+    options->pause_goal_us = pacing->pause_goal_us;
+    heap->is_paused = pacing->paused;
+    gc__options_resolve(options);
+    gc__limit_adapt(heap);
+    gc__world_resume(heap);
+    return GC_OK;
 }
 /* Allocation's slow paths. */
 
@@ -19062,19 +19126,6 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
                         "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     return GC_OK;
-}
-
-/* Replaces defaults, and values larger than any sensible one. */
-GC__COLD void gc__options_resolve(gc_options *options) {
-    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
-    bool wanted = options->pause_goal_us && options->collector_threads != 1;
-    if (options->concurrent == GC_CONCURRENT_DEFAULT)
-        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
-    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
-    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
-    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
-    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
-    if (options->patience_ms == 0) options->patience_ms = 10000;
 }
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */

@@ -67,6 +67,7 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
+    bool is_paused;        /* by the host: collected only at the limit, or when it asks for that */
     bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
     size_t metadata_bytes; /* of memory outside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
