@@ -717,9 +717,16 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #define GC__IMAGE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
 #define GC__IMAGE_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define GC__IMAGE_MACHINE 243
+#elif defined(__s390x__)
+#define GC__IMAGE_MACHINE EM_S390
+#elif defined(__powerpc64__)
+#define GC__IMAGE_MACHINE EM_PPC64
 #else
 #define GC__IMAGE_MACHINE EM_NONE
 #endif
+#define GC__IMAGE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
 /* A file in memory, read only. */
 typedef struct gc__image {
@@ -815,7 +822,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     if (!gc__image_has(image, 0, sizeof header)) return false;
     memcpy(&header, image->bytes, sizeof header);
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        header.e_ident[EI_DATA] != GC__IMAGE_ORDER || header.e_shentsize != sizeof *section || !header.e_shoff)
         return false;
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
@@ -1576,8 +1583,8 @@ GC__DAC_FN bool gc__dac_module_read(gc_dac *dac, uint64_t start, const char *pat
     module->path = path;
     if (gc__dac_copy_memory(dac, start, header, sizeof *header) < sizeof *header) return false;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB) {
-        gc__dac_fail(dac, "%s is no 64-bit little-endian program, and gc.h runs in no others", path);
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != GC__IMAGE_ORDER) {
+        gc__dac_fail(dac, "%s is no 64-bit program with the order of bytes of this one", path);
         return false;
     }
     return header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum <= GC__DAC_HEADERS_MAX;
@@ -3883,10 +3890,10 @@ GC__DAC_FN const char *gc__dac_core_parse(gc__dac_core *core) {
     if (core->file.size < sizeof header || memcmp(core->file.bytes, ELFMAG, SELFMAG) != 0)
         return gc__dac_core_kind(&core->file);
     memcpy(&header, core->file.bytes, sizeof header);
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-        return "it is of a program that is not 64-bit and little-endian, and gc.h runs in no others";
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != GC__IMAGE_ORDER)
+        return "it is of a program that is not 64-bit, or has another order of bytes than this one";
     if (header.e_type != ET_CORE) return "it is an ELF file, but no core";
-    if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64)
+    if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64 && header.e_machine != GC__IMAGE_MACHINE)
         return "it is of a processor that gc.h does not know";
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return "it is damaged";
     core->machine = header.e_machine;
