@@ -4711,6 +4711,16 @@ GC__FN void gc__net_u64(gc__nettrace_bytes *to, uint64_t number) {
     gc__net_put(to, &number, sizeof number);
 }
 
+/* Makes of a number in the processor's order of bytes one in the file's, the lowest first. */
+GC__FN void gc__net_turn(uint8_t *number, size_t bytes) {
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) return;
+    for (size_t i = 0; i < bytes / 2; i++) {
+        uint8_t byte = number[i];
+        number[i] = number[bytes - 1 - i];
+        number[bytes - 1 - i] = byte;
+    }
+}
+
 /* A number in pieces of seven bits. */
 GC__FN void gc__net_pieces(gc__nettrace_bytes *to, uint64_t number) {
     for (; number > 127; number >>= 7) gc__net_u8(to, (unsigned)(number & 127) | 128);
@@ -4766,9 +4776,10 @@ GC__FN void gc__net_block_begin(gc__nettrace *self) {
 
 GC__FN void gc__net_block_end(gc__nettrace *self) {
     if (self->block.used <= 20) return;
-    uint64_t first_ns = GC__LITTLE(64, self->block_first_ns), last_ns = GC__LITTLE(64, self->last_ns);
-    memcpy(self->block.bytes + 4, &first_ns, 8);
-    memcpy(self->block.bytes + 12, &last_ns, 8);
+    memcpy(self->block.bytes + 4, &self->block_first_ns, 8);
+    memcpy(self->block.bytes + 12, &self->last_ns, 8);
+    gc__net_turn(self->block.bytes + 4, 8);
+    gc__net_turn(self->block.bytes + 12, 8);
     gc__net_put_block(self->output, "EventBlock", &self->block);
     gc__net_block_begin(self);
 }

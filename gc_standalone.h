@@ -1014,7 +1014,7 @@ typedef struct gc__elf_name {
 GC__FN const char *gc__elf_machine_text(uint16_t machine) {
     static const gc__elf_name names[] = {{EM_386, "i386"},        {EM_ARM, "ARM"},       {EM_X86_64, "x86-64"},
                                          {EM_AARCH64, "AArch64"}, {EM_PPC64, "PowerPC"}, {EM_S390, "S/390"},
-                                         {243, "RISC-V"},         {EM_MIPS, "MIPS"},     {258, "LoongArch"}};
+                                         {GC__IMAGE_RISCV, "RISC-V"},         {EM_MIPS, "MIPS"},     {258, "LoongArch"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].number == machine) return names[i].text;
     return "an unknown machine";

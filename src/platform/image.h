@@ -22,12 +22,13 @@
 
 #define GC__IMAGE_PATH 4096
 
+#define GC__IMAGE_RISCV 243 /* not every C library names it */
 #if defined(__x86_64__)
 #define GC__IMAGE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
 #define GC__IMAGE_MACHINE EM_AARCH64
 #elif defined(__riscv)
-#define GC__IMAGE_MACHINE 243
+#define GC__IMAGE_MACHINE GC__IMAGE_RISCV
 #elif defined(__s390x__)
 #define GC__IMAGE_MACHINE EM_S390
 #elif defined(__powerpc64__)
