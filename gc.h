@@ -2034,6 +2034,31 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 /* The platform contract for Linux. */
 
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <limits.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#if __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#define GC__OS_SINGLE_THREADED __libc_single_threaded
+#endif
+#endif
+#ifndef GC__OS_SINGLE_THREADED
+#define GC__OS_SINGLE_THREADED 0
+#endif
+
 /* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
    some among these. Processors that are not listed show none of them. */
 
@@ -2067,30 +2092,6 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
     return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
 }
-
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <limits.h>
-#include <link.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
-#ifdef __GLIBC__
-#include <execinfo.h>
-#if __GLIBC_PREREQ(2, 32)
-#include <sys/single_threaded.h>
-#define GC__OS_SINGLE_THREADED __libc_single_threaded
-#endif
-#endif
-#ifndef GC__OS_SINGLE_THREADED
-#define GC__OS_SINGLE_THREADED 0
-#endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"

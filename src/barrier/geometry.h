@@ -79,6 +79,11 @@
 #else
 #define GC_HAS_ASSEMBLY 0
 #endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC_HAS_EMIT 1
+#else
+#define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
+#endif
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
 #define GC__PASTE_(a, b) a##b

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "platform.h"
-#include "context_linux.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,6 +26,8 @@
 #ifndef GC__OS_SINGLE_THREADED
 #define GC__OS_SINGLE_THREADED 0
 #endif
+
+#include "context_linux.h"
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
