@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 platform=$1 only=${ONLY:-headers unit random threads examples ladder} ops=${OPS:-1000000}
 out=build/platforms/$platform emulator= link=-static
 warnings='-Wall -Wextra -Werror'
-rm -rf "$out" && mkdir -p "$out/log" || exit
+rm -rf "$out/log" "$out/row" "$out/units" && mkdir -p "$out/log" || exit
 
 # What a compiler or an emulator is called, and the package that has it.
 case $platform in
@@ -60,8 +60,11 @@ headers() {
 
 # build/platforms/NAME/gc.o and inside.o: the collector that tests without one of their own share
 shared() {
-    [ -f "$out/gc.o" ] || $compiler $flags "$arena" -Isrc -O1 -c tests/unit/gc.c -o "$out/gc.o" || return
-    [ -f "$out/inside.o" ] || $compiler $flags "$arena" -Isrc -O1 -c tests/unit/inside.c -o "$out/inside.o"
+    local each
+    for each in gc inside; do
+        [ ! -f "$out/$each.o" ] || [ -n "$(find src tests/inside.h tests/unit/$each.c -newer "$out/$each.o")" ] || continue
+        $compiler $flags "$arena" -Isrc -O1 -c tests/unit/$each.c -o "$out/$each.o" || return
+    done
 }
 
 # run SECONDS PROGRAM ARGUMENT..
@@ -95,16 +98,16 @@ export -f unit run
 export out compiler flags arena link emulator arguments
 
 units() {
-    local tests test reason
+    local wanted test reason
     shared
     ok $? "$platform: the collector compiles"
     : > "$out/units"
     for test in ${UNIT:-$(basename -s .c tests/unit/test_*.c)}; do
         reason=$(declined "$test")
-        if [ -n "$reason" ]; then skip "$platform: $test" "$reason"; else tests="$tests $test"; fi
+        if [ -n "$reason" ]; then skip "$platform: $test" "$reason"; else wanted="$wanted $test"; fi
     done
     # shellcheck disable=SC2016 # expanded by the shell that runs it
-    echo $tests | xargs -n 1 -P "${JOBS:-$(nproc)}" bash -c 'unit "$0"' > "$out/units"
+    echo $wanted | xargs -n 1 -P "${JOBS:-$(nproc)}" bash -c 'unit "$0"' > "$out/units"
     while read -r test rest; do
         [ "${rest%% *}" = passes ]
         ok $? "$platform: $test $rest"
