@@ -1165,8 +1165,6 @@ typedef enum gc_mode {
     GC_MODE_PREEMPTIVE   /* it may not: collections go on without it */
 } gc_mode;
 
-#define GC__SAVED_REGISTERS 12
-
 /* What reports say of a frame: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
     const char *names; /* "list, cell" */
@@ -1837,9 +1835,8 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 #ifndef __linux__
 #error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
 #endif
-#if !defined(__x86_64__) && !defined(__aarch64__)
-#error \
-    "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
+#if defined(__sparc__) || defined(__ia64__)
+#error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -2002,6 +1999,15 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
+/* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
+#define GC__LITTLE(bits, number) \
+    (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))
+/* Reads eight bytes, at a multiple of 8, as a number of which the first byte is the lowest. */
+GC__INLINED uint64_t gc__cpu_eight(const uint8_t *bytes) {
+    uint64_t word = __atomic_load_n((const uint64_t *)(const void *)bytes, __ATOMIC_RELAXED);
+    return GC__LITTLE(64, word);
+}
+
 /* gc__os_on_fault installs a handler, which is called when the program accesses inaccessible memory. If the handler
    returns false, it does not handle that address, and the fault takes its former course. `words` are the registers at
    the fault. */
@@ -2015,6 +2021,8 @@ GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* the innermost frames of a native stack that are read */
 /* Stores the native call stack's return addresses. Returns their number. */
 GC__FN int gc__os_stack_frames(void **frames);
+/* The same for at most `most` of them. */
+GC__FN int gc__os_list_frames(void **frames, int most);
 /* For a fault handler, which passes its `words`: the first frame is the faulting instruction. */
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
 /* Writes such frames to stderr: function, file and line if the tool addr2line is installed, otherwise as
@@ -2041,7 +2049,7 @@ GC__FN uint32_t gc__os_process_number(void);
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
-/* The platform contract for Linux on x86-64 and AArch64. */
+/* The platform contract for Linux. */
 
 
 #include <dlfcn.h>
@@ -2056,7 +2064,6 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
@@ -2068,6 +2075,40 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #ifndef GC__OS_SINGLE_THREADED
 #define GC__OS_SINGLE_THREADED 0
 #endif
+
+/* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
+   some among these. Processors that are not listed show none of them. */
+
+
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.gregs
+enum { GC__OS_FAULT_WORDS = 17, GC__OS_FAULT_PC = REG_RIP, GC__OS_FAULT_SP = REG_RSP, GC__OS_FRAME_POINTER = REG_RBP };
+#elif defined(__aarch64__) /* after 31 registers come the stack pointer and the pc */
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.regs
+enum { GC__OS_FAULT_WORDS = 31, GC__OS_FAULT_PC = 32, GC__OS_FAULT_SP = 31, GC__OS_FRAME_POINTER = 29 };
+#elif defined(__riscv) /* the pc takes the place of register 0 */
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.__gregs
+enum { GC__OS_FAULT_WORDS = 32, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 2, GC__OS_FRAME_POINTER = 8 };
+#elif defined(__s390x__) /* before 16 registers come the mask and the address of the program status word */
+#define GC__OS_CONTEXT_WORDS(context) &(context)->uc_mcontext
+enum { GC__OS_FAULT_WORDS = 18, GC__OS_FAULT_PC = 1, GC__OS_FAULT_SP = 17, GC__OS_FRAME_POINTER = 13 };
+#else
+static const uintptr_t gc__os_context_words[1] = {0};
+#define GC__OS_CONTEXT_WORDS(context) ((void)(context), gc__os_context_words)
+enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_FRAME_POINTER = 0 };
+#endif
+/* From a frame pointer to the words with the caller's frame pointer and the return address. */
+#if defined(__riscv)
+#define GC__OS_FRAME_RECORD ((uintptr_t)-16)
+#else
+#define GC__OS_FRAME_RECORD ((uintptr_t)0)
+#endif
+
+GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
+    return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
+}
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
@@ -2408,28 +2449,15 @@ GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
-#if defined(__x86_64__)
-enum { GC__OS_FAULT_PC = REG_RIP, GC__OS_FRAME_POINTER = REG_RBP };
-#else
-enum { GC__OS_FAULT_PC = 32, GC__OS_FRAME_POINTER = 29 }; /* the pc is after 31 registers and the stack pointer */
-#endif
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
 GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
-    const ucontext_t *at = (const ucontext_t *)context;
-#if defined(__x86_64__)
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
-    size_t count = 17;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
-#else
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.regs;
-    size_t count = 31;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
-#endif
-    if (gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer)) return;
+    const uintptr_t *words = gc__os_context((const ucontext_t *)context);
+    uintptr_t stack_pointer = GC__OS_FAULT_WORDS ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
+    if (gc__os_fault((uintptr_t)info->si_addr, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
     if (gc__os_fault_former.sa_flags & SA_SIGINFO)
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
@@ -2478,6 +2506,7 @@ GC__FN bool gc__os_is_file_code(const void *address) {
 
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+GC__FN int gc__os_list_frames(void **frames, int most) { return backtrace(frames, most); }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     int count = gc__os_stack_frames(frames), first = 0;
@@ -2489,9 +2518,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 #else
 /* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
-GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
-    while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {
-        const gc_word *frame = (const gc_word *)pointer;
+GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int most) {
+    while (count < most && pointer % 8 == 0 && gc__os_is_mapped((const void *)(pointer + GC__OS_FRAME_RECORD), 16)) {
+        const gc_word *frame = (const gc_word *)(pointer + GC__OS_FRAME_RECORD);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
@@ -2500,13 +2529,16 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
     return count;
 }
 
+GC__FN int gc__os_list_frames(void **frames, int most) {
+    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0, most);
+}
 GC__FN int gc__os_stack_frames(void **frames) {
-    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0);
+    return gc__os_list_frames(frames, GC__STACK_FRAMES);
 }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     frames[0] = (void *)gc__os_fault_pc(words);
-    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1);
+    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1, GC__STACK_FRAMES);
 }
 #endif
 
@@ -2553,13 +2585,21 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 
 #define GC__IMAGE_PATH 4096
 
+#define GC__IMAGE_RISCV 243 /* not every C library names it */
 #if defined(__x86_64__)
 #define GC__IMAGE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
 #define GC__IMAGE_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define GC__IMAGE_MACHINE GC__IMAGE_RISCV
+#elif defined(__s390x__)
+#define GC__IMAGE_MACHINE EM_S390
+#elif defined(__powerpc64__)
+#define GC__IMAGE_MACHINE EM_PPC64
 #else
 #define GC__IMAGE_MACHINE EM_NONE
 #endif
+#define GC__IMAGE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
 /* A file in memory, read only. */
 typedef struct gc__image {
@@ -2655,7 +2695,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     if (!gc__image_has(image, 0, sizeof header)) return false;
     memcpy(&header, image->bytes, sizeof header);
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        header.e_ident[EI_DATA] != GC__IMAGE_ORDER || header.e_shentsize != sizeof *section || !header.e_shoff)
         return false;
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
@@ -3582,6 +3622,49 @@ __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
                           "[x0, #48]\n\t"
                           "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
                           ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#endif
+/* The platform contract for other processors, by means of gcc and clang alone. Stacks grow downwards. */
+
+
+#include <stdlib.h>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+/* Data whose address is an operand of assembly has a symbol of its own, as on AArch64. */
+#define GC__ASM_NAMED(name) __asm__(#name)
+#define GC__ASM_ADDRESS(name) #name
+#define GC__ASM_OPERAND(name)
+
+/* Barriers are in C, and call C functions. */
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+
+GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
+GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }
+
+/* Copies the caller's frame, which ends at `end`. Its own frame, if it has one, begins below the caller's. */
+GC__OUT_OF_LINE __attribute__((no_sanitize("address", "thread", "undefined"))) void gc__cpu_copy_frame(
+    uintptr_t *registers, uintptr_t end) {
+    uintptr_t from = (uintptr_t)__builtin_frame_address(0) & ~(sizeof from - 1);
+    size_t count = (end - from) / sizeof from;
+    if (from > end || count > GC__SAVED_STACK_POINTER) {
+        fprintf(stderr, "gc.h: the registers take more room on the stack than %d words: a fault of gc.h, please report it\n",
+                GC__SAVED_STACK_POINTER);
+        abort();
+    }
+    for (size_t i = 0; i < GC__SAVED_STACK_POINTER; i++) registers[i] = i < count ? ((const gc_word *)from)[i] : 0;
+    registers[GC__SAVED_STACK_POINTER] = end;
+}
+
+/* The compiler saves all registers that calls preserve in the frame of this function. Their values may not come from
+   setjmp, since C libraries disguise some. */
+GC__EXTERN GC__VISIBLE __attribute__((weak, noinline, no_instrument_function, no_sanitize("address", "thread", "undefined"))) void
+gc__save_registers(uintptr_t *registers) {
+    __builtin_unwind_init();
+    gc__cpu_copy_frame(registers, (uintptr_t)__builtin_dwarf_cfa());
+    gc__cpu_keep_frame();
+}
 #endif
 /* The platform contract for sanitizers. */
 
@@ -10931,7 +11014,7 @@ GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *lis
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
-        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
+        uint64_t dirty = gc__cpu_eight(gc__the_arena.bundles + i);
         for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
             uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
             gc__region *region = gc__region_of(bundle);

@@ -40,10 +40,17 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
-#ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
+#ifdef __x86_64__
+#define GC_ADDRESS_BITS 47 /* the length of user addresses, unless the program asks for higher ones */
 #else
-#define GC_ADDRESS_BITS 47
+#define GC_ADDRESS_BITS 48
+#endif
+/* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
+   are words for a whole frame that has saved them. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC__SAVED_REGISTERS 12
+#else
+#define GC__SAVED_REGISTERS 128
 #endif
 #define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
@@ -71,6 +78,11 @@
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC_HAS_EMIT 1
+#else
+#define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
 #endif
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
