@@ -96,11 +96,11 @@
 /* The assembly's symbols cannot be static. They are weak, so several units that are linked together may have them: all
    are alike. */
 #if GC_EXPORTED
-#define GC__VISIBLE __attribute__((visibility("default")))
+#define GC__VISIBLE GC__EXPORT
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
 #else
-#define GC__VISIBLE __attribute__((visibility("hidden")))
-#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
+#define GC__VISIBLE GC__HIDDEN
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t" GC__ASM_HIDDEN(name)
 #endif
 
 /* GC__SHARED: linkage of what inline functions use.
@@ -241,7 +241,7 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
 GC_API void gc__misuse(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
+    __attribute__((GC__PRINTF(3, 4), __noreturn__, __cold__));
 
 /* The name of one symbol lists all that inline code depends on. Every unit refers to that symbol and the implementation
    defines it, so units of different configurations do not link, and the linker's message shows both. */
@@ -1148,8 +1148,6 @@ typedef enum gc_mode {
     GC_MODE_PREEMPTIVE   /* it may not: collections go on without it */
 } gc_mode;
 
-#define GC__SAVED_REGISTERS 12
-
 /* What reports say of a frame: static data that GC_ROOTS makes. */
 typedef struct gc_frame_site {
     const char *names; /* "list, cell" */
@@ -1817,8 +1815,12 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
    it. */
 
 
-#ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
+#if !defined(__linux__) && !defined(_WIN32)
+#error \
+    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+#endif
+#if defined(_WIN32) && !defined(__x86_64__)
+#error "gc.h: on Windows, collecting is for x86-64 only, so far"
 #endif
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error \
@@ -1871,6 +1873,10 @@ GC__FN void *gc__os_map(size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Releases address space, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Allocates as malloc does, at a multiple of `alignment`. Returns false if there is no memory. gc__os_free_aligned frees
+   it. */
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes);
+GC__INLINED void gc__os_free_aligned(void *memory);
 /* Returns the limit for which the system has just refused `bytes`, as a remedy: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(size_t bytes);
 /* Returns how much memory the process's container (its control groups) allows it, if that is less than the machine has;
@@ -1977,6 +1983,8 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
+/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
@@ -2027,6 +2035,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 /* The platform contract for Linux on x86-64 and AArch64. */
 
 
+#ifndef _WIN32
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -2062,6 +2071,8 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #define GC__MADV_POPULATE_WRITE 23
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -2128,6 +2139,11 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
 }
 
 GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    return posix_memalign(memory, alignment, bytes) == 0;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { free(memory); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -2508,6 +2524,7 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
+#endif
 /* The memory and the number of processors that the process may use: the limits of its control groups and its own. */
 
 /* Reads files and pipes line by line, without the C library's memory: a stopped thread may hold the lock of its
@@ -2524,6 +2541,7 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -2713,7 +2731,9 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     return name && *name ? name : NULL;
 }
 #endif
+#endif
 
+#ifndef _WIN32
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -2752,7 +2772,9 @@ GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     line[length] = 0;
     return true;
 }
+#endif
 
+#ifndef _WIN32
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -2968,6 +2990,7 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
                "vm.overcommit_ratio";
     return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
 }
+#endif
 /* The platform contract for reports, on Linux: names of code and static data, from the symbols of the loaded files.
    Lines and inlined functions come from the tool addr2line, if it is installed.
 
@@ -2978,6 +3001,7 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
    handler: they take no lock, and get memory from the system only. */
 
 
+#ifndef _WIN32
 #include <stdio.h>
 
 typedef struct gc__symbol {
@@ -3166,7 +3190,9 @@ GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint
         if (!symbols->list[i].bytes) best = &symbols->list[i];
     return best;
 }
+#endif
 
+#ifndef _WIN32
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
@@ -3416,6 +3442,655 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
     gc__os_data_search search = {f, context};
     dl_iterate_phdr(gc__os_data_in, &search);
 }
+#endif
+/* The platform contract for Windows on x86-64: processors, clocks, stacks, locks, threads, faults. It needs no library but
+   kernel32 and the C library. Functions that not every Windows has are looked up when they are first called. */
+
+
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <process.h>
+#include <stdlib.h>
+
+#define GC__NOTE_SECTION(contents) "" /* files have no notes */
+
+/* A function of a library that is always loaded; NULL if this Windows does not have it. */
+GC__COLD FARPROC gc__os_function(const char *library, const char *name) {
+    HMODULE module = GetModuleHandleA(library);
+    return module ? GetProcAddress(module, name) : NULL;
+}
+
+GC__FN size_t gc__os_page_bytes(void) { return 4096; }
+
+GC__COLD size_t gc__os_l2_bytes(void) {
+    SYSTEM_LOGICAL_PROCESSOR_INFORMATION all[128];
+    DWORD bytes = sizeof all;
+    if (!GetLogicalProcessorInformation(all, &bytes)) bytes = 0;
+    for (DWORD i = 0; i < bytes / sizeof *all; i++)
+        if (all[i].Relationship == RelationCache && all[i].Cache.Level == 2 && all[i].Cache.Size) return all[i].Cache.Size;
+    return (size_t)1 << 20;
+}
+
+GC__COLD unsigned gc__os_processors(void) {
+    DWORD_PTR mine = 0, all = 0;
+    GetProcessAffinityMask(GetCurrentProcess(), &mine, &all);
+    return mine ? (unsigned)__builtin_popcountll(mine) : 1;
+}
+
+GC__FN int gc__os_processor(void) { return (int)GetCurrentProcessorNumber(); }
+
+/* Time passes in ticks; their product with 10^9 would not fit in 64 bits. */
+GC__FN uint64_t gc__os_now_ns(void) {
+    static LONGLONG frequency; /* atomic; it never changes */
+    LARGE_INTEGER now;
+    LONGLONG per_s = __atomic_load_n(&frequency, __ATOMIC_RELAXED);
+    if (!per_s) {
+        QueryPerformanceFrequency(&now);
+        __atomic_store_n(&frequency, per_s = now.QuadPart, __ATOMIC_RELAXED);
+    }
+    QueryPerformanceCounter(&now);
+    return (uint64_t)(now.QuadPart / per_s) * 1000000000u + (uint64_t)(now.QuadPart % per_s) * 1000000000u / (uint64_t)per_s;
+}
+
+GC__FN uint64_t gc__os_filetime_ns(FILETIME time) {
+    return (((uint64_t)time.dwHighDateTime << 32) | time.dwLowDateTime) * 100;
+}
+
+GC__FN uint64_t gc__os_cpu_ns(void) {
+    FILETIME start, end, kernel, user;
+    if (!GetThreadTimes(GetCurrentThread(), &start, &end, &kernel, &user)) return 0;
+    return gc__os_filetime_ns(kernel) + gc__os_filetime_ns(user);
+}
+
+/* Fibers are known to the system: these are the bounds of the fiber's stack while a thread runs one. The lower part is
+   reserved only, until the stack reaches it. */
+GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
+    MEMORY_BASIC_INFORMATION part;
+    __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(*high)); /* NT_TIB.StackBase */
+    if (!VirtualQuery((const char *)*high - 1, &part, sizeof part)) return false;
+    *low = (uintptr_t)part.AllocationBase;
+    return true;
+}
+
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
+    uintptr_t low, high;
+    if (!gc__os_stack_bounds(&low, &high)) return NULL;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
+    return *elsewhere ? NULL : (char *)high;
+}
+
+static uint64_t gc__os_selves; /* atomic */
+static __thread uint64_t gc__os_identity;
+GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
+    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
+    return gc__os_identity;
+}
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
+GC__FN bool gc__os_is_single_threaded(void) { return false; }
+GC__FN uint32_t gc__os_thread_number(void) { return GetCurrentThreadId(); }
+
+/* Where the system has no WaitOnAddress (before Windows 8), waiting threads look at the word every millisecond. */
+typedef BOOL(WINAPI *gc__os_wait_function)(volatile VOID *word, PVOID value, SIZE_T bytes, DWORD ms);
+typedef VOID(WINAPI *gc__os_wake_function)(PVOID word);
+static struct {
+    gc__os_wait_function wait;
+    gc__os_wake_function wake_one, wake_all;
+    BOOLEAN(WINAPI *is_ending)(void); /* the process ends, and its other threads have been ended already */
+} gc__os_waits;
+static uint32_t gc__os_waits_known; /* atomic; 1: gc__os_waits is complete */
+
+/* Several threads may store the same. A function without a prototype is cast by way of one type for all of them. */
+GC__COLD void gc__os_waits_find(void) {
+    typedef void (*any)(void);
+    any wait = (any)gc__os_function("kernelbase.dll", "WaitOnAddress"),
+        one = (any)gc__os_function("kernelbase.dll", "WakeByAddressSingle"),
+        all = (any)gc__os_function("kernelbase.dll", "WakeByAddressAll");
+    bool found = wait && one && all;
+    gc__os_waits.wait = found ? (gc__os_wait_function)wait : NULL;
+    gc__os_waits.wake_one = found ? (gc__os_wake_function)one : NULL;
+    gc__os_waits.wake_all = found ? (gc__os_wake_function)all : NULL;
+    gc__os_waits.is_ending = (BOOLEAN(WINAPI *)(void))(any)gc__os_function("ntdll.dll", "RtlDllShutdownInProgress");
+    __atomic_store_n(&gc__os_waits_known, 1, __ATOMIC_RELEASE);
+}
+GC__FN bool gc__os_has_waits(void) {
+    if (!__atomic_load_n(&gc__os_waits_known, __ATOMIC_ACQUIRE)) gc__os_waits_find();
+    return gc__os_waits.wait != NULL;
+}
+
+GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
+    if (gc__os_has_waits()) gc__os_waits.wake_all((PVOID)(uintptr_t)word);
+}
+
+GC__FN void gc__os_wait_ms(const uint32_t *word, uint32_t value, DWORD ms) {
+    if (gc__os_has_waits())
+        gc__os_waits.wait((volatile VOID *)(uintptr_t)word, &value, sizeof value, ms);
+    else if (__atomic_load_n(word, __ATOMIC_RELAXED) == value)
+        Sleep(1);
+}
+
+GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+    uint64_t ms = (ns + GC__NS_PER_MS - 1) / GC__NS_PER_MS;
+    gc__os_wait_ms(word, value, ms < INFINITE ? (DWORD)ms : INFINITE - 1);
+}
+
+struct gc__lock {
+    uint32_t state; /* atomic; 0: free; 1: taken; 2: taken, and a thread may wait */
+    uint64_t owner; /* atomic; the owner's gc__os_self; 0: nobody */
+};
+#define GC__LOCK_INITIALIZER \
+    { 0, 0 }
+
+GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
+GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
+
+GC__FN bool gc__lock_grab(gc__lock *lock, uint32_t state) {
+    uint32_t free = 0;
+    return __atomic_compare_exchange_n(&lock->state, &free, state, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Waits until `end_ns`. Returns whether the lock is taken. When the process ends, the system has ended other threads
+   wherever they were: then a lock that they held is not waited for. */
+GC__COLD bool gc__lock_wait(gc__lock *lock, uint64_t end_ns) {
+    enum { SPINS = 100, ENDING_MS = 100 };
+    for (int i = 0; i < SPINS; i++) {
+        YieldProcessor();
+        if (gc__lock_grab(lock, 1)) return true;
+    }
+    while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) {
+        uint64_t now = end_ns == UINT64_MAX ? 0 : gc__os_now_ns(), left = end_ns > now ? end_ns - now : 0;
+        if (!left) return false;
+        if (gc__os_has_waits() && gc__os_waits.is_ending && gc__os_waits.is_ending()) return true;
+        gc__os_wait_for(&lock->state, 2, left < ENDING_MS * GC__NS_PER_MS ? left : ENDING_MS * GC__NS_PER_MS);
+    }
+    return true;
+}
+
+GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
+    GC_ASSERT(!gc__lock_is_mine(lock),
+              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "destroyed already");
+    if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
+    gc__lock_own(lock, gc__os_self());
+}
+GC__FN void gc__lock_release(gc__lock *lock) {
+    gc__lock_own(lock, 0);
+    if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2 && gc__os_has_waits())
+        gc__os_waits.wake_one((PVOID)&lock->state);
+}
+GC__OUT_OF_LINE bool gc__lock_try(gc__lock *lock) {
+    bool taken = gc__lock_grab(lock, 1);
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
+GC__COLD bool gc__lock_take_for(gc__lock *lock, uint64_t ns) {
+    bool taken = gc__lock_grab(lock, 1) || gc__lock_wait(lock, gc__os_now_ns() + ns);
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
+GC__FN void gc__lock_init(gc__lock *lock) {
+    static const gc__lock fresh = GC__LOCK_INITIALIZER;
+    *lock = fresh;
+}
+GC__FN void gc__lock_end(gc__lock *lock) { (void)lock; }
+
+/* There is no fork. */
+GC__FN void gc__lock_fork_take(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_adopt(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_release(gc__lock *lock) { (void)lock; }
+GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    return (void)before, (void)in_parent, (void)in_child, true;
+}
+
+struct gc__os_thread {
+    HANDLE handle;
+    uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
+    void (*f)(void *context);
+    void *context;
+};
+
+GC__FN unsigned WINAPI gc__os_thread_main(void *thread) {
+    gc__os_thread *self = (gc__os_thread *)thread;
+    __atomic_store_n(&self->self, gc__os_self(), __ATOMIC_RELAXED);
+    self->f(self->context);
+    return 0;
+}
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context) {
+    thread->f = f;
+    thread->context = context;
+    thread->self = 0;
+    thread->handle = (HANDLE)_beginthreadex(NULL, 0, gc__os_thread_main, thread, 0, NULL);
+    return thread->handle != NULL;
+}
+/* Not every Windows gives names to threads. */
+GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+    typedef HRESULT(WINAPI * set)(HANDLE thread, PCWSTR name);
+    set describe = (set)(void (*)(void))gc__os_function("kernelbase.dll", "SetThreadDescription");
+    WCHAR wide[32];
+    size_t length = 0;
+    if (!gc__os_thread_start(thread, f, context)) return false;
+    for (; name[length] && length < 31; length++) wide[length] = (WCHAR)name[length];
+    wide[length] = 0;
+    if (describe) describe(thread->handle, wide);
+    return true;
+}
+GC__FN void gc__os_thread_join(gc__os_thread *thread) {
+    WaitForSingleObject(thread->handle, INFINITE);
+    CloseHandle(thread->handle);
+}
+GC__FN void gc__os_thread_is_patient(void) { SetThreadPriorityBoost(GetCurrentThread(), TRUE); }
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
+    return __atomic_load_n(&thread->self, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
+    DWORD_PTR mine = 0, all = 0;
+    (void)self;
+    if (processor < 0 || processor > 63 || !GetProcessAffinityMask(GetCurrentProcess(), &mine, &all)) return;
+    mine &= ~((DWORD_PTR)1 << processor);
+    if (mine) SetThreadAffinityMask(GetCurrentThread(), mine);
+}
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { CloseHandle(thread->handle); }
+
+static bool (*gc__os_end)(void); /* atomic; NULL: none */
+static __thread bool gc__os_ends; /* it is to be called at the end of this thread */
+
+/* The loader calls this at the end of each thread: after the destructors of keys of pthread_key_create and of fiber-local
+   storage, and before it ends thread-local variables. It comes too early for those that C++ destroys there, so the second
+   call of gc__os_end follows the first. */
+GC__COLD void NTAPI gc__os_loader_event(PVOID module, DWORD reason, PVOID reserved) {
+    (void)module, (void)reserved;
+    bool (*end)(void) = reason == DLL_THREAD_DETACH ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+    if (end && gc__os_ends && end()) end();
+}
+/* The linker sorts these sections by name: the C library's own entries for the start of a thread are in C, and for its
+   end in D. */
+__attribute__((section(".CRT$XLCZ"), used)) static const PIMAGE_TLS_CALLBACK gc__os_loader_entry = gc__os_loader_event;
+
+GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
+    __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
+    gc__os_ends = true;
+    return true;
+}
+
+/* The registers are those of a CONTEXT from Rax to Rip, in the order of the processor's numbers. */
+enum { GC__OS_WORDS = 17, GC__OS_STACK_POINTER = 4, GC__OS_FRAME_POINTER = 5, GC__OS_FAULT_PC = 16 };
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
+
+static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
+static PVOID gc__os_fault_handle;      /* of the handler that the system calls; atomic */
+
+GC__FN bool gc__os_fault_is_over(uintptr_t address, ULONG_PTR access);
+
+/* The system calls this for every exception. Those of others are passed on, and the last error is that of the code that
+   they interrupted. */
+GC__COLD LONG CALLBACK gc__os_exception(EXCEPTION_POINTERS *at) {
+    const EXCEPTION_RECORD *record = at->ExceptionRecord;
+    if (record->ExceptionCode != EXCEPTION_ACCESS_VIOLATION || record->NumberParameters < 2) return EXCEPTION_CONTINUE_SEARCH;
+    uintptr_t address = record->ExceptionInformation[1];
+    const uintptr_t *words = (const uintptr_t *)(const void *)&at->ContextRecord->Rax;
+    DWORD error = GetLastError();
+    bool handled = gc__os_fault_is_over(address, record->ExceptionInformation[0]) ||
+                   (gc__os_fault && gc__os_fault(address, words, GC__OS_WORDS, words[GC__OS_STACK_POINTER]));
+    SetLastError(error);
+    return handled ? EXCEPTION_CONTINUE_EXECUTION : EXCEPTION_CONTINUE_SEARCH;
+}
+
+GC__COLD void gc__os_handle_faults(void) {
+    if (__atomic_load_n(&gc__os_fault_handle, __ATOMIC_ACQUIRE)) return;
+    PVOID mine = AddVectoredExceptionHandler(1, gc__os_exception), none = NULL;
+    if (!__atomic_compare_exchange_n(&gc__os_fault_handle, &none, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        RemoveVectoredExceptionHandler(mine);
+}
+
+GC__COLD void gc__os_on_fault(gc__fault_handler f) {
+    gc__os_fault = f;
+    gc__os_handle_faults();
+}
+
+GC__COLD void gc__os_leave(void) {
+    PVOID handle = __atomic_exchange_n(&gc__os_fault_handle, NULL, __ATOMIC_ACQ_REL);
+    if (handle) RemoveVectoredExceptionHandler(handle);
+    gc__os_fault = NULL;
+    __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
+}
+
+GC__FN bool gc__os_is_file_code(const void *address) {
+    MEMORY_BASIC_INFORMATION part;
+    return VirtualQuery(address, &part, sizeof part) && part.Type == MEM_IMAGE && (part.Protect & 0xF0); /* executable */
+}
+
+/* Follows the call stack from those registers on, by the tables that the linker keeps for exceptions. A function without
+   an entry there calls nothing, so that its return address is at the stack pointer. */
+GC__COLD int gc__os_unwind(CONTEXT *context, void **frames) {
+    int count = 0;
+    while (count < GC__STACK_FRAMES && context->Rip) {
+        frames[count++] = (void *)(uintptr_t)context->Rip;
+        DWORD64 base, establisher;
+        PVOID data;
+        PRUNTIME_FUNCTION function = RtlLookupFunctionEntry(context->Rip, &base, NULL);
+        uintptr_t before = (uintptr_t)context->Rsp;
+        if (function) {
+            RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context->Rip, function, context, &data, &establisher, NULL);
+        } else {
+            if (count > 1 || before % 8) break;
+            context->Rip = *(const gc_word *)before;
+            context->Rsp += 8;
+        }
+        if ((uintptr_t)context->Rsp <= before || !gc__os_is_file_code((const void *)(uintptr_t)context->Rip)) break;
+    }
+    return count;
+}
+
+GC__OUT_OF_LINE int gc__os_stack_frames(void **frames) {
+    CONTEXT context;
+    RtlCaptureContext(&context);
+    int count = gc__os_unwind(&context, frames);
+    memmove(frames, frames + 1, (size_t)(count > 0 ? count - 1 : 0) * sizeof *frames); /* without this function */
+    return count > 0 ? count - 1 : 0;
+}
+
+GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
+    CONTEXT context;
+    RtlCaptureContext(&context);
+    memcpy(&context.Rax, words, GC__OS_WORDS * sizeof *words);
+    return gc__os_unwind(&context, frames);
+}
+
+GC__FN uint64_t gc__os_stack_hash(void) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    return hash;
+}
+
+GC__FN const char *gc__os_setting(const char *variable) {
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+/* The name is without the folder and, like a command, without ".exe". */
+GC__COLD const char *gc__os_program_name(void) {
+    static char path[MAX_PATH];
+    DWORD length = GetModuleFileNameA(NULL, path, MAX_PATH - 1);
+    if (length > 4 && path[length - 4] == '.') path[length - 4] = 0;
+    const char *folder = strrchr(path, '\\');
+    return folder ? folder + 1 : path;
+}
+GC__FN uint32_t gc__os_process_number(void) { return GetCurrentProcessId(); }
+#endif
+/* The platform contract for memory on Windows: VirtualAlloc, and the limits of the process's job. */
+
+
+#ifdef _WIN32
+#include <malloc.h>
+
+GC__FN void gc__os_check(const void *address, size_t bytes) {
+    (void)address, (void)bytes;
+    GC_ASSERT(bytes && !(((uintptr_t)address | bytes) & (gc__os_page_bytes() - 1)),
+              "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
+}
+
+/* The reservations. Memory that is only reserved cannot be read, so in those that are `readable` a fault commits the page,
+   read-only: barriers read the tables at few places. A page is in one of three states: reserved; committed by a fault;
+   committed by gc__os_commit. It never leaves the last one, except while gc__os_discard exchanges its memory. */
+enum { GC__OS_RESERVATIONS_MAX = 32 };
+typedef struct gc__os_reservation {
+    uintptr_t start, end; /* atomic; 0: there is none */
+    bool readable;        /* written before `end` */
+} gc__os_reservation;
+static gc__os_reservation gc__os_reservations[GC__OS_RESERVATIONS_MAX];
+static SRWLOCK gc__os_pages_lock = SRWLOCK_INIT; /* guards the reservations and the states of their pages */
+
+GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
+    for (int i = 0; i < GC__OS_RESERVATIONS_MAX; i++) {
+        gc__os_reservation *each = &gc__os_reservations[i];
+        uintptr_t end = __atomic_load_n(&each->end, __ATOMIC_ACQUIRE), start = __atomic_load_n(&each->start, __ATOMIC_RELAXED);
+        if (end && address >= start && address < end) return each;
+    }
+    return NULL;
+}
+
+/* Returns whether a fault in a reservation needs no further handling: the page has been committed meanwhile, or here. */
+GC__FN bool gc__os_fault_is_over(uintptr_t address, ULONG_PTR access) {
+    const gc__os_reservation *reservation = gc__os_reservation_of(address);
+    MEMORY_BASIC_INFORMATION part;
+    bool is_over = false;
+    if (!reservation || access > 1) return false;
+    AcquireSRWLockExclusive(&gc__os_pages_lock);
+    if (!VirtualQuery((void *)address, &part, sizeof part)) part.State = MEM_FREE;
+    if (part.State == MEM_COMMIT)
+        is_over = part.Protect == PAGE_READWRITE || (part.Protect == PAGE_READONLY && !access);
+    else if (part.State == MEM_RESERVE && reservation->readable && !access)
+        is_over = VirtualAlloc((void *)address, 1, MEM_COMMIT, PAGE_READONLY) != NULL;
+    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return is_over;
+}
+
+/* Returns false if there are too many. */
+GC__COLD bool gc__os_note_reservation(char *start, size_t bytes, bool readable) {
+    int i = 0;
+    gc__os_handle_faults();
+    AcquireSRWLockExclusive(&gc__os_pages_lock);
+    while (i < GC__OS_RESERVATIONS_MAX && gc__os_reservations[i].end) i++;
+    if (i < GC__OS_RESERVATIONS_MAX) {
+        gc__os_reservations[i].readable = readable;
+        __atomic_store_n(&gc__os_reservations[i].start, (uintptr_t)start, __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__os_reservations[i].end, (uintptr_t)start + bytes, __ATOMIC_RELEASE);
+    }
+    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return i < GC__OS_RESERVATIONS_MAX;
+}
+
+/* Alignment beyond the system's 64 KiB is asked for where it can be. Otherwise a larger range shows where there is room,
+   which another thread may take first. */
+GC__COLD char *gc__os_reserve_aligned(size_t bytes, size_t alignment) {
+    typedef PVOID(WINAPI * allocate)(HANDLE, PVOID, SIZE_T, ULONG, ULONG, MEM_EXTENDED_PARAMETER *, ULONG);
+    allocate aligned = (allocate)(void (*)(void))gc__os_function("kernelbase.dll", "VirtualAlloc2");
+    if (aligned) {
+        MEM_ADDRESS_REQUIREMENTS wanted = {NULL, NULL, alignment};
+        MEM_EXTENDED_PARAMETER parameter;
+        memset(&parameter, 0, sizeof parameter);
+        parameter.Type = MemExtendedParameterAddressRequirements;
+        parameter.Pointer = &wanted;
+        char *start = (char *)aligned(GetCurrentProcess(), NULL, bytes, MEM_RESERVE, PAGE_NOACCESS, &parameter, 1);
+        if (start) return start;
+    }
+    for (int tries = 0; tries < 16; tries++) {
+        char *wide = (char *)VirtualAlloc(NULL, bytes + alignment, MEM_RESERVE, PAGE_NOACCESS);
+        if (!wide) return NULL;
+        VirtualFree(wide, 0, MEM_RELEASE);
+        char *start = (char *)(((uintptr_t)wide + alignment - 1) & ~(uintptr_t)(alignment - 1));
+        if (VirtualAlloc(start, bytes, MEM_RESERVE, PAGE_NOACCESS)) return start;
+    }
+    return NULL;
+}
+
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
+    enum { ALIGNMENT = 1 << 16 };
+    gc__os_check(NULL, bytes | alignment);
+    char *start = alignment > ALIGNMENT ? gc__os_reserve_aligned(bytes, alignment)
+                                        : (char *)VirtualAlloc(NULL, bytes, MEM_RESERVE, PAGE_NOACCESS);
+    if (!start || ((uintptr_t)start & (alignment - 1)) || gc__os_note_reservation(start, bytes, readable)) return start;
+    VirtualFree(start, 0, MEM_RELEASE);
+    return NULL;
+}
+
+GC__FN bool gc__os_commit(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool done = VirtualAlloc(address, bytes, MEM_COMMIT, PAGE_READWRITE) != NULL;
+    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return done;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    DWORD former;
+    gc__os_check(address, bytes);
+    return VirtualProtect(address, bytes, accessible ? PAGE_READWRITE : PAGE_NOACCESS, &former);
+}
+
+/* Another process may take the memory that is given back here, before it is asked for again: then this one waits for
+   more. */
+GC__FN bool gc__os_discard(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool given = VirtualFree(address, bytes, MEM_DECOMMIT);
+    while (given && !VirtualAlloc(address, bytes, MEM_COMMIT, PAGE_READWRITE)) Sleep(1);
+    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return given;
+}
+
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) { gc__os_check(address, bytes); }
+
+GC__FN void *gc__os_map(size_t bytes) { return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+
+GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) {
+    (void)bytes;
+    AcquireSRWLockExclusive(&gc__os_pages_lock);
+    gc__os_reservation *reservation = gc__os_reservation_of((uintptr_t)address);
+    if (reservation) __atomic_store_n(&reservation->end, (uintptr_t)0, __ATOMIC_RELEASE);
+    VirtualFree(address, 0, MEM_RELEASE);
+    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+}
+
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    gc__os_check(NULL, old_bytes | new_bytes);
+    void *mapped = gc__os_map(new_bytes);
+    if (!mapped) return NULL;
+    memcpy(mapped, address, old_bytes < new_bytes ? old_bytes : new_bytes);
+    gc__os_unmap(address, old_bytes);
+    return mapped;
+}
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    *memory = _aligned_malloc(bytes, alignment);
+    return *memory != NULL;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { _aligned_free(memory); }
+
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
+    MEMORY_BASIC_INFORMATION part;
+    uintptr_t at = (uintptr_t)address, end = at + bytes;
+    for (; at < end; at = (uintptr_t)part.BaseAddress + part.RegionSize)
+        if (!VirtualQuery((const void *)at, &part, sizeof part) || part.State != MEM_COMMIT) return false;
+    return true;
+}
+
+GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
+    SIZE_T done = 0;
+    return ReadProcessMemory(GetCurrentProcess(), from, to, bytes, &done) && done == bytes;
+}
+
+/* Huge pages need a right that few users have, and cannot be given back in parts. */
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) { (void)address, (void)bytes; }
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes) { gc__os_check(address, bytes); }
+
+GC__FN void gc__os_populate(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    for (size_t i = 0; i < bytes; i += gc__os_page_bytes()) __atomic_fetch_or((uint8_t *)address + i, 0, __ATOMIC_RELAXED);
+}
+
+/* The system does not say which pages were written to. */
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
+    if (from < end) visit(context, from, end);
+}
+
+GC__COLD size_t gc__os_container_bytes(void) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION job;
+    MEMORYSTATUSEX machine;
+    size_t bytes = SIZE_MAX;
+    machine.dwLength = sizeof machine;
+    if (!QueryInformationJobObject(NULL, JobObjectExtendedLimitInformation, &job, sizeof job, NULL)) return 0;
+    DWORD limits = job.BasicLimitInformation.LimitFlags;
+    if ((limits & JOB_OBJECT_LIMIT_PROCESS_MEMORY) && job.ProcessMemoryLimit < bytes) bytes = job.ProcessMemoryLimit;
+    if ((limits & JOB_OBJECT_LIMIT_JOB_MEMORY) && job.JobMemoryLimit < bytes) bytes = job.JobMemoryLimit;
+    return bytes < SIZE_MAX && GlobalMemoryStatusEx(&machine) && bytes < machine.ullTotalPhys ? bytes : 0;
+}
+
+GC__COLD unsigned gc__os_quota(void) {
+    enum { CPU_RATE = 15, ENABLED = 1, HARD_CAP = 4, WHOLE = 10000 }; /* JobObjectCpuRateControlInformation */
+    struct {
+        DWORD flags, rate; /* in hundredths of a percent of all processors */
+    } job = {0, 0};
+    if (!QueryInformationJobObject(NULL, (JOBOBJECTINFOCLASS)CPU_RATE, &job, sizeof job, NULL)) return UINT_MAX;
+    if (!(job.flags & ENABLED) || !(job.flags & HARD_CAP) || !job.rate || job.rate > WHOLE) return UINT_MAX;
+    SYSTEM_INFO machine;
+    GetSystemInfo(&machine);
+    return (unsigned)((machine.dwNumberOfProcessors * (uint64_t)job.rate + WHOLE - 1) / WHOLE);
+}
+
+GC__COLD const char *gc__os_refusal(size_t bytes) {
+    MEMORYSTATUSEX machine;
+    machine.dwLength = sizeof machine;
+    if (GetLastError() == ERROR_COMMITMENT_LIMIT || (GlobalMemoryStatusEx(&machine) && machine.ullAvailPageFile < bytes))
+        return "the system promises no more memory than it has: enlarge the page file, or end other programs";
+    return "give the machine more memory, or raise the limits of the process's job";
+}
+#endif
+/* The platform contract for reports, on Windows: places in loaded files. The names of functions and variables are not read:
+   a tool such as addr2line finds them by the offset. */
+
+
+#ifdef _WIN32
+#include <stdio.h>
+
+/* Writes "file+offset", or the address alone if it is in no file. */
+GC__COLD void gc__os_place_text(char *text, size_t bytes, uintptr_t address) {
+    char path[MAX_PATH];
+    MEMORY_BASIC_INFORMATION part;
+    bool is_known = VirtualQuery((const void *)address, &part, sizeof part) && part.Type == MEM_IMAGE;
+    DWORD length = is_known ? GetModuleFileNameA((HMODULE)part.AllocationBase, path, MAX_PATH - 1) : 0;
+    path[length] = 0;
+    if (length)
+        snprintf(text, bytes, "%s+%#zx", path, (size_t)(address - (uintptr_t)part.AllocationBase));
+    else
+        snprintf(text, bytes, "%p, which is in no file", (void *)address);
+}
+
+GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
+    char text[MAX_PATH + 32];
+    for (int i = 0; i < count; i++) {
+        uintptr_t pc = (uintptr_t)frames[i];
+        gc__os_place_text(text, sizeof text, pc - (pc != exact)); /* a return address is that of the next instruction */
+        fprintf(stderr, "gc.h:     %s\n", text);
+    }
+}
+
+GC__COLD void gc__os_print_stack(void) {
+    void *frames[GC__STACK_FRAMES];
+    gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
+}
+
+GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
+    char place[MAX_PATH + 32];
+    gc__os_place_text(place, sizeof place, address);
+    snprintf(text, bytes, "static data at %p (%s)", (void *)address, place);
+}
+
+/* The parts of the address space that files are mapped to are asked for one by one: this takes no lock of the loader. */
+GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
+    MEMORY_BASIC_INFORMATION part;
+    for (uintptr_t at = 0; VirtualQuery((const void *)at, &part, sizeof part);) {
+        uintptr_t start = (uintptr_t)part.BaseAddress, end = start + part.RegionSize;
+        bool is_written = part.Protect == PAGE_READWRITE || part.Protect == PAGE_WRITECOPY;
+        if (part.Type == MEM_IMAGE && part.State == MEM_COMMIT && is_written) f(context, start, end);
+        if (end <= at) break;
+        at = end;
+    }
+}
+#endif
 /* The platform contract for x86-64. */
 
 
@@ -3440,6 +4115,13 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
+#ifdef _WIN32
+/* Barriers are in C, and call C functions. */
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+#else
 /* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \
@@ -3520,6 +4202,29 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     }
 /* clang-format on */
 
+#endif
+#ifdef _WIN32
+/* Compilers keep references in vector registers across calls, too, where functions preserve those. */
+#define GC__SAVE_VECTOR(number, offset) \
+    "{movups %%xmm" #number ", " #offset "(%%rcx)|movups [rcx+" #offset "], xmm" #number "}\n\t"
+GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__("{movq %%rbx, 0(%%rcx)|mov [rcx], rbx}\n\t"
+            "{movq %%rbp, 8(%%rcx)|mov [rcx+8], rbp}\n\t"
+            "{movq %%r12, 16(%%rcx)|mov [rcx+16], r12}\n\t"
+            "{movq %%r13, 24(%%rcx)|mov [rcx+24], r13}\n\t"
+            "{movq %%r14, 32(%%rcx)|mov [rcx+32], r14}\n\t"
+            "{movq %%r15, 40(%%rcx)|mov [rcx+40], r15}\n\t"
+            "{movq %%rdi, 48(%%rcx)|mov [rcx+48], rdi}\n\t"
+            "{movq %%rsi, 56(%%rcx)|mov [rcx+56], rsi}\n\t"
+            GC__SAVE_VECTOR(6, 64) GC__SAVE_VECTOR(7, 80) GC__SAVE_VECTOR(8, 96) GC__SAVE_VECTOR(9, 112)
+            GC__SAVE_VECTOR(10, 128) GC__SAVE_VECTOR(11, 144) GC__SAVE_VECTOR(12, 160) GC__SAVE_VECTOR(13, 176)
+            GC__SAVE_VECTOR(14, 192) GC__SAVE_VECTOR(15, 208)
+            "{leaq 8(%%rsp), %%rax|lea rax, [rsp+8]}\n\t"
+            "{movq %%rax, 248(%%rcx)|mov [rcx+248], rax}\n\t"
+            "ret" ::
+                : "memory");
+}
+#else
 /* The code is in both dialects of assembly, for -masm=intel. The function is weak, for GC__ASSEMBLY_LINKAGE; also, no
    caller of a weak function relies on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
@@ -3534,6 +4239,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
             "ret" ::
                 : "memory");
 }
+#endif
 #endif
 /* The platform contract for AArch64. */
 
@@ -3674,8 +4380,8 @@ static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
 GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
-GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+    __attribute__((GC__PRINTF(2, 3), __noreturn__, __cold__));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
 GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
@@ -3688,7 +4394,7 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
 }
 
 /* Appends to the sentence of the last gc__fail. */
-GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
@@ -3867,7 +4573,7 @@ typedef struct gc__text {
     size_t length;
 } gc__text;
 
-GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -6222,7 +6928,7 @@ GC__FN bool gc__is_by_marks(const gc__region *region) {
 /* The smallest suitable hole is taken from the lists; a window's leftover is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
-    unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
+    unsigned log2 = 63 - (unsigned)__builtin_clzll(bytes);
     if (log2 < GC__HOLE_LOG2_EXACT) return (unsigned)(bytes - GC__HOLE_BYTES_MIN_MUTATOR) / 8;
     return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
@@ -6285,7 +6991,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
         uint64_t listed = holes->listed[word];
         if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
-        if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
+        if (listed) return word * 64 + (unsigned)__builtin_ctzll(listed);
     }
     return GC__HOLE_LISTS;
 }
@@ -15960,13 +16666,11 @@ GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 /* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
    record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
-    __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"
-                     ".balign 4\n\t"
-                     ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
-                     ".asciz \"gc.h\"\n\t"
-                     ".balign 4\n\t"
-                     ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
-                                                            ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
+    __asm__ volatile(GC__NOTE_SECTION(".balign 4\n\t"
+                                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
+                                      ".asciz \"gc.h\"\n\t"
+                                      ".balign 4\n\t"
+                                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t")::GC__ASM_OPERAND(gc__dac_vars));
 }
 #endif
 /* The range barriers, and the pages that write watch has seen. */

@@ -701,6 +701,7 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -889,6 +890,7 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
     return name && *name ? name : NULL;
 }
+#endif
 #endif
 
 #include <errno.h>

@@ -260,7 +260,7 @@ GC_API uintptr_t gc_code_call(gc_thread *thread, const void *start, const uintpt
 #define GC_CODE_EXPORT_REF(NAME, FUNCTION) GC__CODE_EXPORT(NAME, FUNCTION, "gc_code_call_native_ref")
 /* The stub is found through the GOT, since a PLT would overwrite r11. */
 #define GC__CODE_EXPORT(NAME, FUNCTION, STUB)                                                                \
-    GC__EXTERN __attribute__((visibility("hidden"))) void (*const gc__code_target_##NAME)(void);             \
+    GC__EXTERN GC__HIDDEN void (*const gc__code_target_##NAME)(void);                                        \
     __attribute__((used)) void (*const gc__code_target_##NAME)(void) = (void (*)(void))(FUNCTION);           \
     GC__EXTERN __attribute__((naked, noinline, no_instrument_function)) void NAME(void);                     \
     void NAME(void) {                                                                                        \
@@ -382,9 +382,9 @@ GC_API bool gc_code_explain(const void *pc, const char *variable, FILE *to, cons
 /* For gc_code_format.dump: adds a line to the header, "    name = value"; begins a row of the table, in the order of offsets,
    with its bytes in hexadecimal; adds text to the row. [any thread; never collects; cannot fail] */
 GC_API void gc_dump_fact(gc_dump *dump, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((GC__PRINTF(3, 4)));
 GC_API void gc_dump_row(gc_dump *dump, uint32_t offset, const char *encoded);
-GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC_API void gc_dump_text(gc_dump *dump, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 
 #ifdef GC_IMPLEMENTATION
 #ifndef GC__FN
@@ -1433,7 +1433,7 @@ typedef struct gc__map_check {
 
 static __thread char gc__map_fault[256];
 
-GC__FN const char *gc__malformed(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__FN const char *gc__malformed(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__FN const char *gc__malformed(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

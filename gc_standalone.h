@@ -522,7 +522,7 @@ static const gc_functions gc__functions_here
 #ifndef GC_LIBRARY_SETTINGS
 #define GC_LIBRARY_SETTINGS NULL /* "GC_STRESS=stack GC_VERIFY=1", say: for what the program's settings leave open */
 #endif
-#define GC__LIBRARY_EXPORT GC__EXTERN __attribute__((visibility("default")))
+#define GC__LIBRARY_EXPORT GC__EXTERN GC__EXPORT
 
 GC__LIBRARY_EXPORT gc_version_info_function GC_VersionInfo;
 GC__LIBRARY_EXPORT gc_initialize_function GC_Initialize;
@@ -736,7 +736,7 @@ typedef struct gc__os_library {
 
 /* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
+    __attribute__((GC__PRINTF(3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

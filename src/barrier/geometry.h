@@ -67,10 +67,33 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(GC_PORTABLE_BARRIERS)
+#if defined(__x86_64__) && !defined(_WIN32) && !defined(GC_PORTABLE_BARRIERS)
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+
+/* GC__SAVED_REGISTERS: room for the registers that a function preserves, and for the stack pointer.
+
+   GC__HIDDEN, GC__EXPORT: attributes of symbols that other libraries do not see, or do; and the same in assembly. In Windows' files a symbol is
+   visible only where it is exported. */
+#ifdef _WIN32
+#define GC__HIDDEN
+#define GC__EXPORT __declspec(dllexport)
+#define GC__ASM_HIDDEN(name) ""
+#define GC__SAVED_REGISTERS 32
+#else
+#define GC__SAVED_REGISTERS 12
+#define GC__HIDDEN __attribute__((visibility("hidden")))
+#define GC__EXPORT __attribute__((visibility("default")))
+#define GC__ASM_HIDDEN(name) ".hidden " name "\n\t"
+#endif
+/* The attribute of functions like printf. On Windows there is more than one printf, and the C library says which one is in
+   force. */
+#ifdef __MINGW32__
+#define GC__PRINTF(format_at, arguments_at) format(__MINGW_PRINTF_FORMAT, format_at, arguments_at)
+#else
+#define GC__PRINTF(format_at, arguments_at) format(printf, format_at, arguments_at)
 #endif
 
 #define GC__PASTE(a, b) GC__PASTE_(a, b)

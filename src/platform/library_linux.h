@@ -27,7 +27,7 @@ typedef struct gc__os_library {
 
 /* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
+    __attribute__((GC__PRINTF(3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -13,7 +13,7 @@ refused() {
         matches "$(grep -m1 'error:' <<< "$page")" "error: .*$message" "refused: $name: $compiler"
     done
 }
-refused 'another system' 'for Linux only' -U__linux__
+refused 'another system' 'for Linux and Windows only' -U__linux__
 refused 'another processor' 'for x86-64 and AArch64 only' -U__x86_64__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
