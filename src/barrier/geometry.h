@@ -75,8 +75,8 @@
 
 /* GC__SAVED_REGISTERS: room for the registers that a function preserves, and for the stack pointer.
 
-   GC__HIDDEN, GC__EXPORT: attributes of symbols that other libraries do not see, or do; and the same in assembly. In Windows' files a symbol is
-   visible only where it is exported. */
+   GC__HIDDEN, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
+   assembly. In Windows' files a symbol is visible only where it is exported. */
 #ifdef _WIN32
 #define GC__HIDDEN
 #define GC__EXPORT __declspec(dllexport)
