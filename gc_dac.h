@@ -893,6 +893,9 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
 #endif
 #endif
 
+#ifdef _WIN32
+#error "gc_dac.h: reading other processes is for Linux only, so far"
+#endif
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

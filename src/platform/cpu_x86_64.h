@@ -116,8 +116,11 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 /* Compilers keep references in vector registers across calls, too, where functions preserve those. */
 #define GC__SAVE_VECTOR(number, offset) \
     "{movups %%xmm" #number ", " #offset "(%%rcx)|movups [rcx+" #offset "], xmm" #number "}\n\t"
-GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
-    __asm__("{movq %%rbx, 0(%%rcx)|mov [rcx], rbx}\n\t"
+/* The linker keeps one of the functions of that name; what is weak here could not be called from another file. */
+GC__EXTERN __attribute__((naked, noinline, no_instrument_function, section(".text$gc__save_registers"), GC__NAKED_MORE)) void
+gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__(".linkonce discard\n\t"
+            "{movq %%rbx, 0(%%rcx)|mov [rcx], rbx}\n\t"
             "{movq %%rbp, 8(%%rcx)|mov [rcx+8], rbp}\n\t"
             "{movq %%r12, 16(%%rcx)|mov [rcx+16], r12}\n\t"
             "{movq %%r13, 24(%%rcx)|mov [rcx+24], r13}\n\t"

@@ -3,6 +3,9 @@
 
 #include "platform.h"
 
+#ifdef _WIN32
+#error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
+#endif
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/stat.h>

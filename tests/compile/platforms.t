@@ -130,7 +130,7 @@ END
         matches "$page" 'the call is not allowed here: .*interrupting compiled code is for x86-64 only' \
             "AArch64: compiled code cannot be interrupted"
         matches "$page" '^1$' "AArch64: there are no compiled frames"
-        matches "$page" 'compiled code can be called on x86-64 only' "AArch64: compiled code cannot be called"
+        matches "$page" 'compiled code can be called on x86-64 Linux only' "AArch64: compiled code cannot be called"
     fi
 fi
 finish
