@@ -3443,81 +3443,178 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
     dl_iterate_phdr(gc__os_data_in, &search);
 }
 #endif
+/* The calls of Windows that gc.h makes, all of kernel32, with the structures that they fill. They have names of gc.h's own
+   here: the system's header would define thousands of names in the host's file. Files may include that header, too. */
+
+
+#ifdef _WIN32
+#define GC__CALL(result, name, arguments) GC__EXTERN result gc__call_##name arguments __asm__(#name)
+
+typedef struct gc__os_part { /* MEMORY_BASIC_INFORMATION */
+    void *start, *reserved_at;
+    uint32_t reserved_protection, partition;
+    size_t bytes;
+    uint32_t state, protection, type;
+} gc__os_part;
+enum { GC__OS_COMMIT = 0x1000, GC__OS_RESERVE = 0x2000, GC__OS_DECOMMIT = 0x4000, GC__OS_RELEASE = 0x8000, GC__OS_FREE = 0x10000 };
+enum { GC__OS_IMAGE = 0x1000000 }; /* the type of memory that a program or library is loaded to */
+enum { GC__OS_NO_ACCESS = 1, GC__OS_READ = 2, GC__OS_WRITE = 4, GC__OS_COPY = 8, GC__OS_EXECUTE = 0xF0 };
+GC__CALL(void *, VirtualAlloc, (void *address, size_t bytes, uint32_t how, uint32_t protection));
+GC__CALL(int, VirtualFree, (void *address, size_t bytes, uint32_t how));
+GC__CALL(int, VirtualProtect, (void *address, size_t bytes, uint32_t protection, uint32_t *former));
+GC__CALL(size_t, VirtualQuery, (const void *address, gc__os_part *part, size_t bytes));
+GC__CALL(int, ReadProcessMemory, (void *process, const void *from, void *to, size_t bytes, size_t *done));
+
+typedef struct gc__os_alignment { /* MEM_EXTENDED_PARAMETER for MEM_ADDRESS_REQUIREMENTS, which follow */
+    uint64_t type;                /* 1 */
+    const void *requirements;     /* of `low` */
+    void *low, *high;
+    size_t alignment;
+} gc__os_alignment;
+typedef void *(*gc__os_virtual_alloc_2)(void *process, void *address, size_t bytes, uint32_t how, uint32_t protection,
+                                        const gc__os_alignment *parameters, uint32_t count);
+
+typedef struct gc__os_memory { /* MEMORYSTATUSEX */
+    uint32_t bytes, used_percent;
+    uint64_t total, available, promised_total, promised_available, others[3];
+} gc__os_memory;
+GC__CALL(int, GlobalMemoryStatusEx, (gc__os_memory * memory));
+
+typedef struct gc__os_job { /* JOBOBJECT_EXTENDED_LIMIT_INFORMATION */
+    uint64_t times[2];
+    uint32_t limits, unused;
+    uint64_t others[11], process_bytes, job_bytes, peaks[2];
+} gc__os_job;
+enum { GC__OS_JOB_LIMITS = 9, GC__OS_JOB_CPU = 15 };
+GC__CALL(int, QueryInformationJobObject, (void *job, int what, void *information, uint32_t bytes, uint32_t *needed));
+
+typedef struct gc__os_unit { /* SYSTEM_LOGICAL_PROCESSOR_INFORMATION; relation 2 is a cache */
+    uintptr_t processors;
+    uint32_t relation, unused;
+    uint8_t level, ways;
+    uint16_t line;
+    uint32_t bytes, type, rest;
+} gc__os_unit;
+GC__CALL(int, GetLogicalProcessorInformation, (gc__os_unit * units, uint32_t *bytes));
+GC__CALL(uint32_t, GetActiveProcessorCount, (uint16_t group));
+GC__CALL(int, GetProcessAffinityMask, (void *process, uintptr_t *mine, uintptr_t *all));
+GC__CALL(uintptr_t, SetThreadAffinityMask, (void *thread, uintptr_t mask));
+GC__CALL(uint32_t, GetCurrentProcessorNumber, (void));
+
+GC__CALL(int, QueryPerformanceFrequency, (int64_t * per_s));
+GC__CALL(int, QueryPerformanceCounter, (int64_t * ticks));
+GC__CALL(int, GetThreadTimes, (void *thread, uint64_t *start, uint64_t *end, uint64_t *kernel, uint64_t *user));
+GC__CALL(void, Sleep, (uint32_t ms));
+
+GC__CALL(void *, GetCurrentProcess, (void));
+GC__CALL(uint32_t, GetCurrentProcessId, (void));
+GC__CALL(void *, GetCurrentThread, (void));
+GC__CALL(uint32_t, GetCurrentThreadId, (void));
+GC__CALL(int, SetThreadPriorityBoost, (void *thread, int is_off));
+GC__CALL(uint32_t, WaitForSingleObject, (void *handle, uint32_t ms));
+GC__CALL(int, CloseHandle, (void *handle));
+GC__CALL(void, AcquireSRWLockExclusive, (void **lock));
+GC__CALL(void, ReleaseSRWLockExclusive, (void **lock));
+GC__CALL(uint32_t, GetLastError, (void));
+GC__CALL(void, SetLastError, (uint32_t error));
+
+GC__CALL(void *, GetModuleHandleA, (const char *name));
+GC__CALL(uint32_t, GetModuleFileNameA, (void *module, char *name, uint32_t bytes));
+typedef void gc__os_any_function(void);
+GC__CALL(gc__os_any_function *, GetProcAddress, (void *module, const char *name));
+
+/* The words are Rax to R15, in the order of the processor's numbers, and Rip. */
+enum { GC__OS_WORDS = 17, GC__OS_STACK_POINTER = 4, GC__OS_FRAME_POINTER = 5, GC__OS_FAULT_PC = 16 };
+typedef struct __attribute__((aligned(16))) gc__os_context { /* CONTEXT */
+    uint64_t before[15];
+    uintptr_t words[GC__OS_WORDS];
+    uint64_t after[122];
+} gc__os_context;
+GC__STATIC_ASSERT(sizeof(gc__os_context) == 1232, "Windows has another CONTEXT");
+typedef struct gc__os_exception { /* EXCEPTION_RECORD */
+    uint32_t code, flags;
+    void *next, *at;
+    uint32_t count, unused;
+    uintptr_t words[15]; /* for an access violation: 0: read, 1: write, 8: execute; the address */
+} gc__os_exception;
+typedef struct gc__os_exception_at { /* EXCEPTION_POINTERS */
+    const gc__os_exception *exception;
+    gc__os_context *context;
+} gc__os_exception_at;
+#define GC__OS_ACCESS_VIOLATION 0xC0000005u
+typedef int32_t gc__os_exception_handler(gc__os_exception_at *at); /* returns -1 to continue there, 0 to search on */
+GC__CALL(void *, AddVectoredExceptionHandler, (uint32_t is_first, gc__os_exception_handler *handler));
+GC__CALL(uint32_t, RemoveVectoredExceptionHandler, (void *handle));
+GC__CALL(void, RtlCaptureContext, (gc__os_context * context));
+GC__CALL(void *, RtlLookupFunctionEntry, (uintptr_t pc, uintptr_t *base, void *history));
+GC__CALL(void *, RtlVirtualUnwind,
+         (uint32_t handlers, uintptr_t base, uintptr_t pc, void *function, gc__os_context *context, void **data,
+          uintptr_t *frame, void *pointers));
+#endif
 /* The platform contract for Windows on x86-64: processors, clocks, stacks, locks, threads, faults. It needs no library but
    kernel32 and the C library. Functions that not every Windows has are looked up when they are first called. */
 
 
 #ifdef _WIN32
-#ifndef WIN32_LEAN_AND_MEAN
-#define WIN32_LEAN_AND_MEAN
-#endif
-#ifndef NOMINMAX
-#define NOMINMAX
-#endif
-#include <windows.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <process.h>
 #include <stdlib.h>
 
+#define GC__OS_PATH_BYTES 1024
+
 #define GC__NOTE_SECTION(contents) "" /* files have no notes */
 
 /* A function of a library that is always loaded; NULL if this Windows does not have it. */
-GC__COLD FARPROC gc__os_function(const char *library, const char *name) {
-    HMODULE module = GetModuleHandleA(library);
-    return module ? GetProcAddress(module, name) : NULL;
+GC__COLD gc__os_any_function *gc__os_function(const char *library, const char *name) {
+    void *module = gc__call_GetModuleHandleA(library);
+    return module ? gc__call_GetProcAddress(module, name) : NULL;
 }
 
 GC__FN size_t gc__os_page_bytes(void) { return 4096; }
 
 GC__COLD size_t gc__os_l2_bytes(void) {
-    SYSTEM_LOGICAL_PROCESSOR_INFORMATION all[128];
-    DWORD bytes = sizeof all;
-    if (!GetLogicalProcessorInformation(all, &bytes)) bytes = 0;
-    for (DWORD i = 0; i < bytes / sizeof *all; i++)
-        if (all[i].Relationship == RelationCache && all[i].Cache.Level == 2 && all[i].Cache.Size) return all[i].Cache.Size;
+    gc__os_unit all[128];
+    uint32_t bytes = sizeof all;
+    if (!gc__call_GetLogicalProcessorInformation(all, &bytes)) bytes = 0;
+    for (uint32_t i = 0; i < bytes / sizeof *all; i++)
+        if (all[i].relation == 2 && all[i].level == 2 && all[i].bytes) return all[i].bytes;
     return (size_t)1 << 20;
 }
 
 GC__COLD unsigned gc__os_processors(void) {
-    DWORD_PTR mine = 0, all = 0;
-    GetProcessAffinityMask(GetCurrentProcess(), &mine, &all);
+    uintptr_t mine = 0, all = 0;
+    gc__call_GetProcessAffinityMask(gc__call_GetCurrentProcess(), &mine, &all);
     return mine ? (unsigned)__builtin_popcountll(mine) : 1;
 }
 
-GC__FN int gc__os_processor(void) { return (int)GetCurrentProcessorNumber(); }
+GC__FN int gc__os_processor(void) { return (int)gc__call_GetCurrentProcessorNumber(); }
 
 /* Time passes in ticks; their product with 10^9 would not fit in 64 bits. */
 GC__FN uint64_t gc__os_now_ns(void) {
-    static LONGLONG frequency; /* atomic; it never changes */
-    LARGE_INTEGER now;
-    LONGLONG per_s = __atomic_load_n(&frequency, __ATOMIC_RELAXED);
+    static int64_t frequency; /* atomic; it never changes */
+    int64_t now, per_s = __atomic_load_n(&frequency, __ATOMIC_RELAXED);
     if (!per_s) {
-        QueryPerformanceFrequency(&now);
-        __atomic_store_n(&frequency, per_s = now.QuadPart, __ATOMIC_RELAXED);
+        gc__call_QueryPerformanceFrequency(&per_s);
+        __atomic_store_n(&frequency, per_s, __ATOMIC_RELAXED);
     }
-    QueryPerformanceCounter(&now);
-    return (uint64_t)(now.QuadPart / per_s) * 1000000000u + (uint64_t)(now.QuadPart % per_s) * 1000000000u / (uint64_t)per_s;
-}
-
-GC__FN uint64_t gc__os_filetime_ns(FILETIME time) {
-    return (((uint64_t)time.dwHighDateTime << 32) | time.dwLowDateTime) * 100;
+    gc__call_QueryPerformanceCounter(&now);
+    return (uint64_t)(now / per_s) * 1000000000u + (uint64_t)(now % per_s) * 1000000000u / (uint64_t)per_s;
 }
 
 GC__FN uint64_t gc__os_cpu_ns(void) {
-    FILETIME start, end, kernel, user;
-    if (!GetThreadTimes(GetCurrentThread(), &start, &end, &kernel, &user)) return 0;
-    return gc__os_filetime_ns(kernel) + gc__os_filetime_ns(user);
+    uint64_t start, end, kernel = 0, user = 0; /* in units of 100 ns */
+    gc__call_GetThreadTimes(gc__call_GetCurrentThread(), &start, &end, &kernel, &user);
+    return (kernel + user) * 100;
 }
 
 /* Fibers are known to the system: these are the bounds of the fiber's stack while a thread runs one. The lower part is
    reserved only, until the stack reaches it. */
 GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
-    MEMORY_BASIC_INFORMATION part;
+    gc__os_part part;
     __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(*high)); /* NT_TIB.StackBase */
-    if (!VirtualQuery((const char *)*high - 1, &part, sizeof part)) return false;
-    *low = (uintptr_t)part.AllocationBase;
+    if (!gc__call_VirtualQuery((const char *)*high - 1, &part, sizeof part)) return false;
+    *low = (uintptr_t)part.reserved_at;
     return true;
 }
 
@@ -3536,29 +3633,27 @@ GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
 }
 GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
 GC__FN bool gc__os_is_single_threaded(void) { return false; }
-GC__FN uint32_t gc__os_thread_number(void) { return GetCurrentThreadId(); }
+GC__FN uint32_t gc__os_thread_number(void) { return gc__call_GetCurrentThreadId(); }
 
 /* Where the system has no WaitOnAddress (before Windows 8), waiting threads look at the word every millisecond. */
-typedef BOOL(WINAPI *gc__os_wait_function)(volatile VOID *word, PVOID value, SIZE_T bytes, DWORD ms);
-typedef VOID(WINAPI *gc__os_wake_function)(PVOID word);
 static struct {
-    gc__os_wait_function wait;
-    gc__os_wake_function wake_one, wake_all;
-    BOOLEAN(WINAPI *is_ending)(void); /* the process ends, and its other threads have been ended already */
+    int (*wait)(const volatile void *word, const void *value, size_t bytes, uint32_t ms);
+    void (*wake_one)(const void *word);
+    void (*wake_all)(const void *word);
+    uint8_t (*is_ending)(void); /* the process ends, and its other threads have been ended already */
 } gc__os_waits;
 static uint32_t gc__os_waits_known; /* atomic; 1: gc__os_waits is complete */
 
-/* Several threads may store the same. A function without a prototype is cast by way of one type for all of them. */
+/* Several threads may store the same. */
 GC__COLD void gc__os_waits_find(void) {
-    typedef void (*any)(void);
-    any wait = (any)gc__os_function("kernelbase.dll", "WaitOnAddress"),
-        one = (any)gc__os_function("kernelbase.dll", "WakeByAddressSingle"),
-        all = (any)gc__os_function("kernelbase.dll", "WakeByAddressAll");
+    gc__os_any_function *wait = gc__os_function("kernelbase.dll", "WaitOnAddress"),
+                        *one = gc__os_function("kernelbase.dll", "WakeByAddressSingle"),
+                        *all = gc__os_function("kernelbase.dll", "WakeByAddressAll");
     bool found = wait && one && all;
-    gc__os_waits.wait = found ? (gc__os_wait_function)wait : NULL;
-    gc__os_waits.wake_one = found ? (gc__os_wake_function)one : NULL;
-    gc__os_waits.wake_all = found ? (gc__os_wake_function)all : NULL;
-    gc__os_waits.is_ending = (BOOLEAN(WINAPI *)(void))(any)gc__os_function("ntdll.dll", "RtlDllShutdownInProgress");
+    gc__os_waits.wake_one = found ? (void (*)(const void *))one : NULL;
+    gc__os_waits.wake_all = found ? (void (*)(const void *))all : NULL;
+    gc__os_waits.wait = found ? (int (*)(const volatile void *, const void *, size_t, uint32_t))wait : NULL;
+    gc__os_waits.is_ending = (uint8_t(*)(void))gc__os_function("ntdll.dll", "RtlDllShutdownInProgress");
     __atomic_store_n(&gc__os_waits_known, 1, __ATOMIC_RELEASE);
 }
 GC__FN bool gc__os_has_waits(void) {
@@ -3567,19 +3662,19 @@ GC__FN bool gc__os_has_waits(void) {
 }
 
 GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
-    if (gc__os_has_waits()) gc__os_waits.wake_all((PVOID)(uintptr_t)word);
+    if (gc__os_has_waits()) gc__os_waits.wake_all(word);
 }
 
-GC__FN void gc__os_wait_ms(const uint32_t *word, uint32_t value, DWORD ms) {
+GC__FN void gc__os_wait_ms(const uint32_t *word, uint32_t value, uint32_t ms) {
     if (gc__os_has_waits())
-        gc__os_waits.wait((volatile VOID *)(uintptr_t)word, &value, sizeof value, ms);
+        gc__os_waits.wait(word, &value, sizeof value, ms);
     else if (__atomic_load_n(word, __ATOMIC_RELAXED) == value)
-        Sleep(1);
+        gc__call_Sleep(1);
 }
 
 GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
     uint64_t ms = (ns + GC__NS_PER_MS - 1) / GC__NS_PER_MS;
-    gc__os_wait_ms(word, value, ms < INFINITE ? (DWORD)ms : INFINITE - 1);
+    gc__os_wait_ms(word, value, ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX - 1);
 }
 
 struct gc__lock {
@@ -3605,7 +3700,7 @@ GC__FN bool gc__lock_grab(gc__lock *lock, uint32_t state) {
 GC__COLD bool gc__lock_wait(gc__lock *lock, uint64_t end_ns) {
     enum { SPINS = 100, ENDING_MS = 100 };
     for (int i = 0; i < SPINS; i++) {
-        YieldProcessor();
+        gc__cpu_pause();
         if (gc__lock_grab(lock, 1)) return true;
     }
     while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) {
@@ -3627,7 +3722,7 @@ GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
 GC__FN void gc__lock_release(gc__lock *lock) {
     gc__lock_own(lock, 0);
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2 && gc__os_has_waits())
-        gc__os_waits.wake_one((PVOID)&lock->state);
+        gc__os_waits.wake_one(&lock->state);
 }
 GC__OUT_OF_LINE bool gc__lock_try(gc__lock *lock) {
     bool taken = gc__lock_grab(lock, 1);
@@ -3654,13 +3749,13 @@ GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void
 }
 
 struct gc__os_thread {
-    HANDLE handle;
+    void *handle;
     uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
     void (*f)(void *context);
     void *context;
 };
 
-GC__FN unsigned WINAPI gc__os_thread_main(void *thread) {
+GC__FN unsigned __stdcall gc__os_thread_main(void *thread) {
     gc__os_thread *self = (gc__os_thread *)thread;
     __atomic_store_n(&self->self, gc__os_self(), __ATOMIC_RELAXED);
     self->f(self->context);
@@ -3670,37 +3765,36 @@ GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context),
     thread->f = f;
     thread->context = context;
     thread->self = 0;
-    thread->handle = (HANDLE)_beginthreadex(NULL, 0, gc__os_thread_main, thread, 0, NULL);
+    thread->handle = (void *)_beginthreadex(NULL, 0, gc__os_thread_main, thread, 0, NULL);
     return thread->handle != NULL;
 }
 /* Not every Windows gives names to threads. */
 GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
-    typedef HRESULT(WINAPI * set)(HANDLE thread, PCWSTR name);
-    set describe = (set)(void (*)(void))gc__os_function("kernelbase.dll", "SetThreadDescription");
-    WCHAR wide[32];
+    gc__os_any_function *describe = gc__os_function("kernelbase.dll", "SetThreadDescription");
+    uint16_t wide[32];
     size_t length = 0;
     if (!gc__os_thread_start(thread, f, context)) return false;
-    for (; name[length] && length < 31; length++) wide[length] = (WCHAR)name[length];
+    for (; name[length] && length < 31; length++) wide[length] = (uint16_t)name[length];
     wide[length] = 0;
-    if (describe) describe(thread->handle, wide);
+    if (describe) ((int32_t(*)(void *, const uint16_t *))describe)(thread->handle, wide);
     return true;
 }
 GC__FN void gc__os_thread_join(gc__os_thread *thread) {
-    WaitForSingleObject(thread->handle, INFINITE);
-    CloseHandle(thread->handle);
+    gc__call_WaitForSingleObject(thread->handle, UINT32_MAX);
+    gc__call_CloseHandle(thread->handle);
 }
-GC__FN void gc__os_thread_is_patient(void) { SetThreadPriorityBoost(GetCurrentThread(), TRUE); }
+GC__FN void gc__os_thread_is_patient(void) { gc__call_SetThreadPriorityBoost(gc__call_GetCurrentThread(), 1); }
 GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
     return __atomic_load_n(&thread->self, __ATOMIC_RELAXED) == gc__os_self();
 }
 GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
-    DWORD_PTR mine = 0, all = 0;
+    uintptr_t mine = 0, all = 0;
     (void)self;
-    if (processor < 0 || processor > 63 || !GetProcessAffinityMask(GetCurrentProcess(), &mine, &all)) return;
-    mine &= ~((DWORD_PTR)1 << processor);
-    if (mine) SetThreadAffinityMask(GetCurrentThread(), mine);
+    if (processor < 0 || processor > 63 || !gc__call_GetProcessAffinityMask(gc__call_GetCurrentProcess(), &mine, &all)) return;
+    mine &= ~((uintptr_t)1 << processor);
+    if (mine) gc__call_SetThreadAffinityMask(gc__call_GetCurrentThread(), mine);
 }
-GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { CloseHandle(thread->handle); }
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(thread->handle); }
 
 static bool (*gc__os_end)(void); /* atomic; NULL: none */
 static __thread bool gc__os_ends; /* it is to be called at the end of this thread */
@@ -3708,14 +3802,16 @@ static __thread bool gc__os_ends; /* it is to be called at the end of this threa
 /* The loader calls this at the end of each thread: after the destructors of keys of pthread_key_create and of fiber-local
    storage, and before it ends thread-local variables. It comes too early for those that C++ destroys there, so the second
    call of gc__os_end follows the first. */
-GC__COLD void NTAPI gc__os_loader_event(PVOID module, DWORD reason, PVOID reserved) {
+GC__COLD void gc__os_loader_event(void *module, uint32_t reason, void *reserved) {
+    enum { THREAD_ENDS = 3 };
     (void)module, (void)reserved;
-    bool (*end)(void) = reason == DLL_THREAD_DETACH ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+    bool (*end)(void) = reason == THREAD_ENDS ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
     if (end && gc__os_ends && end()) end();
 }
 /* The linker sorts these sections by name: the C library's own entries for the start of a thread are in C, and for its
    end in D. */
-__attribute__((section(".CRT$XLCZ"), used)) static const PIMAGE_TLS_CALLBACK gc__os_loader_entry = gc__os_loader_event;
+__attribute__((section(".CRT$XLCZ"), used)) static void (*const gc__os_loader_entry)(void *, uint32_t, void *) =
+    gc__os_loader_event;
 
 GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
@@ -3723,34 +3819,32 @@ GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
     return true;
 }
 
-/* The registers are those of a CONTEXT from Rax to Rip, in the order of the processor's numbers. */
-enum { GC__OS_WORDS = 17, GC__OS_STACK_POINTER = 4, GC__OS_FRAME_POINTER = 5, GC__OS_FAULT_PC = 16 };
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
-static PVOID gc__os_fault_handle;      /* of the handler that the system calls; atomic */
+static void *gc__os_fault_handle;      /* of the handler that the system calls; atomic */
 
-GC__FN bool gc__os_fault_is_over(uintptr_t address, ULONG_PTR access);
+GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access);
 
 /* The system calls this for every exception. Those of others are passed on, and the last error is that of the code that
    they interrupted. */
-GC__COLD LONG CALLBACK gc__os_exception(EXCEPTION_POINTERS *at) {
-    const EXCEPTION_RECORD *record = at->ExceptionRecord;
-    if (record->ExceptionCode != EXCEPTION_ACCESS_VIOLATION || record->NumberParameters < 2) return EXCEPTION_CONTINUE_SEARCH;
-    uintptr_t address = record->ExceptionInformation[1];
-    const uintptr_t *words = (const uintptr_t *)(const void *)&at->ContextRecord->Rax;
-    DWORD error = GetLastError();
-    bool handled = gc__os_fault_is_over(address, record->ExceptionInformation[0]) ||
+GC__COLD int32_t gc__os_on_exception(gc__os_exception_at *at) {
+    const gc__os_exception *exception = at->exception;
+    if (exception->code != GC__OS_ACCESS_VIOLATION || exception->count < 2) return 0;
+    const uintptr_t *words = at->context->words;
+    uintptr_t address = exception->words[1];
+    uint32_t error = gc__call_GetLastError();
+    bool handled = gc__os_fault_is_over(address, exception->words[0]) ||
                    (gc__os_fault && gc__os_fault(address, words, GC__OS_WORDS, words[GC__OS_STACK_POINTER]));
-    SetLastError(error);
-    return handled ? EXCEPTION_CONTINUE_EXECUTION : EXCEPTION_CONTINUE_SEARCH;
+    gc__call_SetLastError(error);
+    return handled ? -1 : 0;
 }
 
 GC__COLD void gc__os_handle_faults(void) {
     if (__atomic_load_n(&gc__os_fault_handle, __ATOMIC_ACQUIRE)) return;
-    PVOID mine = AddVectoredExceptionHandler(1, gc__os_exception), none = NULL;
+    void *mine = gc__call_AddVectoredExceptionHandler(1, gc__os_on_exception), *none = NULL;
     if (!__atomic_compare_exchange_n(&gc__os_fault_handle, &none, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        RemoveVectoredExceptionHandler(mine);
+        gc__call_RemoveVectoredExceptionHandler(mine);
 }
 
 GC__COLD void gc__os_on_fault(gc__fault_handler f) {
@@ -3759,51 +3853,50 @@ GC__COLD void gc__os_on_fault(gc__fault_handler f) {
 }
 
 GC__COLD void gc__os_leave(void) {
-    PVOID handle = __atomic_exchange_n(&gc__os_fault_handle, NULL, __ATOMIC_ACQ_REL);
-    if (handle) RemoveVectoredExceptionHandler(handle);
+    void *handle = __atomic_exchange_n(&gc__os_fault_handle, NULL, __ATOMIC_ACQ_REL);
+    if (handle) gc__call_RemoveVectoredExceptionHandler(handle);
     gc__os_fault = NULL;
     __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
 }
 
 GC__FN bool gc__os_is_file_code(const void *address) {
-    MEMORY_BASIC_INFORMATION part;
-    return VirtualQuery(address, &part, sizeof part) && part.Type == MEM_IMAGE && (part.Protect & 0xF0); /* executable */
+    gc__os_part part;
+    return gc__call_VirtualQuery(address, &part, sizeof part) && part.type == GC__OS_IMAGE && (part.protection & GC__OS_EXECUTE);
 }
 
 /* Follows the call stack from those registers on, by the tables that the linker keeps for exceptions. A function without
    an entry there calls nothing, so that its return address is at the stack pointer. */
-GC__COLD int gc__os_unwind(CONTEXT *context, void **frames) {
+GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
+    uintptr_t *pc = &context->words[GC__OS_FAULT_PC], *sp = &context->words[GC__OS_STACK_POINTER], base, frame;
     int count = 0;
-    while (count < GC__STACK_FRAMES && context->Rip) {
-        frames[count++] = (void *)(uintptr_t)context->Rip;
-        DWORD64 base, establisher;
-        PVOID data;
-        PRUNTIME_FUNCTION function = RtlLookupFunctionEntry(context->Rip, &base, NULL);
-        uintptr_t before = (uintptr_t)context->Rsp;
+    while (count < GC__STACK_FRAMES && *pc) {
+        frames[count++] = (void *)*pc;
+        void *data, *function = gc__call_RtlLookupFunctionEntry(*pc, &base, NULL);
+        uintptr_t before = *sp;
         if (function) {
-            RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context->Rip, function, context, &data, &establisher, NULL);
+            gc__call_RtlVirtualUnwind(0, base, *pc, function, context, &data, &frame, NULL);
         } else {
             if (count > 1 || before % 8) break;
-            context->Rip = *(const gc_word *)before;
-            context->Rsp += 8;
+            *pc = *(const gc_word *)before;
+            *sp += 8;
         }
-        if ((uintptr_t)context->Rsp <= before || !gc__os_is_file_code((const void *)(uintptr_t)context->Rip)) break;
+        if (*sp <= before || !gc__os_is_file_code((const void *)*pc)) break;
     }
     return count;
 }
 
 GC__OUT_OF_LINE int gc__os_stack_frames(void **frames) {
-    CONTEXT context;
-    RtlCaptureContext(&context);
+    gc__os_context context;
+    gc__call_RtlCaptureContext(&context);
     int count = gc__os_unwind(&context, frames);
     memmove(frames, frames + 1, (size_t)(count > 0 ? count - 1 : 0) * sizeof *frames); /* without this function */
     return count > 0 ? count - 1 : 0;
 }
 
 GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
-    CONTEXT context;
-    RtlCaptureContext(&context);
-    memcpy(&context.Rax, words, GC__OS_WORDS * sizeof *words);
+    gc__os_context context;
+    gc__call_RtlCaptureContext(&context);
+    memcpy(context.words, words, sizeof context.words);
     return gc__os_unwind(&context, frames);
 }
 
@@ -3822,13 +3915,13 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 /* The name is without the folder and, like a command, without ".exe". */
 GC__COLD const char *gc__os_program_name(void) {
-    static char path[MAX_PATH];
-    DWORD length = GetModuleFileNameA(NULL, path, MAX_PATH - 1);
+    static char path[GC__OS_PATH_BYTES];
+    uint32_t length = gc__call_GetModuleFileNameA(NULL, path, GC__OS_PATH_BYTES - 1);
     if (length > 4 && path[length - 4] == '.') path[length - 4] = 0;
     const char *folder = strrchr(path, '\\');
     return folder ? folder + 1 : path;
 }
-GC__FN uint32_t gc__os_process_number(void) { return GetCurrentProcessId(); }
+GC__FN uint32_t gc__os_process_number(void) { return gc__call_GetCurrentProcessId(); }
 #endif
 /* The platform contract for memory on Windows: VirtualAlloc, and the limits of the process's job. */
 
@@ -3851,7 +3944,7 @@ typedef struct gc__os_reservation {
     bool readable;        /* written before `end` */
 } gc__os_reservation;
 static gc__os_reservation gc__os_reservations[GC__OS_RESERVATIONS_MAX];
-static SRWLOCK gc__os_pages_lock = SRWLOCK_INIT; /* guards the reservations and the states of their pages */
+static void *gc__os_pages_lock; /* a lock of the system, free at first, that guards the reservations and the states of their pages */
 
 GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
     for (int i = 0; i < GC__OS_RESERVATIONS_MAX; i++) {
@@ -3863,18 +3956,18 @@ GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
 }
 
 /* Returns whether a fault in a reservation needs no further handling: the page has been committed meanwhile, or here. */
-GC__FN bool gc__os_fault_is_over(uintptr_t address, ULONG_PTR access) {
+GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access) {
     const gc__os_reservation *reservation = gc__os_reservation_of(address);
-    MEMORY_BASIC_INFORMATION part;
+    gc__os_part part;
     bool is_over = false;
     if (!reservation || access > 1) return false;
-    AcquireSRWLockExclusive(&gc__os_pages_lock);
-    if (!VirtualQuery((void *)address, &part, sizeof part)) part.State = MEM_FREE;
-    if (part.State == MEM_COMMIT)
-        is_over = part.Protect == PAGE_READWRITE || (part.Protect == PAGE_READONLY && !access);
-    else if (part.State == MEM_RESERVE && reservation->readable && !access)
-        is_over = VirtualAlloc((void *)address, 1, MEM_COMMIT, PAGE_READONLY) != NULL;
-    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    if (!gc__call_VirtualQuery((void *)address, &part, sizeof part)) part.state = GC__OS_FREE;
+    if (part.state == GC__OS_COMMIT)
+        is_over = part.protection == GC__OS_WRITE || (part.protection == GC__OS_READ && !access);
+    else if (part.state == GC__OS_RESERVE && reservation->readable && !access)
+        is_over = gc__call_VirtualAlloc((void *)address, 1, GC__OS_COMMIT, GC__OS_READ) != NULL;
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
     return is_over;
 }
 
@@ -3882,37 +3975,32 @@ GC__FN bool gc__os_fault_is_over(uintptr_t address, ULONG_PTR access) {
 GC__COLD bool gc__os_note_reservation(char *start, size_t bytes, bool readable) {
     int i = 0;
     gc__os_handle_faults();
-    AcquireSRWLockExclusive(&gc__os_pages_lock);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
     while (i < GC__OS_RESERVATIONS_MAX && gc__os_reservations[i].end) i++;
     if (i < GC__OS_RESERVATIONS_MAX) {
         gc__os_reservations[i].readable = readable;
         __atomic_store_n(&gc__os_reservations[i].start, (uintptr_t)start, __ATOMIC_RELAXED);
         __atomic_store_n(&gc__os_reservations[i].end, (uintptr_t)start + bytes, __ATOMIC_RELEASE);
     }
-    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
     return i < GC__OS_RESERVATIONS_MAX;
 }
 
 /* Alignment beyond the system's 64 KiB is asked for where it can be. Otherwise a larger range shows where there is room,
    which another thread may take first. */
 GC__COLD char *gc__os_reserve_aligned(size_t bytes, size_t alignment) {
-    typedef PVOID(WINAPI * allocate)(HANDLE, PVOID, SIZE_T, ULONG, ULONG, MEM_EXTENDED_PARAMETER *, ULONG);
-    allocate aligned = (allocate)(void (*)(void))gc__os_function("kernelbase.dll", "VirtualAlloc2");
-    if (aligned) {
-        MEM_ADDRESS_REQUIREMENTS wanted = {NULL, NULL, alignment};
-        MEM_EXTENDED_PARAMETER parameter;
-        memset(&parameter, 0, sizeof parameter);
-        parameter.Type = MemExtendedParameterAddressRequirements;
-        parameter.Pointer = &wanted;
-        char *start = (char *)aligned(GetCurrentProcess(), NULL, bytes, MEM_RESERVE, PAGE_NOACCESS, &parameter, 1);
-        if (start) return start;
-    }
+    gc__os_any_function *allocate = gc__os_function("kernelbase.dll", "VirtualAlloc2");
+    gc__os_alignment wanted = {1, &wanted.low, NULL, NULL, alignment};
+    char *aligned = allocate ? (char *)((gc__os_virtual_alloc_2)allocate)(gc__call_GetCurrentProcess(), NULL, bytes,
+                                                                          GC__OS_RESERVE, GC__OS_NO_ACCESS, &wanted, 1)
+                             : NULL;
+    if (aligned) return aligned;
     for (int tries = 0; tries < 16; tries++) {
-        char *wide = (char *)VirtualAlloc(NULL, bytes + alignment, MEM_RESERVE, PAGE_NOACCESS);
+        char *wide = (char *)gc__call_VirtualAlloc(NULL, bytes + alignment, GC__OS_RESERVE, GC__OS_NO_ACCESS);
         if (!wide) return NULL;
-        VirtualFree(wide, 0, MEM_RELEASE);
+        gc__call_VirtualFree(wide, 0, GC__OS_RELEASE);
         char *start = (char *)(((uintptr_t)wide + alignment - 1) & ~(uintptr_t)(alignment - 1));
-        if (VirtualAlloc(start, bytes, MEM_RESERVE, PAGE_NOACCESS)) return start;
+        if (gc__call_VirtualAlloc(start, bytes, GC__OS_RESERVE, GC__OS_NO_ACCESS)) return start;
     }
     return NULL;
 }
@@ -3921,48 +4009,48 @@ GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
     enum { ALIGNMENT = 1 << 16 };
     gc__os_check(NULL, bytes | alignment);
     char *start = alignment > ALIGNMENT ? gc__os_reserve_aligned(bytes, alignment)
-                                        : (char *)VirtualAlloc(NULL, bytes, MEM_RESERVE, PAGE_NOACCESS);
+                                        : (char *)gc__call_VirtualAlloc(NULL, bytes, GC__OS_RESERVE, GC__OS_NO_ACCESS);
     if (!start || ((uintptr_t)start & (alignment - 1)) || gc__os_note_reservation(start, bytes, readable)) return start;
-    VirtualFree(start, 0, MEM_RELEASE);
+    gc__call_VirtualFree(start, 0, GC__OS_RELEASE);
     return NULL;
 }
 
 GC__FN bool gc__os_commit(void *address, size_t bytes) {
     gc__os_check(address, bytes);
-    AcquireSRWLockExclusive(&gc__os_pages_lock);
-    bool done = VirtualAlloc(address, bytes, MEM_COMMIT, PAGE_READWRITE) != NULL;
-    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool done = gc__call_VirtualAlloc(address, bytes, GC__OS_COMMIT, GC__OS_WRITE) != NULL;
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
     return done;
 }
 
 GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
-    DWORD former;
+    uint32_t former;
     gc__os_check(address, bytes);
-    return VirtualProtect(address, bytes, accessible ? PAGE_READWRITE : PAGE_NOACCESS, &former);
+    return gc__call_VirtualProtect(address, bytes, accessible ? GC__OS_WRITE : GC__OS_NO_ACCESS, &former);
 }
 
 /* Another process may take the memory that is given back here, before it is asked for again: then this one waits for
    more. */
 GC__FN bool gc__os_discard(void *address, size_t bytes) {
     gc__os_check(address, bytes);
-    AcquireSRWLockExclusive(&gc__os_pages_lock);
-    bool given = VirtualFree(address, bytes, MEM_DECOMMIT);
-    while (given && !VirtualAlloc(address, bytes, MEM_COMMIT, PAGE_READWRITE)) Sleep(1);
-    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool given = gc__call_VirtualFree(address, bytes, GC__OS_DECOMMIT);
+    while (given && !gc__call_VirtualAlloc(address, bytes, GC__OS_COMMIT, GC__OS_WRITE)) gc__call_Sleep(1);
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
     return given;
 }
 
 GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) { gc__os_check(address, bytes); }
 
-GC__FN void *gc__os_map(size_t bytes) { return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+GC__FN void *gc__os_map(size_t bytes) { return gc__call_VirtualAlloc(NULL, bytes, GC__OS_RESERVE | GC__OS_COMMIT, GC__OS_WRITE); }
 
 GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) {
     (void)bytes;
-    AcquireSRWLockExclusive(&gc__os_pages_lock);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
     gc__os_reservation *reservation = gc__os_reservation_of((uintptr_t)address);
     if (reservation) __atomic_store_n(&reservation->end, (uintptr_t)0, __ATOMIC_RELEASE);
-    VirtualFree(address, 0, MEM_RELEASE);
-    ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    gc__call_VirtualFree(address, 0, GC__OS_RELEASE);
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
 }
 
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
@@ -3981,16 +4069,16 @@ GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t byte
 GC__INLINED void gc__os_free_aligned(void *memory) { _aligned_free(memory); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
-    MEMORY_BASIC_INFORMATION part;
+    gc__os_part part;
     uintptr_t at = (uintptr_t)address, end = at + bytes;
-    for (; at < end; at = (uintptr_t)part.BaseAddress + part.RegionSize)
-        if (!VirtualQuery((const void *)at, &part, sizeof part) || part.State != MEM_COMMIT) return false;
+    for (; at < end; at = (uintptr_t)part.start + part.bytes)
+        if (!gc__call_VirtualQuery((const void *)at, &part, sizeof part) || part.state != GC__OS_COMMIT) return false;
     return true;
 }
 
 GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
-    SIZE_T done = 0;
-    return ReadProcessMemory(GetCurrentProcess(), from, to, bytes, &done) && done == bytes;
+    size_t done = 0;
+    return gc__call_ReadProcessMemory(gc__call_GetCurrentProcess(), from, to, bytes, &done) && done == bytes;
 }
 
 /* Huge pages need a right that few users have, and cannot be given back in parts. */
@@ -4008,33 +4096,32 @@ GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(voi
 }
 
 GC__COLD size_t gc__os_container_bytes(void) {
-    JOBOBJECT_EXTENDED_LIMIT_INFORMATION job;
-    MEMORYSTATUSEX machine;
+    enum { PROCESS = 0x100, JOB = 0x200 };
+    gc__os_job job;
+    gc__os_memory machine;
     size_t bytes = SIZE_MAX;
-    machine.dwLength = sizeof machine;
-    if (!QueryInformationJobObject(NULL, JobObjectExtendedLimitInformation, &job, sizeof job, NULL)) return 0;
-    DWORD limits = job.BasicLimitInformation.LimitFlags;
-    if ((limits & JOB_OBJECT_LIMIT_PROCESS_MEMORY) && job.ProcessMemoryLimit < bytes) bytes = job.ProcessMemoryLimit;
-    if ((limits & JOB_OBJECT_LIMIT_JOB_MEMORY) && job.JobMemoryLimit < bytes) bytes = job.JobMemoryLimit;
-    return bytes < SIZE_MAX && GlobalMemoryStatusEx(&machine) && bytes < machine.ullTotalPhys ? bytes : 0;
+    machine.bytes = sizeof machine;
+    if (!gc__call_QueryInformationJobObject(NULL, GC__OS_JOB_LIMITS, &job, sizeof job, NULL)) return 0;
+    if ((job.limits & PROCESS) && job.process_bytes < bytes) bytes = job.process_bytes;
+    if ((job.limits & JOB) && job.job_bytes < bytes) bytes = job.job_bytes;
+    return bytes < SIZE_MAX && gc__call_GlobalMemoryStatusEx(&machine) && bytes < machine.total ? bytes : 0;
 }
 
 GC__COLD unsigned gc__os_quota(void) {
-    enum { CPU_RATE = 15, ENABLED = 1, HARD_CAP = 4, WHOLE = 10000 }; /* JobObjectCpuRateControlInformation */
+    enum { ENABLED = 1, HARD_CAP = 4, WHOLE = 10000, ALL_GROUPS = 0xFFFF };
     struct {
-        DWORD flags, rate; /* in hundredths of a percent of all processors */
+        uint32_t flags, rate; /* in hundredths of a percent of all processors */
     } job = {0, 0};
-    if (!QueryInformationJobObject(NULL, (JOBOBJECTINFOCLASS)CPU_RATE, &job, sizeof job, NULL)) return UINT_MAX;
+    if (!gc__call_QueryInformationJobObject(NULL, GC__OS_JOB_CPU, &job, sizeof job, NULL)) return UINT_MAX;
     if (!(job.flags & ENABLED) || !(job.flags & HARD_CAP) || !job.rate || job.rate > WHOLE) return UINT_MAX;
-    SYSTEM_INFO machine;
-    GetSystemInfo(&machine);
-    return (unsigned)((machine.dwNumberOfProcessors * (uint64_t)job.rate + WHOLE - 1) / WHOLE);
+    return (unsigned)((gc__call_GetActiveProcessorCount(ALL_GROUPS) * (uint64_t)job.rate + WHOLE - 1) / WHOLE);
 }
 
 GC__COLD const char *gc__os_refusal(size_t bytes) {
-    MEMORYSTATUSEX machine;
-    machine.dwLength = sizeof machine;
-    if (GetLastError() == ERROR_COMMITMENT_LIMIT || (GlobalMemoryStatusEx(&machine) && machine.ullAvailPageFile < bytes))
+    enum { TOO_MUCH = 1455 }; /* ERROR_COMMITMENT_LIMIT */
+    gc__os_memory machine;
+    machine.bytes = sizeof machine;
+    if (gc__call_GetLastError() == TOO_MUCH || (gc__call_GlobalMemoryStatusEx(&machine) && machine.promised_available < bytes))
         return "the system promises no more memory than it has: enlarge the page file, or end other programs";
     return "give the machine more memory, or raise the limits of the process's job";
 }
@@ -4048,19 +4135,19 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
 
 /* Writes "file+offset", or the address alone if it is in no file. */
 GC__COLD void gc__os_place_text(char *text, size_t bytes, uintptr_t address) {
-    char path[MAX_PATH];
-    MEMORY_BASIC_INFORMATION part;
-    bool is_known = VirtualQuery((const void *)address, &part, sizeof part) && part.Type == MEM_IMAGE;
-    DWORD length = is_known ? GetModuleFileNameA((HMODULE)part.AllocationBase, path, MAX_PATH - 1) : 0;
+    char path[GC__OS_PATH_BYTES];
+    gc__os_part part;
+    bool is_known = gc__call_VirtualQuery((const void *)address, &part, sizeof part) && part.type == GC__OS_IMAGE;
+    uint32_t length = is_known ? gc__call_GetModuleFileNameA(part.reserved_at, path, GC__OS_PATH_BYTES - 1) : 0;
     path[length] = 0;
     if (length)
-        snprintf(text, bytes, "%s+%#zx", path, (size_t)(address - (uintptr_t)part.AllocationBase));
+        snprintf(text, bytes, "%s+%#zx", path, (size_t)(address - (uintptr_t)part.reserved_at));
     else
         snprintf(text, bytes, "%p, which is in no file", (void *)address);
 }
 
 GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
-    char text[MAX_PATH + 32];
+    char text[GC__OS_PATH_BYTES + 32];
     for (int i = 0; i < count; i++) {
         uintptr_t pc = (uintptr_t)frames[i];
         gc__os_place_text(text, sizeof text, pc - (pc != exact)); /* a return address is that of the next instruction */
@@ -4074,18 +4161,18 @@ GC__COLD void gc__os_print_stack(void) {
 }
 
 GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
-    char place[MAX_PATH + 32];
+    char place[GC__OS_PATH_BYTES + 32];
     gc__os_place_text(place, sizeof place, address);
     snprintf(text, bytes, "static data at %p (%s)", (void *)address, place);
 }
 
 /* The parts of the address space that files are mapped to are asked for one by one: this takes no lock of the loader. */
 GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
-    MEMORY_BASIC_INFORMATION part;
-    for (uintptr_t at = 0; VirtualQuery((const void *)at, &part, sizeof part);) {
-        uintptr_t start = (uintptr_t)part.BaseAddress, end = start + part.RegionSize;
-        bool is_written = part.Protect == PAGE_READWRITE || part.Protect == PAGE_WRITECOPY;
-        if (part.Type == MEM_IMAGE && part.State == MEM_COMMIT && is_written) f(context, start, end);
+    gc__os_part part;
+    for (uintptr_t at = 0; gc__call_VirtualQuery((const void *)at, &part, sizeof part);) {
+        uintptr_t start = (uintptr_t)part.start, end = start + part.bytes;
+        bool is_written = part.protection == GC__OS_WRITE || part.protection == GC__OS_COPY;
+        if (part.type == GC__OS_IMAGE && part.state == GC__OS_COMMIT && is_written) f(context, start, end);
         if (end <= at) break;
         at = end;
     }
@@ -4116,7 +4203,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #endif
 
 #ifdef _WIN32
-/* Barriers are in C, and call C functions. */
+/* The barrier that calls a function is in C. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
 #define GC__LOG_STORE_CALL(name, function, ages, logging) \

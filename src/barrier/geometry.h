@@ -67,7 +67,7 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && !defined(_WIN32) && !defined(GC_PORTABLE_BARRIERS)
+#if defined(__x86_64__) && !defined(GC_PORTABLE_BARRIERS)
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
@@ -76,13 +76,21 @@
 /* GC__SAVED_REGISTERS: room for the registers that a function preserves, and for the stack pointer.
 
    GC__HIDDEN, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
-   assembly. In Windows' files a symbol is visible only where it is exported. */
+   assembly. In Windows' files a symbol is visible only where it is exported.
+
+   GC_EMITTED: the attribute of the type of emitted barriers (gc_barrier_emit), for calls from C. */
 #ifdef _WIN32
+#define GC__ASM_CAN_LOG 0
+#define GC__HAS_RED_ZONE 0 /* faults that are handled overwrite what is below the stack pointer */
+#define GC_EMITTED __attribute__((sysv_abi))
 #define GC__HIDDEN
 #define GC__EXPORT __declspec(dllexport)
 #define GC__ASM_HIDDEN(name) ""
 #define GC__SAVED_REGISTERS 32
 #else
+#define GC__ASM_CAN_LOG 1
+#define GC__HAS_RED_ZONE 1
+#define GC_EMITTED
 #define GC__SAVED_REGISTERS 12
 #define GC__HIDDEN __attribute__((visibility("hidden")))
 #define GC__EXPORT __attribute__((visibility("default")))

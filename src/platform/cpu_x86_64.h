@@ -25,7 +25,7 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #endif
 
 #ifdef _WIN32
-/* Barriers are in C, and call C functions. */
+/* The barrier that calls a function is in C. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
 #define GC__LOG_STORE_CALL(name, function, ages, logging) \

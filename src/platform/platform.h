@@ -224,6 +224,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "os_linux.h"
 #include "memory_linux.h"
 #include "names_linux.h"
+#include "calls_windows.h"
 #include "os_windows.h"
 #include "memory_windows.h"
 #include "names_windows.h"
