@@ -13,7 +13,8 @@ typedef struct gc__os_part { /* MEMORY_BASIC_INFORMATION */
     size_t bytes;
     uint32_t state, protection, type;
 } gc__os_part;
-enum { GC__OS_COMMIT = 0x1000, GC__OS_RESERVE = 0x2000, GC__OS_DECOMMIT = 0x4000, GC__OS_RELEASE = 0x8000, GC__OS_FREE = 0x10000 };
+enum { GC__OS_COMMIT = 0x1000, GC__OS_RESERVE = 0x2000, GC__OS_FREE = 0x10000 }; /* states of a part */
+enum { GC__OS_DECOMMIT = 0x4000, GC__OS_RELEASE = 0x8000 };
 enum { GC__OS_IMAGE = 0x1000000 }; /* the type of memory that a program or library is loaded to */
 enum { GC__OS_NO_ACCESS = 1, GC__OS_READ = 2, GC__OS_WRITE = 4, GC__OS_COPY = 8, GC__OS_EXECUTE = 0xF0 };
 GC__CALL(void *, VirtualAlloc, (void *address, size_t bytes, uint32_t how, uint32_t protection));

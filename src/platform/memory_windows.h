@@ -21,7 +21,8 @@ typedef struct gc__os_reservation {
     bool readable;        /* written before `end` */
 } gc__os_reservation;
 static gc__os_reservation gc__os_reservations[GC__OS_RESERVATIONS_MAX];
-static void *gc__os_pages_lock; /* a lock of the system, free at first, that guards the reservations and the states of their pages */
+/* A lock of the system, free at first, that guards the reservations and the states of their pages. */
+static void *gc__os_pages_lock;
 
 GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
     for (int i = 0; i < GC__OS_RESERVATIONS_MAX; i++) {

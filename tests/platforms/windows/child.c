@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <io.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,5 +52,6 @@ int tap_child(void (*body)(void *), void *argument, char *output, size_t size) {
     WaitForSingleObject(child.hProcess, INFINITE);
     GetExitCodeProcess(child.hProcess, &status);
     CloseHandle(child.hProcess), CloseHandle(child.hThread);
-    return status == 3 ? 256 + SIGABRT : status & 0x80000000u ? 256 + SIGSEGV : (int)status;
+    /* as signals are numbered elsewhere */
+    return status == 3 ? 256 + 6 : status & 0x80000000u ? 256 + 11 : (int)status;
 }
