@@ -99,7 +99,7 @@
 #define GC__VISIBLE GC__EXPORT
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
 #else
-#define GC__VISIBLE GC__HIDDEN
+#define GC__VISIBLE GC__INTERNAL
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t" GC__ASM_HIDDEN(name)
 #endif
 
@@ -3456,7 +3456,8 @@ typedef struct gc__os_part { /* MEMORY_BASIC_INFORMATION */
     size_t bytes;
     uint32_t state, protection, type;
 } gc__os_part;
-enum { GC__OS_COMMIT = 0x1000, GC__OS_RESERVE = 0x2000, GC__OS_DECOMMIT = 0x4000, GC__OS_RELEASE = 0x8000, GC__OS_FREE = 0x10000 };
+enum { GC__OS_COMMIT = 0x1000, GC__OS_RESERVE = 0x2000, GC__OS_FREE = 0x10000 }; /* states of a part */
+enum { GC__OS_DECOMMIT = 0x4000, GC__OS_RELEASE = 0x8000 };
 enum { GC__OS_IMAGE = 0x1000000 }; /* the type of memory that a program or library is loaded to */
 enum { GC__OS_NO_ACCESS = 1, GC__OS_READ = 2, GC__OS_WRITE = 4, GC__OS_COPY = 8, GC__OS_EXECUTE = 0xF0 };
 GC__CALL(void *, VirtualAlloc, (void *address, size_t bytes, uint32_t how, uint32_t protection));
@@ -3944,7 +3945,8 @@ typedef struct gc__os_reservation {
     bool readable;        /* written before `end` */
 } gc__os_reservation;
 static gc__os_reservation gc__os_reservations[GC__OS_RESERVATIONS_MAX];
-static void *gc__os_pages_lock; /* a lock of the system, free at first, that guards the reservations and the states of their pages */
+/* A lock of the system, free at first, that guards the reservations and the states of their pages. */
+static void *gc__os_pages_lock;
 
 GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
     for (int i = 0; i < GC__OS_RESERVATIONS_MAX; i++) {

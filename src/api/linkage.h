@@ -44,7 +44,7 @@
 #define GC__VISIBLE GC__EXPORT
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
 #else
-#define GC__VISIBLE GC__HIDDEN
+#define GC__VISIBLE GC__INTERNAL
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t" GC__ASM_HIDDEN(name)
 #endif
 

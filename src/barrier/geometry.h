@@ -75,7 +75,7 @@
 
 /* GC__SAVED_REGISTERS: room for the registers that a function preserves, and for the stack pointer.
 
-   GC__HIDDEN, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
+   GC__INTERNAL, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
    assembly. In Windows' files a symbol is visible only where it is exported.
 
    GC_EMITTED: the attribute of the type of emitted barriers (gc_barrier_emit), for calls from C. */
@@ -83,7 +83,7 @@
 #define GC__ASM_CAN_LOG 0
 #define GC__HAS_RED_ZONE 0 /* faults that are handled overwrite what is below the stack pointer */
 #define GC_EMITTED __attribute__((sysv_abi))
-#define GC__HIDDEN
+#define GC__INTERNAL
 #define GC__EXPORT __declspec(dllexport)
 #define GC__ASM_HIDDEN(name) ""
 #define GC__SAVED_REGISTERS 32
@@ -92,7 +92,7 @@
 #define GC__HAS_RED_ZONE 1
 #define GC_EMITTED
 #define GC__SAVED_REGISTERS 12
-#define GC__HIDDEN __attribute__((visibility("hidden")))
+#define GC__INTERNAL __attribute__((visibility("hidden")))
 #define GC__EXPORT __attribute__((visibility("default")))
 #define GC__ASM_HIDDEN(name) ".hidden " name "\n\t"
 #endif

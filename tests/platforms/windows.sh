@@ -26,11 +26,11 @@ arena='-DGC_ARENA_BYTES=((size_t)1<<34)'
 parts=${*:-compile examples ladder libraries random unit}
 wants() { [[ " $parts " == *" $1 "* ]]; }
 
-# compiles NAME COMPILER... : the code from stdin compiles without a warning
+# compiles NAME CODE COMPILER... : it compiles without a warning
 compiles() {
-    local name=$1
-    shift
-    nice "$@" -Wall -Wextra -Werror -I. -c - -o "$dir/compiled.o" > "$dir/log" 2>&1
+    local name=$1 code=$2
+    shift 2
+    nice "$@" -Wall -Wextra -Werror -I. -c - -o "$dir/compiled.o" > "$dir/log" 2>&1 <<< "$code"
     ok $? "compiles: $name"
     grep -m 5 'error' "$dir/log" >&2
 }
@@ -47,23 +47,23 @@ implementation() { printf '#define GC_IMPLEMENTATION\n#include "%s"\n' "$1"; }
 
 if wants compile; then
     for header in gc.h gc_stackmap.h; do
-        implementation $header | compiles "$header, gcc" $compiler -x c -std=c11 -O2 -Wpedantic -Wshadow -Wundef
+        compiles "$header, gcc" "$(implementation $header)" $compiler -x c -std=c11 -O2 -Wpedantic -Wshadow -Wundef
         if command -v clang > /dev/null; then
-            implementation $header | compiles "$header, clang" clang --target=x86_64-w64-mingw32 -x c -std=c11 -O1
+            compiles "$header, clang" "$(implementation $header)" clang --target=x86_64-w64-mingw32 -x c -std=c11 -O1
         else
             skip "compiles: $header, clang" 'clang is not installed (apt-get install clang)'
         fi
         if command -v x86_64-w64-mingw32-g++ > /dev/null; then
-            implementation $header | compiles "$header, C++" x86_64-w64-mingw32-g++ -x c++ -std=c++14 -O0
+            compiles "$header, C++" "$(implementation $header)" x86_64-w64-mingw32-g++ -x c++ -std=c++14 -O0
         else
             skip "compiles: $header, C++" 'x86_64-w64-mingw32-g++ is not installed (apt-get install g++-mingw-w64-x86-64)'
         fi
     done
-    implementation gc.h | compiles 'Intel syntax' $compiler -x c -std=c11 -O1 -masm=intel
-    implementation gc.h | compiles 'with all checks' $compiler -x c -std=c11 -O1 -DGC_DEBUG=3
-    implementation gc.h | compiles 'least' $compiler -x c -std=c11 -O1 -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0
-    { implementation gc.h && echo '#include <windows.h>'; } | compiles 'windows.h after gc.h' $compiler -x c -std=c11 -O0
-    { echo '#include <windows.h>' && implementation gc.h; } | compiles 'windows.h before gc.h' $compiler -x c -std=c11 -O0
+    compiles 'Intel syntax' "$(implementation gc.h)" $compiler -x c -std=c11 -O1 -masm=intel
+    compiles 'with all checks' "$(implementation gc.h)" $compiler -x c -std=c11 -O1 -DGC_DEBUG=3
+    compiles 'least' "$(implementation gc.h)" $compiler -x c -std=c11 -O1 -DGC_CONCURRENT=0 -DGC_COLLECTOR_THREADS_MAX=1 -DGC_DIAGNOSTICS=0
+    compiles 'windows.h after gc.h' "$(implementation gc.h && echo '#include <windows.h>')" $compiler -x c -std=c11 -O0
+    compiles 'windows.h before gc.h' "$(echo '#include <windows.h>' && implementation gc.h)" $compiler -x c -std=c11 -O0
     for declined in gc_profile.h gc_standalone.h gc_dac.h; do
         page=$( (echo '#define GC_DAC_IMPLEMENTATION' && implementation $declined) |
             $compiler -x c -std=c11 -I. -fsyntax-only - 2>&1 | grep -m1 'error:')
@@ -71,6 +71,11 @@ if wants compile; then
     done
 fi
 
+# builds OUTPUT ARGUMENT...
+builds() {
+    : > "$dir/out" && : > "$dir/err"
+    $build "${@:2}" -o "$1" > "$dir/log" 2>&1
+}
 build="nice $compiler -std=c11 -O1 -g1 -Wall -Wextra -Wno-format -pthread -static $shims $arena"
 if wants examples; then
     for source in examples/*.c; do
@@ -79,7 +84,7 @@ if wants examples; then
         fibers) skip "$name" 'it switches stacks by ucontext.h, which Windows does not have' && continue ;;
         stackmap) skip "$name" 'calls of compiled code are for Linux only' && continue ;;
         esac
-        $build -I. "$source" -o "$dir/$name.exe" > "$dir/log" 2>&1 && runs 300 "$dir/$name.exe"
+        builds "$dir/$name.exe" -I. "$source" && runs 300 "$dir/$name.exe"
         ok $? "example: $name"
         grep -m 3 -E 'error|undefined' "$dir/log" >&2
         if [ -f "examples/$name.expected" ]; then
@@ -93,11 +98,10 @@ fi
 
 if wants ladder; then
     ladder=examples/ladder
-    for part in syntax host collector; do $build -I. -c $ladder/$part.c -o "$dir/$part.o" > "$dir/log" 2>&1 || cat "$dir/log" >&2; done
-    printf '#!/bin/sh\n"%s" "$@" | tr -d "\\r"\n' "$wine" > "$dir/run" && chmod +x "$dir/run"
+    for part in syntax host collector; do builds "$dir/$part.o" -I. -c $ladder/$part.c || cat "$dir/log" >&2; done
     for rung in 0 1 2 3 4 5 6; do
         collector= && [ $rung -gt 1 ] && collector=$dir/collector.o
-        $build -I. $ladder/rung$rung.c "$dir/syntax.o" "$dir/host.o" $collector -o "$dir/rung$rung.exe" > "$dir/log" 2>&1
+        builds "$dir/rung$rung.exe" -I. $ladder/rung$rung.c "$dir/syntax.o" "$dir/host.o" $collector
         ok $? "ladder: rung $rung compiles"
         wrong=
         for script in $ladder/programs/*.calc; do
@@ -165,8 +169,7 @@ if wants random; then
     random() {
         local variant=$1
         shift
-        $build -Isrc "$@" tests/random/random.c -o "$dir/random.exe" > "$dir/log" 2>&1 &&
-            runs 1200 "$dir/random.exe" --ops="${RANDOM_OPS:-6000}" --seed=1
+        builds "$dir/random.exe" -Isrc "$@" tests/random/random.c && runs 1200 "$dir/random.exe" --ops="${RANDOM_OPS:-6000}" --seed=1
         ok $? "random: $variant: $(sed -n 's/^ok .*: \([0-9]*\) operations.*/\1/p' "$dir/out" | awk '{ sum += $1 } END { print sum + 0 }') operations"
         grep -m 3 -hE 'error|undefined|^not ok|^# op' "$dir/log" "$dir/out" "$dir/err" >&2
     }
@@ -175,7 +178,7 @@ if wants random; then
     random 'barriers in C' -DGC_REGION_SHIFT=18 -DGC_PORTABLE_BARRIERS
     random 'any barrier' -DGC_REGION_SHIFT=18 -DGC_BARRIER=at_run_time
     random 'all checks, shadow heap' -DGC_REGION_SHIFT=18 -DGC_SHADOW_HEAP=1 -DGC_DEBUG=3
-    $build -Isrc tests/random/threads.c -DGC_REGION_SHIFT=18 -o "$dir/threads.exe" > "$dir/log" 2>&1
+    builds "$dir/threads.exe" -Isrc tests/random/threads.c -DGC_REGION_SHIFT=18
     ok $? "threads: compiles"
     for mode in moving non_moving conservative stress limit concurrent; do
         runs 300 "$dir/threads.exe" --mode=$mode --seconds="${THREADS_SECONDS:-0.5}" --seed=1
@@ -183,3 +186,38 @@ if wants random; then
         head -5 "$dir/err" >&2
     done
 fi
+
+# Unit tests that cannot run, each with the reason.
+declare -A without=(
+    [arena]='it binds threads to processors by a call of Linux' [clocks]='it reads profiles' [workers]='it binds threads to processors by a call of Linux'
+    [claims]='it asks for the state of file descriptors' [heaps]='its assembly is for ELF' [limits]='limits of the process are those of Linux'
+    [supply]='it releases parts of a mapping' [threads]='it steps through code by a signal' [value_stacks]='it makes system calls of Linux'
+    [verify]='it handles signals' [space]='control groups are Linux'"'"'s' [barrier_forms]='it handles signals'
+    [alone]='it asks whether the process has one thread' [fork]='there is no fork' [locked]='there is no mlockall'
+    [jit_assembler]='it writes an ELF file' [inspect_graph]='gc-inspect is for Linux' [load]='collectors as libraries are for Linux only'
+    [stacks]='native stacks are unwound for profiles' [finalizer_ends]='limits of the process are those of Linux'
+    [external]='its arena is smaller than the limit that it exceeds' [stats]='CPU time is known in steps of 10 ms'
+    [thread_ends]='the end of a thread runs keys'"'"' destructors first' [snapshot]='it writes profiles'
+)
+profiles='profile profile_pages profile_threads'
+compiled_code='code_calls code_faults code_interrupt code_return code_threads code_walk'
+if wants unit; then
+    for test in $profiles; do without[$test]='profiles are for Linux only'; done
+    for test in $compiled_code; do without[$test]='calls and interrupts of compiled code are for Linux only'; done
+    for test in dac dac_model dac_stops dac_versions; do without[$test]='gc_dac.h is for Linux only'; done
+    $build -c tests/platforms/windows/child.c -o "$dir/child.o" && implementation gc_stackmap.h | $build -Isrc -x c -c - -o "$dir/gc.o"
+    ok $? "unit: the collector compiles"
+    for source in tests/unit/test_*.c; do
+        test=$(basename "$source" .c)
+        reason=${without[${test#test_}]}
+        [ -n "$reason" ] && skip "unit: $test" "$reason" && continue
+        own=$dir/gc.o
+        grep -qE 'define GC_IMPLEMENTATION|include "../inside.h"' "$source" && own=
+        builds "$dir/test.exe" -Isrc "$source" $own "$dir/child.o" && runs 600 "$dir/test.exe" &&
+            tail -1 "$dir/out" | grep -q '^1\.\.'
+        ok $? "unit: $test: $(grep -c '^ok' "$dir/out") facts"
+        grep -m 5 -hE 'error:|undefined|^not ok' "$dir/log" "$dir/out" >&2
+        rm -f "$dir/test.exe"
+    done
+fi
+finish
