@@ -1,5 +1,5 @@
 #!/bin/bash
-# Other systems than x86-64 with glibc: musl, AArch64, pages of 64 KiB; and a sentence where gc.h does not work.
+# Other systems than x86-64 with glibc: musl, AArch64, Windows, pages of 64 KiB; and a sentence where gc.h does not work.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
@@ -96,6 +96,17 @@ else
     is "$(sed -n '/was here:/,$s/^gc.h:     //p' <<< "$page" | grep -vE '^(main|gc_[a-z_]*) at |^/[^ ]*(ld-musl[^ ]*|libc.so)[+]0x[0-9a-f]+$')" '' \
         "musl: no frame has a wrong name"
 fi
+
+# tests/platforms/windows.sh has programs run.
+windows=x86_64-w64-mingw32-gcc
+for header in gc.h gc_stackmap.h; do
+    if ! command -v $windows > /dev/null; then
+        skip "Windows: $header" "$windows is not installed (apt-get install gcc-mingw-w64-x86-64)"
+        continue
+    fi
+    echo "#include \"$header\"" | $windows -std=c11 -x c -Wall -Wextra -Werror -Wpedantic -Wshadow -Wundef -fsyntax-only -I. -DGC_IMPLEMENTATION - >&2
+    ok $? "Windows: $header"
+done
 
 cross=aarch64-linux-gnu-gcc
 if ! command -v $cross > /dev/null; then
