@@ -20,7 +20,6 @@
 GC__FN void gc__cycle_open(gc_heap *heap) {
     const gc__request *request = &heap->cycle->plan->request;
     heap->collecting = true;
-    heap->finalizer_marks = false;
     gc__phase_begin(heap, GC_PHASE_OPEN);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__ns_since(gc__os_now_ns(), heap->pauses->stopped_ns);
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
@@ -139,6 +138,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
+    gc__remark(heap);
     gc__phase_begin(heap, GC_PHASE_CLOSE);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
@@ -254,7 +254,7 @@ GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
     return ran;
 }
 
-/* Ends a cycle whose marking is done. The heap's lock is held. */
+/* Ends a cycle whose marking is done, or has it go on from what a remark finds. The heap's lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
     gc__request request;
     if (!gc__heap_is_marking(heap) || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
@@ -350,7 +350,7 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     bool waits = gc__heap_is_marking(heap) && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_for(heap, GC__MARKER_DONE) && !gc__heap_is_marking(heap);
+        waits = gc__collect_for(heap, GC__MARKER_DONE) && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
