@@ -9171,7 +9171,7 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    uint8_t remark;               /* GC__REMARK_*: of this cycle */
+    uint8_t remark;               /* GC__REMARK_*: of this cycle; atomic */
     size_t waiting_next, tables_next; /* in a remark: the objects before these in `waiting` and `tables` were traced */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */
@@ -13461,7 +13461,7 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
 
 /* Requests what follows when only work for stops is left to the marker: its remark, or its end. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
-    bool remark = heap->marker->remark == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
+    bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
     return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }
 

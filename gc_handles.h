@@ -971,9 +971,11 @@ GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     due->head = 0;
 }
 
-/* Shades the object of a pair that leaves its queue, if the marker has not come to it. */
+/* Shades the object of a pair that leaves its queue, if the marker has not come to it. Otherwise the final mark would
+   have to trace what is found there. Most of these objects will be dead, so many of them must not fill the buffer. */
 GC__FN void gc__due_shade(const gc__due *due, size_t at) {
-    if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
+    uintptr_t object = due->pairs.words[at];
+    if (at >= due->shaded && at < due->shading && !gc__shade_checks(gc__region_of(object)->heap)) gc__shade_word(object);
 }
 
 /* Appends a pair. There must be room. */
@@ -1436,7 +1438,6 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         gc__finalizers_follow_some(all, &all->old.unclean);
         gc__finalizers_follow_old(all);
         gc__finalizers_preclean_begin(all);
-        gc__finalizers_compact_half(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -2016,11 +2017,18 @@ GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     return !ask || ask == gc__safe_is_suppressed || heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 }
 
+/* While no pair is precleaned, compacts part of the list, if much of it is empty. Returns false if there is no need. */
+GC__FN bool gc__pairs_compact_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    return (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
+}
+
 /* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
 GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     gc__preclean *old = &all->old;
     bool room = true;
+    if (!old->next && gc__pairs_compact_some(heap)) return true;
     for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && old->next < all->start[1]; i++) {
         gc__finalizer_await(all, old->next + 2 * GC__FIFO);
         uintptr_t object = all->registered.words[old->next];
@@ -2047,7 +2055,7 @@ GC__FN bool gc__pairs_seek_some(gc_heap *heap) {
         found = object && gc__shade_is_white(object);
         all->sought += !found;
     }
-    if (found) marker->remark = GC__REMARK_DUE;
+    if (found) __atomic_store_n(&marker->remark, (uint8_t)GC__REMARK_DUE, __ATOMIC_RELAXED);
     return !found && all->sought < numbers->count;
 }
 
@@ -2055,12 +2063,6 @@ GC__FN bool gc__pairs_seek_some(gc_heap *heap) {
 GC__FN bool gc__pairs_decide_some(gc_heap *heap) {
     gc__finalizers_decide(heap->finalizers, GC__PRECLEAN_PAIRS);
     return true;
-}
-
-/* While no marking runs, compacts part of the list, if much of it is empty. Returns false if there is no need. */
-GC__FN bool gc__pairs_compact_some(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    return (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
 }
 
 typedef struct gc__precleaner {

@@ -47,7 +47,7 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
 
 /* Requests what follows when only work for stops is left to the marker: its remark, or its end. */
 GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
-    bool remark = heap->marker->remark == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
+    bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
     return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
 }
 

@@ -78,7 +78,7 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    uint8_t remark;               /* GC__REMARK_*: of this cycle */
+    uint8_t remark;               /* GC__REMARK_*: of this cycle; atomic */
     size_t waiting_next, tables_next; /* in a remark: the objects before these in `waiting` and `tables` were traced */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */

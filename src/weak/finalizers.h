@@ -124,9 +124,11 @@ GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     due->head = 0;
 }
 
-/* Shades the object of a pair that leaves its queue, if the marker has not come to it. */
+/* Shades the object of a pair that leaves its queue, if the marker has not come to it. Otherwise the final mark would
+   have to trace what is found there. Most of these objects will be dead, so many of them must not fill the buffer. */
 GC__FN void gc__due_shade(const gc__due *due, size_t at) {
-    if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
+    uintptr_t object = due->pairs.words[at];
+    if (at >= due->shaded && at < due->shading && !gc__shade_checks(gc__region_of(object)->heap)) gc__shade_word(object);
 }
 
 /* Appends a pair. There must be room. */
@@ -589,7 +591,6 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         gc__finalizers_follow_some(all, &all->old.unclean);
         gc__finalizers_follow_old(all);
         gc__finalizers_preclean_begin(all);
-        gc__finalizers_compact_half(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);

@@ -71,8 +71,8 @@ proctype mutator() {
      :: atomic { !is_over && short_of_2 != NIL -> register_of = short_of_2; assert(!was_dead[2]) }
      :: atomic { !is_over -> in_store = true }; store(0, r); in_store = false
      :: atomic { !is_over -> in_store = true; register_of = NIL }; store(0, NIL); in_store = false
-     :: atomic { !is_over && due[1] -> due[1] = false; register_of = 1; logged[1] = true }
-     :: atomic { !is_over && due[2] -> due[2] = false; register_of = 2; logged[2] = true }
+     :: atomic { !is_over && due[1] -> due[1] = false; register_of = 1 }
+     :: atomic { !is_over && due[2] -> due[2] = false; register_of = 2 }
      :: atomic { !is_over && undecided[1] -> decide(1) }
      :: atomic { !is_over && undecided[2] -> decide(2) }
      :: is_over -> break
