@@ -16114,7 +16114,8 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
 GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) +
+                   heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
                    heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }
@@ -16615,7 +16616,8 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
     if (!gc__heap_is_marking(heap)) return;
     /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
     size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
-    if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words)) gc__finalizers_decide_all(heap->finalizers);
+    if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words))
+        gc__finalizers_decide_all(heap->finalizers);
     gc__marker_empty_buffer(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {

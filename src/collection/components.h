@@ -91,7 +91,8 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
 GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) +
+                   heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
                    heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }

@@ -151,7 +151,8 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
     if (!gc__heap_is_marking(heap)) return;
     /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
     size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
-    if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words)) gc__finalizers_decide_all(heap->finalizers);
+    if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words))
+        gc__finalizers_decide_all(heap->finalizers);
     gc__marker_empty_buffer(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {

@@ -536,7 +536,8 @@ GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t fi
 GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs) {
     gc__words *numbers = &all->old.unclean;
     if (!gc__is_deciding(all)) return;
-    for (size_t due = gc__due_total(all); all->decided < numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
+    for (size_t due = gc__due_total(all); all->decided < numbers->count; pairs -= pairs != 0) {
+        if (!pairs && gc__due_total(all) != due) return;
         if (all->decided + GC__FIFO < numbers->count) gc__finalizer_await(all, numbers->words[all->decided + GC__FIFO]);
         size_t number = numbers->words[all->decided++];
         uintptr_t *pair = &all->registered.words[number], object = pair[0];
@@ -548,7 +549,6 @@ GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs) {
         if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
         gc__pair_empty(all, pair);
     }
-    if (all->decided < numbers->count) return;
     numbers->count = all->old.kept;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }

@@ -314,7 +314,8 @@ GC__FN void gc__slices_remark(const gc_heap *heap) {
     const gc__words *slices = &marker->slices.unclean;
     for (size_t i = 0; i < slices->count; i += 2)
         if (gc__shade_bit(marker->marks, slices->words[i]))
-            gc__object_trace_part(&marker->worker, slices->words[i], slices->words[i + 1], slices->words[i + 1] + GC__TABLE_SLICE);
+            gc__object_trace_part(&marker->worker, slices->words[i], slices->words[i + 1],
+                                  slices->words[i + 1] + GC__TABLE_SLICE);
 }
 
 /* In a final mark, processes the tables and slices that are left. */

@@ -414,8 +414,9 @@ static void handle_now_holds(held *h, void *object) {
 }
 
 static void op_handle_change(void) {
-    held *h = &handles[below(HANDLES)];
+    held *h = &handles[below(HANDLES)], *other = &handles[below(HANDLES)];
     void *object = below(6) ? some_object() : NULL;
+    if (!object && other->handle) object = gc_handle_get(other->handle); /* perhaps nothing else leads there */
     if (!h->handle) return;
     switch (below(4)) {
     case 0:
@@ -487,8 +488,11 @@ static void op_mark(void) {
     if (below(12) == 0) { /* whatever is due; or at once */
         gc__heap_lock(heap);
         const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
+        const gc__request full_one = gc__request_stopped(2, GC_REASON_INDUCED, false);
         const gc__request done = gc__request_when_done(heap, GC_REASON_GROWTH);
         gc__collect_requested(heap, below(4) ? &done : &end);
+        /* before all is decided */
+        if (gc__is_deciding(heap->finalizers) && below(3) == 0) gc__collect_requested(heap, below(2) ? &full_one : &end);
         gc__heap_unlock(heap);
         return;
     }
