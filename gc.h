@@ -1784,6 +1784,12 @@ GC_API void *gc_collection_find(gc_heap *heap, const void *object);
    GC_ERROR_MEMORY if there is no memory for the list of roots; then nothing has changed. Source:
    GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
+/* Does work of coming collections now, for a host that has nothing else to do: before a frame is due, or as a script's
+   collectgarbage("step"). For up to `us` microseconds it marks what a cycle has left (gc_options.concurrent). When nothing is left
+   to mark, it ends that cycle; or begins one if that is soon due; or collects generation 0, if a quarter of its budget or more is
+   spent. Each of these is a pause of its own length, and also runs in a paused heap (gc_pacing). Returns whether a cycle is under
+   way, so that another step would find work. [cooperative; may collect; false: GC_ERROR_MISUSE] */
+GC_API bool gc_step(gc_heap *heap, unsigned us);
 
 /* The functions below change nothing. Call them in cooperative mode or while the world is stopped. They never collect
    themselves, but gc_heap_object_at, gc_heap_walk, gc_heap_verify and gc_heap_stats stop the other threads, and may
@@ -4972,7 +4978,6 @@ typedef struct gc__region {
     bool accessible; /* this and the next two are written as `kind` is */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system may have provided all of its memory, though nothing was written there */
-    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock */
     bool stale; /* its other mark plane may have bits; marker's lock, or the world is stopped */
     uintptr_t hole;              /* where the search for holes resumes */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts below this address; base: none */
@@ -5006,11 +5011,6 @@ typedef struct gc__arena {
     size_t huge_waits;
     size_t huge_paid;
 } gc__arena;
-
-/* Finalizer marks: the objects that the marker has reached only from dead objects with finalizers. NULL: there never
-   were any. From the final mark of the cycle on, these bits count as marks, too. Only regions whose `finalizer_marks`
-   is set have bits here. */
-GC__VAR uint64_t *gc__finalizer_marks;
 
 GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);
@@ -5122,7 +5122,6 @@ enum {
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
     GC__SIDE_MARKS_SECOND,
-    GC__SIDE_FINALIZER_MARKS,
     GC__SIDES
 };
 
@@ -5138,7 +5137,6 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
-    GC_REGION_BYTES / 64,
     GC_REGION_BYTES / 64,
 };
 
@@ -5639,30 +5637,6 @@ GC__FN void gc__region_set_plane(gc__region *region, uint8_t plane) {
     if (!GC__HAS_MARKER) return;
     region->stale |= region->plane != plane;
     region->plane = plane;
-}
-
-GC__FN bool gc__region_has_finalizer_marks(const gc__region *region) { return GC__HAS_MARKER && region->finalizer_marks; }
-
-/* Clears the region's finalizer marks. */
-GC__OUT_OF_LINE void gc__finalizer_marks_clear(gc__region *region) {
-    if (!gc__region_has_finalizer_marks(region)) return;
-    memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
-    region->finalizer_marks = false;
-}
-
-/* Returns whether the object has a finalizer mark. The caller ensures that its region stays in place. */
-GC__FN bool gc__is_finalizer_marked(uintptr_t object) {
-    return gc__region_has_finalizer_marks(gc__region_of(object)) && gc__bit_get(gc__finalizer_marks, object);
-}
-
-/* Merges finalizer marks into the region's mark bits in the final mark's sweep. Objects with both lose the former. */
-GC__OUT_OF_LINE void gc__finalizer_marks_merge(const gc__region *region) {
-    uint64_t *marks = gc__region_marks(region);
-    size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
-    for (size_t i = from; i < end; i++) {
-        gc__finalizer_marks[i] &= ~marks[i];
-        marks[i] |= gc__finalizer_marks[i];
-    }
 }
 
 GC__HOT size_t gc__marks_count(const gc__region *region) {
@@ -6209,7 +6183,7 @@ GC__COLD void gc__arena_close(void) {
     }
     gc__sides_opened = 0;
     memset(&gc__tables, 0, sizeof gc__tables);
-    gc__finalizer_marks = arena->marks[1] = NULL;
+    arena->marks[1] = NULL;
     arena->base = arena->bytes = arena->count = arena->used = arena->free_from = 0;
 }
 
@@ -6464,7 +6438,6 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
-    bool finalizer_marks; /* the running collection is a final mark, and finalizer marks already count as marks */
     bool remembers_slots; /* stores into generation 2 are remembered by slots, not cards; written as `marking` */
     uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
     uint64_t phase_since;     /* when the running collection entered its current phase, by gc__cpu_ticks */
@@ -7315,14 +7288,11 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Clears what the last cycle has left in some stale regions, and returns false if none is left. Dead finalizable
-   objects must have been found before. */
+/* Clears what the last cycle has left in some stale regions, and returns false if none is left. */
 GC__FN bool gc__stale_clear(gc_heap *heap, size_t most) {
     gc__region *region = heap->old_stale;
-    for (; region && most; region = region->next, most--) {
+    for (; region && most; region = region->next, most--)
         if (region->stale) gc__other_plane_clear(region);
-        gc__finalizer_marks_clear(region);
-    }
     __atomic_store_n(&heap->old_stale, region, __ATOMIC_RELAXED);
     return region != NULL;
 }
@@ -8447,6 +8417,7 @@ typedef enum gc__purpose {
     GC__YOUNG,           /* traces young generations */
     GC__YOUNG_WHOLESALE, /* promotes the nursery untraced, since nearly all of it would survive */
     GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
+    GC__REMARK,          /* a young collection, then a remark of the cycle, which finds dead objects with finalizers */
     GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
     GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
     GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
@@ -8495,9 +8466,9 @@ typedef struct gc__plan {
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
 } gc__plan;
 
-/* Returns whether a concurrent cycle begins or ends with the collection. */
+/* Returns whether the collection does more for a concurrent cycle than others that come meanwhile. */
 GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
-    return plan->purpose == GC__MARK_BEGIN || plan->purpose == GC__MARK_END;
+    return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
 }
 /* The collector's state of a heap: between collections, and during the collection that runs. */
 
@@ -8652,13 +8623,15 @@ GC__FN bool gc__is_huge(const gc__region *region) {
     return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
 }
 
-/* Returns the generation up to which roots are looked at. A cycle begins with all of them. */
+/* Returns the generation up to which roots are looked at. What a cycle finds depends on all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
-    return heap->cycle->plan->purpose == GC__MARK_BEGIN ? 2 : heap->collection.generation;
+    return gc__is_of_cycle(heap->cycle->plan) ? 2 : heap->collection.generation;
 }
 
 /* Returns whether the collection that runs is the final mark of a concurrent cycle. */
 GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
+/* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
+GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }
 /* All regions of generation 2 at once. Pauses of heaps with concurrent marking must hardly grow with their number,
    so work is done on their entries in the tables where possible: 8 entries take as long as the descriptor of one
    region, whose memory is not in cache. */
@@ -8710,24 +8683,24 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
     return NULL;
 }
 
-/* Gives every old region that is not condemned this age and this verdict; candidates remain candidates. There is one
-   heap. */
-GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
+/* Gives every old region with the verdict `before` this age and this verdict; candidates remain candidates. There is
+   one heap. */
+GC__HOT void gc__old_rank_all(uint8_t age, uint8_t before, uint8_t verdict) {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
     for (size_t i = 0, used = gc__regions_used(); i < used;) {
-        uint64_t eight = 0, condemned = 0, ranks = each * age, entries = each * verdict;
+        uint64_t eight = 0, had = 0, ranks = each * age, entries = each * verdict;
         if (used - i >= 8) {
             memcpy(&eight, ages + i, sizeof eight);
-            memcpy(&condemned, verdicts + i, sizeof condemned);
+            memcpy(&had, verdicts + i, sizeof had);
         }
-        if (!condemned && (eight & each * (GC_AGE_GENERATION | GC__AGE_CANDIDATE)) == each * 2) {
+        if (had == each * before && (eight & each * (GC_AGE_GENERATION | GC__AGE_CANDIDATE)) == each * 2) {
             memcpy(ages + i, &ranks, sizeof ranks);
             memcpy(verdicts + i, &entries, sizeof entries);
             i += 8;
             continue;
         }
-        if ((ages[i] & GC_AGE_GENERATION) == 2 && !verdicts[i]) {
+        if ((ages[i] & GC_AGE_GENERATION) == 2 && verdicts[i] == before) {
             ages[i] = (uint8_t)(age | (ages[i] & GC__AGE_CANDIDATE));
             verdicts[i] = verdict;
         }
@@ -8735,16 +8708,16 @@ GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     }
 }
 
-/* Publishes to barriers, by the ages of old regions, what they are to do now, and gives regions that are not
-   condemned the verdict GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while
+/* Publishes to barriers, by the ages of old regions, what they are to do now, and gives regions with one of the verdicts
+   GC__OLD_CONDEMNED and GC__IGNORE the same or the other one. Another heap's regions look the same in the tables; while
    the lock is held, no heap is created. The world is stopped. */
-GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
+GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t before, uint8_t verdict) {
     gc__lock_take(&gc__the_arena.lock);
     bool alone = gc__the_arena.heaps == 1;
-    if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), verdict);
+    if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), before, verdict);
     gc__lock_release(&gc__the_arena.lock);
     if (alone) return;
-    gc__old_walk walk = gc__old_begin(heap, heap->regions[2], GC__IGNORE);
+    gc__old_walk walk = gc__old_begin(heap, heap->regions[2], before);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
         gc__region_set_rank(region, gc__region_age(heap, region), true);
         gc__region_set_entries(region, verdict);
@@ -9128,7 +9101,7 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 typedef enum gc__tracer {
     GC__ALONE,     /* one worker with the world stopped, which needs no atomic instruction */
     GC__MANY,      /* several workers with the world stopped */
-    GC__CONCURRENT /* the marker, while mutators run; or it goes on from objects with finalizers */
+    GC__CONCURRENT /* the marker, while mutators run, or in a remark */
 } gc__tracer;
 
 struct gc__workers;
@@ -9163,7 +9136,6 @@ typedef struct gc__worker {
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
     gc__tracer tracer;
-    bool finalizing;  /* the marker traces from objects with finalizers, and sets finalizer marks */
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */
@@ -10057,6 +10029,8 @@ typedef struct gc__preclean {
     bool runs, again;  /* a pass is under way; another one may find more pieces clean */
 } gc__preclean;
 
+enum { GC__REMARK_NEEDLESS, GC__REMARK_DUE, GC__REMARK_MADE };
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
     gc__worker worker; /* its mark stack has the grey objects */
@@ -10088,11 +10062,8 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    gc__worker finalizing;        /* the worker that traces from objects with finalizers */
-    gc__words finalizer_grey;     /* the memory of its mark stack */
-    gc__words held;               /* finalizer-reachable objects that the final mark scans */
-    bool holds;                   /* the object that is being scanned must be held */
-    bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
+    uint8_t remark;               /* GC__REMARK_*: of this cycle; atomic */
+    size_t waiting_next, tables_next; /* in a remark: the objects before these in `waiting` and `tables` were traced */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */
     size_t began_old_bytes;       /* bytes of generation 2 at that time */
@@ -10530,15 +10501,11 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->exclusive ? gc__bit_set(worker->marks, object) : gc__bit_set_shared(worker->marks, object);
 }
 
-/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet.
-   An object with a finalizer mark was already counted. */
+/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
-    bool finalizer_marked = premarked && gc__is_finalizer_marked(object);
-    if (finalizer_marked && worker->heap->finalizer_marks) return false;
     bool fresh = premarked ? gc__bit_set_shared(worker->marks, object)
                  : many ? gc__claim_mark_many(worker, object)
                         : gc__bit_set(worker->marks, object);
-    if (finalizer_marked) return fresh;
     if (fresh && many)
         worker->live[object >> GC__STRIPE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
@@ -10630,10 +10597,8 @@ GC__FN bool gc__is_marked(uintptr_t address) {
 /* Returns where an object is now, or 0 if it has not been reached, for a region in which the marker has marked, or whose
    objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (GC__HAS_MARKER && entry != GC__VERDICT_SLID) {
-        if (gc__is_marked(object)) return object;
-        return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
-    }
+    if (GC__HAS_MARKER && entry != GC__VERDICT_SLID)
+        return gc__bit_get(gc__region_of(object)->heap->marker->marks, object) ? object : 0;
     uintptr_t place = gc__slid_address(gc__region_of(object), object);
     return gc__is_marked(place) ? place : 0;
 }
@@ -11084,34 +11049,12 @@ GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
 }
 
-/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
-GC__OUT_OF_LINE void gc__finalizer_mark(gc__worker *worker, uintptr_t object) {
-    gc__region *region = gc__region_of(object);
-    if (gc__bit_get(worker->marks, object) || gc__is_finalizer_marked(object)) return;
-    region->finalizer_marks = worker->heap->marker->finalizer_marks = true;
-    gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
-    gc__marker_add(worker->heap, object);
-    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
-}
-
-/* Marks an object of generation 2. One with a finalizer mark was already counted. */
+/* Marks an object of generation 2. */
 GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
-    if (GC__UNLIKELY(worker->finalizing)) {
-        gc__finalizer_mark(worker, object);
-        return;
-    }
     if (!gc__bit_set_shared(worker->marks, object)) return;
-    bool counted = GC__UNLIKELY(gc__region_of(object)->finalizer_marks) && gc__is_finalizer_marked(object);
-    if (!counted) gc__marker_add(worker->heap, object);
+    gc__marker_add(worker->heap, object);
+    if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
-}
-
-/* Takes a slot that refers to a candidate region. An object from which finalizers lead there is left to the final
-   mark. Returns whether to mark the referent. */
-GC__OUT_OF_LINE bool gc__concurrent_candidate(const gc__worker *worker, const gc_word *slot, uintptr_t ref) {
-    worker->heap->marker->holds |= worker->finalizing;
-    if (!worker->finalizing) gc__candidates_note(worker->heap, (uintptr_t)slot, ref);
-    return !worker->finalizing;
 }
 
 /* Prefetches an object to be marked. Returns the one that has waited longest, or 0 if there is none. */
@@ -11129,7 +11072,8 @@ GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word 
     uintptr_t ref = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     unsigned age = gc__barrier_age(&gc__tables, ref);
     if (!(age & GC__AGE_MARKING)) return 0;
-    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && !gc__concurrent_candidate(worker, slot, ref)) return 0;
+    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && gc__is_marking((uintptr_t)slot)) /* a remark reads other slots, too */
+        gc__candidates_note(worker->heap, (uintptr_t)slot, ref);
     return gc__concurrent_await(worker, ref);
 }
 
@@ -11579,9 +11523,7 @@ GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object
     bool may = gc__shade_may_trace(worker->heap, object);
     gc__concurrent_visitor concurrent = {{gc__concurrent_visit}, worker, !may, false};
     if (may) gc__object_trace(object, &concurrent.visitor);
-    if (worker->finalizing)
-        marker->holds |= concurrent.waits || concurrent.has_entries;
-    else if (concurrent.waits)
+    if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
     else if (concurrent.has_entries)
         gc__shade_ask(worker->heap, &marker->tables, object);
@@ -11713,8 +11655,6 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         region->overflowed = false;
         if (premarked) region->unscanned &= (uint8_t)~GC__UNSEEN;
         gc__rescan_marked(worker, region, worker->marks);
-        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region))
-            gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
 }
 
@@ -12487,7 +12427,12 @@ GC__HOT void gc__trace_ambiguous(gc__worker *worker, gc__region *condemned) {
    during collections, and between them holds nothing but objects of generation 2, which do not move. The cycle ends
    in a collection of all generations, the final mark, in which the old generation is marked already: its regions
    stay in place, the marker's bits become their mark bits, and the trace goes on with the objects that are still
-   grey, and with those to which roots, dirty cards and young objects refer. */
+   grey, and with those to which roots, dirty cards and young objects refer.
+
+   If white objects with finalizers are left when the marker has nothing else to do, a *remark* comes before that: a
+   collection of generation 1, after which, in the same pause, the marker's worker marks all that can be reached. Short
+   weak references to objects that are white then are cleared, and the finalizers of white objects are due. From these
+   objects the marker marks on. */
 
 
 /* If collections have met more objects than this, the marker takes these before grey ones. */
@@ -12682,18 +12627,17 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */
 
-/* Makes a worker of the marker ready, without any work. */
-GC__FN void gc__marker_renew_worker(gc_heap *heap, gc__worker *worker, gc__words *memory) {
+/* Makes the marker's worker ready, without any work. */
+GC__FN void gc__marker_renew_worker(gc_heap *heap) {
+    gc__worker *worker = &heap->marker->worker;
     memset(worker, 0, sizeof *worker);
+    worker->visitor.visit = gc__trace_visit;
     worker->heap = heap;
+    worker->cycle = heap->cycle;
+    worker->verdicts = GC__VERDICTS;
     worker->marks = heap->marker->marks;
-    worker->memory = memory;
+    worker->memory = &heap->marker->grey;
     worker->tracer = GC__CONCURRENT;
-    worker->finalizing = worker == &heap->marker->finalizing;
-}
-GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
-    gc__marker_renew_worker(heap, &heap->marker->finalizing, &heap->marker->finalizer_grey);
-    heap->marker->held.count = 0;
 }
 
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
@@ -12718,8 +12662,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     }
     heap->marking = true;
     marker->marks = gc__the_arena.marks[heap->plane ^ 1];
-    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
-    gc__marker_renew_finalizing(heap);
+    gc__marker_renew_worker(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
     marker->blind = gc__min(gc__max(entries, GC__BLIND_LEAST), GC__BLIND_MOST);
     gc__stores_renew(heap->stores); /* what has been logged is of no use to the marker */
@@ -12732,19 +12675,19 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->waited_ns = 0;
     marker->starved = 0;
     marker->candidates_begin = NULL;
-    marker->no_finalizer_marks = marker->finalizer_marks = false;
+    marker->remark = GC__REMARK_NEEDLESS;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!region->stale && !region->unscanned && !region->finalizer_marks,
+        GC_ASSERT(!region->stale && !region->unscanned,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
-    gc__old_rank(heap, GC__IGNORE);
+    gc__old_rank(heap, GC__IGNORE, GC__IGNORE);
 }
 
 /* Forgets what was grey, after the final mark or when the cycle is given up. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    gc__marker_renew_worker(heap);
     marker->asked.count = marker->waiting.count = 0;
     marker->tables.count = marker->table_next = marker->table_from = 0;
     gc__preclean_begin(&marker->slices, 0);
@@ -12763,14 +12706,11 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__other_plane_clear(region);
-        gc__finalizer_marks_clear(region);
         region->next_live_bytes = 0;
         region->unscanned = 0;
         region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    heap->marker->finalizer_marks = false;
-    gc__marker_renew_finalizing(heap);
     gc__marker_forget(heap);
 }
 
@@ -12808,6 +12748,38 @@ GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
     return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
 }
 
+/* Traces in a remark from an object, with the world stopped, if it is marked. */
+GC__FN void gc__remark_trace(gc__worker *worker, uintptr_t object) {
+    if (gc__shade_bit(worker->marks, object)) gc__object_trace_all(worker, object);
+}
+
+/* Marks in a remark all that can be reached from grey objects, also from those that wait for the final mark. */
+GC__HOT void gc__remark_drain(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__worker *worker = &marker->worker;
+    do {
+        gc__marker_work(heap, SIZE_MAX);
+        while (marker->waiting_next < marker->waiting.count)
+            gc__remark_trace(worker, marker->waiting.words[marker->waiting_next++]);
+        while (marker->tables_next < marker->tables.count)
+            gc__remark_trace(worker, marker->tables.words[marker->tables_next++]);
+    } while (!gc__trace_is_done(worker));
+}
+
+/* Begins a remark: the marker's worker goes on until nothing is left. */
+GC__FN void gc__marker_remark(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->remark = GC__REMARK_MADE;
+    __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST); /* the thread waits for the lock */
+    gc__marker_empty_buffer(heap);
+    gc__marker_sift_waiting(heap);
+    marker->waiting_next = 0;
+    marker->tables_next = marker->table_next;
+    heap->pause.waiting_objects = marker->waiting.count;
+    heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
+}
+
 /* Ends the concurrent part of the cycle, after the final mark has traced the young generations. From now on barriers
    and the collector work as outside a cycle. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
@@ -12842,29 +12814,25 @@ GC__FN void gc__marker_drop(gc__region *region) {
 GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->cycle->condemned_old = heap->regions[2];
     heap->cycle->condemns_old = true;
-    gc__old_rank(heap, GC__OLD_CONDEMNED);
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
     heap->regions[2] = NULL;
 }
 
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
-/* Hands what a worker of the marker holds over to the trace, except objects that are evacuated. */
-GC__FN void gc__marker_hand_stack_over(gc__worker *worker, gc__worker *from) {
-    for (size_t words; from->stack != from->top; from->stack += words) {
-        words = gc__entry_words(from->stack);
-        if (!gc__marker_evacuates(from->stack[words - 1])) gc__workers_push(worker, from->stack, words);
-    }
-}
-
-/* Hands the grey objects over to the trace of the final mark. */
+/* Hands the grey objects over to the trace of the final mark, except those that are evacuated. */
 GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
+    gc__worker *from = &marker->worker;
     for (unsigned i = 0; i < GC__FIFO; i++)
         if (marker->worker.fifo[i] && !gc__marker_evacuates(marker->worker.fifo[i])) gc__mark_old(worker, marker->worker.fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_evacuates(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
-    gc__marker_hand_stack_over(worker, &marker->worker);
+    for (size_t words; from->stack != from->top; from->stack += words) {
+        words = gc__entry_words(from->stack);
+        if (!gc__marker_evacuates(from->stack[words - 1])) gc__workers_push(worker, from->stack, words);
+    }
     for (size_t i = 0; i < marker->asked.count; i++)
         if (!gc__marker_evacuates(marker->asked.words[i])) gc__trace_push(worker, marker->asked.words[i]);
     for (size_t i = 0; i < marker->waiting.count; i++) /* except dead ones, to which a dirty card has led */
@@ -12873,86 +12841,8 @@ GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     worker->overflowed |= marker->worker.overflowed || marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
 }
-#endif
-/* Marks for objects that are reachable only from dead objects with finalizers, or are such objects: they are
-   *finalizer-reachable*.
-
-   When the marker has traced all that it can reach, white objects with finalizers will most likely become due. So it
-   goes on from these, and sets bits in gc__finalizer_marks rather than among its own marks: the final mark decides
-   whether such an object is dead, and then clears the weak handles that refer to it. Once the final mark comes to
-   finalizers, those bits count as marks, and what they mark need not be traced.
-
-   Invariant: by then each object with a finalizer mark was counted in its region, and its referents are young,
-   marked, finalizer-marked, or in candidate regions; or the object is on the mark stack of
-   those that were not scanned, or in `held`, for the final mark. Objects are held if they refer to candidate
-   regions, or have trace functions that may report weak entries or must not run concurrently. A store into such an
-   object, which a mutator can only have found through a weak handle, shades both references as any other store does. */
-
-
-#if GC__HAS_MARKER
-/* Makes sure that the bits exist. Returns false if no object can get a finalizer mark in this cycle. The marker's
-   lock is held. */
-GC__FN bool gc__finalizer_marks_open(gc__marker *marker) {
-    if (marker->no_finalizer_marks) return false;
-    gc__lock_take(&gc__the_arena.lock);
-    if (!gc__finalizer_marks) gc__finalizer_marks = gc__side_reserve_bits(GC__SIDE_FINALIZER_MARKS);
-    gc__lock_release(&gc__the_arena.lock);
-    marker->no_finalizer_marks = !gc__finalizer_marks;
-    return gc__finalizer_marks != NULL;
-}
-
-/* Holds the object for the final mark if that is necessary, after the object, or a part of it, was scanned. */
-GC__FN void gc__finalizer_mark_hold(gc_heap *heap, uintptr_t object) {
-    gc__marker *marker = heap->marker;
-    if (marker->holds && !gc__shade_push(heap, &marker->held, object)) gc__trace_overflow(&marker->finalizing, object);
-    marker->holds = false;
-}
-
-/* Scans some of the finalizer-reachable objects, until a collection waits. The marker's lock is held. Returns
-   whether more are left. */
-GC__FN bool gc__finalizer_marks_work(gc_heap *heap, size_t steps) {
-    gc__worker *worker = &heap->marker->finalizing;
-    for (; steps && !__atomic_load_n(&heap->marker->wanted, __ATOMIC_RELAXED); steps--) {
-        if (worker->top == worker->stack) gc__fifo_drain(worker);
-        if (worker->top == worker->stack) return false;
-        uintptr_t entry = *--worker->top;
-        gc__scan_entry(worker, entry, GC__CONCURRENT);
-        gc__finalizer_mark_hold(heap, entry & ~(uintptr_t)GC__CONTINUED);
-    }
-    return true;
-}
-
-/* Drops the finalizer marks, since a stop-the-world full collection is about to condemn all regions and knows objects by
-   their marks alone. */
-GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) {
-    for (gc__region *region = heap->regions[2]; region; region = region->next) gc__finalizer_marks_clear(region);
-}
-
-/* Scans all regions with finalizer marks again, since there was no memory for some of the marker's lists. */
-GC__COLD void gc__finalizer_marks_overflowed(gc__worker *worker) {
-    worker->overflowed = true;
-    for (size_t i = 0, used = gc__regions_used(); i < used; i++) {
-        gc__region *region = &gc__the_arena.regions[i];
-        if (gc__region_is_of(region, worker->heap) && region->finalizer_marks) region->overflowed = true;
-    }
-}
-
-/* Counts finalizer-reachable objects as reached from now on, and queues those that the marker has not scanned for
-   the trace. Called in the final mark. */
-GC__FN void gc__finalizer_marks_count(gc__worker *worker) {
-    gc_heap *heap = worker->heap;
-    gc__marker *marker = heap->marker;
-    heap->finalizer_marks = marker->finalizer_marks;
-    for (unsigned i = 0; i < GC__FIFO; i++)
-        if (marker->finalizing.fifo[i]) gc__finalizer_mark(&marker->finalizing, marker->finalizing.fifo[i]);
-    gc__marker_hand_stack_over(worker, &marker->finalizing);
-    for (size_t i = 0; i < marker->held.count; i++) gc__trace_push(worker, marker->held.words[i]);
-    if (marker->finalizing.overflowed) gc__finalizer_marks_overflowed(worker);
-    gc__marker_renew_finalizing(heap);
-}
 #else
-GC__HOT void gc__finalizer_marks_end(const gc_heap *heap) { (void)heap; }
-GC__FN void gc__finalizer_marks_count(gc__worker *worker) { (void)worker; }
+GC__FN void gc__remark_drain(gc_heap *heap) { (void)heap; }
 #endif
 /* Phase "condemn": which regions this collection looks at, and what it does with each. */
 
@@ -14422,8 +14312,10 @@ GC__COLD bool gc__overhead_fails(const gc_heap *heap, const gc__overhead *spent)
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
     GC__YOUNG_FREED_NONE,  /* an allocation has found no region, nor one after a young collection */
-    GC__LIMIT_MET,         /* nor after waiting for the marker */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
+    GC__PAUSED_LAST = GC__MARKER_DONE, /* a paused heap heeds only those that follow */
+    GC__STEP_DONE,         /* as GC__MARKER_DONE, where the host has time for it */
+    GC__LIMIT_MET,         /* an allocation has found no region, even after waiting for the marker */
     GC__STRESS_POINT       /* a point at which options.debug.stress asks for a collection */
 } gc__event;
 
@@ -14459,6 +14351,12 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
     return request;
 }
 
+/* Requests what follows when only work for stops is left to the marker: its remark, or its end. */
+GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
+    bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
+    return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
+}
+
 /* Returns whether a cycle is due. `full`: a full collection would be due if there were no cycles. */
 GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
@@ -14472,7 +14370,7 @@ GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     int generation = gc__pace_generation(heap);
     gc_degenerated point = gc__heap_is_marking(heap) ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
     if (gc__heap_is_marking(heap) && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
-        *request = gc__request_mark_end(heap, GC_REASON_GROWTH, point);
+        *request = point ? gc__request_mark_end(heap, GC_REASON_GROWTH, point) : gc__request_when_done(heap, GC_REASON_GROWTH);
         return true;
     }
     if (gc__heap_is_marking(heap)) {
@@ -14510,22 +14408,22 @@ GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
 GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     uint64_t number = heap->collection.number;
     bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
-    if (full && gc__heap_is_marking(heap) && !gc__marker_is_spoilt(heap))
-        return gc__request_mark_end(heap, GC_REASON_STRESS, GC_DEGENERATED_REQUEST);
+    if (full && gc__heap_is_marking(heap) && !gc__marker_is_spoilt(heap)) return gc__request_when_done(heap, GC_REASON_STRESS);
     if (full && concurrent) return gc__request_mark_begin(GC_REASON_STRESS);
     return gc__request_stopped((int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
 /* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
-    if (heap->is_paused && event != GC__LIMIT_MET && event != GC__STRESS_POINT) {
+    if (heap->is_paused && event <= GC__PAUSED_LAST) {
         gc__count(&heap->budget_bytes, gc__pace_step(heap));
         return false;
     }
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
-    case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
+    case GC__MARKER_DONE:
+    case GC__STEP_DONE: *request = gc__request_when_done(heap, heap->marker->reason); break;
     case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
     case GC__LIMIT_MET:
         *request = gc__heap_is_marking(heap) ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)
@@ -17063,11 +16961,10 @@ static const struct gc__owned { uint32_t offset, kind; } gc__heap_owns[] = {
     GC__OWNED(MAP, collector.external[1]), GC__OWNED(MAP, collector.external[2]), GC__OWNED(SCRATCH, handles.waiting),
     GC__OWNED(SCRATCH, handles.ready), GC__OWNED(MAP, handles.keys), GC__OWNED(LIST, finalizers.registered),
     GC__OWNED(LIST, finalizers.moving), GC__OWNED(LIST, finalizers.due[0].pairs),
-    GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.kept),
-    GC__OWNED(LIST, finalizers.finalizer_grey), GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey),
-    GC__OWNED(LIST, marker.finalizer_grey), GC__OWNED(CYCLE_LIST, marker.asked), GC__OWNED(CYCLE_LIST, marker.seen),
-    GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots), GC__OWNED(CYCLE_LIST, marker.tables),
-    GC__OWNED(CYCLE_LIST, marker.slices.unclean), GC__OWNED(CYCLE_LIST, marker.held),
+    GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.asked),
+    GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey), GC__OWNED(CYCLE_LIST, marker.asked),
+    GC__OWNED(CYCLE_LIST, marker.seen), GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots),
+    GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.slices.unclean),
     GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
 };
 
@@ -17110,18 +17007,12 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
     return bytes;
 }
 
-/* The finalizer marks keep their memory from the first cycle on, if there are finalizers. */
-GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
-    if (!heap->stats.concurrent_cycles || !heap->finalizers->registered.capacity) return 0;
-    return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
-}
-
 /* Counts the metadata again, after releasing the memory of empty lists if so asked. */
 GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__finalizer_marks_bytes(heap) +
-                   gc__stores_bytes(heap->stores) + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) +
+                   heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
                    heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }
@@ -17211,7 +17102,6 @@ GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     region->target = 2;
     region->condemned = heap->collection.number;
     gc__region_set_plane(region, heap->mark_plane);
-    if (gc__region_has_finalizer_marks(region)) gc__finalizer_marks_merge(region);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;
@@ -17520,11 +17410,9 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Finishes the last cycle's work on finalizers before a collection gathers roots. */
+/* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
 GC__FN void gc__marking_decide(gc_heap *heap) {
-    const gc__plan *plan = heap->cycle->plan;
-    bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
-    if (!gc__heap_is_marking(heap) && full) gc__finalizers_decide_all(heap->finalizers);
+    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if !GC__HAS_MARKER
@@ -17535,22 +17423,28 @@ GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *hea
 GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_await_before(gc_heap *heap) { (void)heap; }
+GC__FN bool gc__marking_help(gc_heap *heap, uint64_t until_ns) { return (void)heap, (void)until_ns, false; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
 GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
-/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, clears stale
-   regions, and lists holes. The marker's lock is held. Returns false if nothing is left to do. */
+/* Marks, or decides what a remark has left; or, if nothing is being marked, finishes the work of the last cycle: clears
+   stale regions, lists holes, and compacts the list of finalizers. The marker's lock is held. Returns false if nothing is
+   left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
+    gc__lock *pairs = &heap->finalizers->lock;
     if (!gc__heap_is_marking(heap))
-        return gc__pairs_finish_some(heap, false) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
-               gc__pairs_finish_some(heap, true);
+        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
+               gc__preclean_locked(heap, pairs, gc__pairs_compact_some);
     gc__marker *marker = heap->marker;
+    if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
-    if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap)) return true;
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap) ||
+        gc__preclean_locked(heap, pairs, gc__pairs_seek_some))
+        return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
@@ -17576,6 +17470,18 @@ GC__COLD void gc__marker_provide(size_t region) {
     bool exists = opened && side->start;
     gc__lock_release(&gc__the_arena.lock);
     if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
+}
+
+/* Does the work of the marker's thread until that time, or until a thread waits for all to stop. Returns whether more is
+   left. */
+GC__COLD bool gc__marking_help(gc_heap *heap, uint64_t until_ns) {
+    bool more = true;
+    while (more && gc__os_now_ns() < until_ns && !__atomic_load_n(&heap->threads->stopping, __ATOMIC_RELAXED)) {
+        gc__lock_take(&heap->marker->lock);
+        more = gc__marker_turn(heap, GC__MARKING_STEPS);
+        gc__lock_release(&heap->marker->lock);
+    }
+    return more;
 }
 
 GC__COLD void gc__marker_thread(void *context) {
@@ -17617,7 +17523,12 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
         spins--;
     }
     if (!spins) gc__lock_take(&marker->lock);
-    if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
+    if (!gc__heap_is_marking(heap)) return;
+    /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
+    size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
+    if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words))
+        gc__finalizers_decide_all(heap->finalizers);
+    gc__marker_empty_buffer(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -17698,7 +17609,6 @@ GC__COLD void gc__marking_step(gc_heap *heap) {
         if (gc__heap_is_marking(heap) && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
     } else if (plan->condemned == 2) {
         gc__marker_abort(heap);
-        gc__finalizer_marks_end(heap);
     }
 }
 
@@ -17823,7 +17733,7 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     if (on && !gc__stores_open(heap->stores)) return;
     heap->remembers_slots = on;
     heap->stores->few = 0;
-    gc__old_rank(heap, GC__IGNORE);
+    gc__old_rank(heap, GC__IGNORE, GC__IGNORE);
 }
 
 /* Chooses between slots and cards after a collection. The world is stopped. */
@@ -17857,7 +17767,6 @@ GC__FN void gc__remembering_end(gc_heap *heap) {
 GC__FN void gc__cycle_open(gc_heap *heap) {
     const gc__request *request = &heap->cycle->plan->request;
     heap->collecting = true;
-    heap->finalizer_marks = false;
     gc__phase_begin(heap, GC_PHASE_OPEN);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__ns_since(gc__os_now_ns(), heap->pauses->stopped_ns);
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
@@ -17976,6 +17885,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
+    gc__remark(heap);
     gc__phase_begin(heap, GC_PHASE_CLOSE);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
@@ -18096,7 +18006,7 @@ GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
     return ran;
 }
 
-/* Ends a cycle whose marking is done. The heap's lock is held. */
+/* Ends a cycle whose marking is done, or has it go on from what a remark finds. The heap's lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
     gc__request request;
     if (!gc__heap_is_marking(heap) || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
@@ -18192,7 +18102,7 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     bool waits = gc__heap_is_marking(heap) && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_for(heap, GC__MARKER_DONE) && !gc__heap_is_marking(heap);
+        waits = gc__collect_for(heap, GC__MARKER_DONE) && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
@@ -18261,6 +18171,27 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
         ran = gc__collect_stopped(heap, &request);
     gc__world_resume(heap);
     return ran ? GC_OK : GC_ERROR_MEMORY;
+}
+
+/* Requests the collection that is worth a step of the host's. Returns false if there is none. */
+GC__COLD bool gc__step_request(gc_heap *heap, gc__request *request) {
+    bool marks = gc__heap_is_marking(heap);
+    if (marks && __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return gc__policy_next(heap, GC__STEP_DONE, request);
+    bool begins = !marks && gc__marking_is_on(heap) && gc__worth_collecting(heap, 2);
+    *request = begins ? gc__request_mark_begin(GC_REASON_INDUCED) : gc__request_stopped(0, GC_REASON_INDUCED, false);
+    return begins || gc__worth_collecting(heap, 0);
+}
+
+GC_API bool gc_step(gc_heap *heap, unsigned us) {
+    GC__API_SCOPE("gc_step");
+    gc__request request;
+    if (gc__is_null(heap, "gc_step", "heap") || gc__collect_is_misuse(heap, "gc_step")) return false;
+    if (gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000)) return true;
+    gc__heap_lock(heap);
+    if (gc__step_request(heap, &request)) gc__collect_requested(heap, &request);
+    bool more = gc__heap_is_marking(heap);
+    gc__heap_unlock(heap);
+    return more;
 }
 
 GC__COLD void gc__collect_under_stress(gc_heap *heap) {
@@ -19419,7 +19350,7 @@ GC_API void gc_thread_set_conservative(gc_thread *thread, bool conservative) {
    held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
-    while (!gc__due_count(due) && gc__is_deciding(all)) gc__finalizers_decide(all, GC__FIFO, false);
+    while (!gc__due_count(due) && gc__is_deciding(all)) gc__finalizers_decide(all, GC__FIFO);
     if (!gc__due_count(due)) {
         due = &all->due[GC__CRITICAL];
         for (const gc__finalizing *record = all->running; record; record = record->next)
@@ -19525,7 +19456,7 @@ GC_API size_t gc_finalizer_pending(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
     if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
-    gc__finalizers_decide(all, SIZE_MAX, false);
+    gc__finalizers_decide(all, SIZE_MAX);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);

@@ -863,11 +863,11 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
 
    During concurrent marking the marker precleans the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move needs nothing in the final mark either, since marks are not taken back; so the final mark
-   only processes the others, which are unclean, and pairs that have become old since. Last of all the marker sets
-   finalizer marks for the objects of these, except for some, which are `kept` for the final mark. After that nothing is
-   left to trace from them, and whether they are due need not be known before somebody asks: the final mark decides
-   about a few, and the marker's thread about the rest, or an earlier asker does. Until then (`deciding`) the others
-   keep their places in the list.
+   only processes the others, which are unclean, and pairs that have become old since. If objects of unclean pairs are
+   white, a remark makes sure that these cannot be reached: then their finalizers are due. Which pairs that are need not
+   be known before somebody asks: the remark decides about a few, and the marker's thread about the rest, or an earlier
+   asker does. Until all are decided (`deciding`) the marker marks nothing. So what was white in the remark is white
+   still, and no object counts as reached because another one refers to it whose finalizer is due.
 
    Invariant: each list has room for all existing pairs, and for those promised to objects that are being allocated. So
    no collection needs memory for pairs, and none is ever dropped.
@@ -876,7 +876,7 @@ GC__FN void gc__handles_free_all(gc_heap *heap) {
 
 
 #ifndef GC__DECIDE_AT_ONCE
-#define GC__DECIDE_AT_ONCE 512 /* pairs with finalizer marks about which the final mark decides */
+#define GC__DECIDE_AT_ONCE 512 /* pairs about which a remark decides */
 #endif
 
 enum { GC__NORMAL, GC__CRITICAL };
@@ -885,7 +885,7 @@ typedef struct gc__due {
     gc__words pairs;
     size_t head;            /* words that were taken out */
     size_t looked;          /* objects before this word, and not in `young`, are of generation 2 and stay in place */
-    /* [shaded, shading) was queued when the cycle began, and the marker has not come to it yet */
+    /* [shaded, shading) was queued when the cycle began, or by a remark, and the marker has not come to it yet */
     size_t shaded, shading;
 } gc__due;
 
@@ -909,11 +909,12 @@ typedef struct gc__finalizers {
     /* [packed, packing) of the old section is empty: pairs from `packing` on are moved to `packed` */
     size_t packed, packing;
     /* Pairs of the old section, by their numbers: [old.next, start[1]) were not looked at in this cycle. A pair is
-       unclean if its object was white. */
+       unclean if its object was white or will move. */
     gc__preclean old;
-    gc__words kept;         /* the numbers of those pairs that are left to the final mark */
-    gc__words finalizer_grey;    /* the numbers of those pairs whose objects got finalizer marks */
-    bool deciding;          /* the final mark is over, and `finalizer_grey` is not fully decided; atomic */
+    gc__words asked;        /* the numbers of unclean pairs whose objects may be asked only with the world stopped */
+    size_t sought;          /* so many of the unclean pairs had no white object any more, before a remark */
+    size_t decided;         /* since the remark: so many unclean pairs are queued, or are the first `old.kept` ones */
+    bool deciding;          /* since the remark: not all unclean pairs are decided; atomic */
     size_t promised;
     gc__due due[2];
     gc__words young; /* queued pairs that collections visit: the index of each pair's first word, | GC__CRITICAL */
@@ -970,9 +971,11 @@ GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     due->head = 0;
 }
 
-/* Shades the object of a pair that leaves its queue, if the marker has not come to it. */
+/* Shades the object of a pair that leaves its queue, if the marker has not come to it. Otherwise the final mark would
+   have to trace what is found there. Most of these objects will be dead, so many of them must not fill the buffer. */
 GC__FN void gc__due_shade(const gc__due *due, size_t at) {
-    if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
+    uintptr_t object = due->pairs.words[at];
+    if (at >= due->shaded && at < due->shading && !gc__shade_checks(gc__region_of(object)->heap)) gc__shade_word(object);
 }
 
 /* Appends a pair. There must be room. */
@@ -1037,8 +1040,8 @@ GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__due_compact(all, GC__CRITICAL);
     for (int i = 0; i < GC__FINALIZER_LISTS; i++)
         gc__words_shrink(gc__finalizers_list(all, i), gc__finalizers_needed(all, i, 0));
-    gc__words *numbers[] = {&all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
-    for (int i = 0; i < 4; i++) gc__words_shrink(numbers[i], numbers[i]->count);
+    gc__words *numbers[] = {&all->old.unclean, &all->asked, &all->young};
+    for (int i = 0; i < 3; i++) gc__words_shrink(numbers[i], numbers[i]->count);
     gc__lock_release(&all->lock);
 }
 
@@ -1096,7 +1099,9 @@ GC__FN void gc__pair_remove(gc__words *list, size_t at) {
     memmove(&list->words[at], &list->words[at + 2], (list->count - at) * sizeof(uintptr_t));
 }
 
-GC__FN bool gc__is_deciding(const gc__finalizers *all) { return GC__HAS_MARKER && all->deciding; }
+GC__FN bool gc__is_deciding(const gc__finalizers *all) {
+    return GC__HAS_MARKER && __atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE);
+}
 
 /* Removes a pair of the old section. */
 GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
@@ -1107,7 +1112,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
     gc__preclean_begin(&all->old, 0);
-    all->packed = all->packing = all->kept.count = all->finalizer_grey.count = 0;
+    all->packed = all->packing = all->asked.count = all->sought = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
@@ -1252,8 +1257,6 @@ GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
-    for (size_t i = 0; gc__is_deciding(all) && i < all->finalizer_grey.count; i++)
-        gc_visit(visitor, &all->registered.words[all->finalizer_grey.words[i]], 1, 0);
     gc__lock_release(&all->lock);
 }
 
@@ -1355,66 +1358,70 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
     }
 }
 
-/* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
+/* Follows the old pairs, except those about which the marker has found that nothing is to be done, or, in a remark, that
+   are decided later. */
 GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
     uintptr_t *words = all->registered.words;
-    gc__finalizers_follow_some(all, &all->old.unclean);
-    gc__finalizers_follow_some(all, &all->kept);
+    gc__finalizers_follow_some(all, &all->asked);
     for (size_t at = all->old.next; at < all->start[1]; at += 2) {
         gc__finalizer_await(all, at + 2 * GC__FIFO);
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
-    all->old.next = all->old.unclean.count = all->kept.count = 0;
-    all->deciding = all->finalizer_grey.count != 0;
-    if (!gc__is_deciding(all)) gc__finalizers_preclean_begin(all);
-    gc__finalizers_compact_half(all);
 }
 
-/* Queues an old object that stays in place. Collections need not visit it unless they have to visit one before it. */
+/* Queues an old object that stays in place, for the marker to shade. Collections need not visit it unless they have to
+   visit one before it. */
 GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
     gc__due *due = gc__due_of(all, finalizer);
     bool looked = due->looked == due->pairs.count;
     gc__pair_push(&due->pairs, object, finalizer);
+    due->shading = due->pairs.count;
     if (looked) due->looked = due->pairs.count;
 }
 
-/* Queues objects with finalizer marks that have turned out to be dead: the final mark has not marked them. Decides
-   about `pairs` pairs, and about more until one is due. `stopped`: the final mark still runs. Requires the lock. */
-GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
+/* After a remark, queues the white objects of `pairs` unclean pairs, and of more until one is due. Requires the lock. */
+GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs) {
+    gc__words *numbers = &all->old.unclean;
     if (!gc__is_deciding(all)) return;
-    gc__words *numbers = &all->finalizer_grey;
-    for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
-        if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
-        uintptr_t *pair = &all->registered.words[numbers->words[--numbers->count]], object = pair[0];
+    for (size_t due = gc__due_total(all); all->decided < numbers->count; pairs -= pairs != 0) {
+        if (!pairs && gc__due_total(all) != due) return;
+        if (all->decided + GC__FIFO < numbers->count) gc__finalizer_await(all, numbers->words[all->decided + GC__FIFO]);
+        size_t number = numbers->words[all->decided++];
+        uintptr_t *pair = &all->registered.words[number], object = pair[0];
         if (!object) continue;
-        if (!gc__is_finalizer_marked(object) || (stopped && gc__is_marked(object))) continue;
+        if (!gc__shade_is_white(object)) {
+            numbers->words[all->old.kept++] = number;
+            continue;
+        }
         if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
         gc__pair_empty(all, pair);
     }
-    if (!numbers->count) gc__finalizers_preclean_begin(all);
+    numbers->count = all->old.kept;
+    __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
-/* Decides about all pairs that are left, before a collection that relies on the queues gathers roots. Requires that the
-   world is stopped. */
+/* Decides about all pairs that are left. Requires that the world is stopped. */
 GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
     gc__lock_take(&all->lock);
-    gc__finalizers_decide(all, SIZE_MAX, false);
+    gc__finalizers_decide(all, SIZE_MAX);
     gc__lock_release(&all->lock);
 }
 
-/* In a final mark, decides about some objects with finalizer marks, from which nothing is left to trace except what the
-   marker has not finished. */
-GC__FN void gc__finalizers_marked(gc__worker *worker) {
-    gc__finalizers *all = worker->heap->finalizers;
-    gc_pause *pause = &worker->heap->pause;
-    if (!gc__is_mark_end(worker->heap)) return;
+/* In a remark, when nothing white can be reached: finalizers of old white objects are due. */
+GC__HOT void gc__finalizers_remark(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__lock_take(&all->lock);
     size_t before = gc__due_total(all);
-    gc__finalizer_marks_count(worker);
-    gc__finalizers_decide(all, GC__DECIDE_AT_ONCE, true);
+    gc__finalizers_follow_old(all);
+    for (int i = 0; i < 2; i++) all->due[i].shading = all->due[i].pairs.count;
+    all->decided = all->old.kept = 0;
+    all->deciding = all->old.unclean.count != 0;
+    gc__finalizers_decide(all, GC__DECIDE_AT_ONCE);
     size_t due = gc__due_total(all) - before;
     all->announce |= due != 0;
-    pause->finalizers += due;
-    pause->finalizers_left = all->finalizer_grey.count;
+    heap->pause.finalizers += due;
+    heap->pause.finalizers_left = gc__is_deciding(all) ? all->old.unclean.count - all->decided : 0;
+    gc__lock_release(&all->lock);
 }
 
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as
@@ -1428,7 +1435,9 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (gc__is_mark_end(worker->heap)) {
+        gc__finalizers_follow_some(all, &all->old.unclean);
         gc__finalizers_follow_old(all);
+        gc__finalizers_preclean_begin(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -1443,7 +1452,6 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
             worker->heap->pause.finalizers++;
             gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
-    gc__finalizers_marked(worker);
     gc__lock_release(&all->lock);
 }
 
@@ -1497,6 +1505,14 @@ GC__FN void gc__waits_begin(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     handles->waiting.count = handles->ready.count = handles->indexed = 0;
     gc__map_reset(&handles->keys);
+}
+
+/* Traces until nothing is left: in a remark on the marker's worker. */
+GC__FN void gc__waits_drain(gc__worker *worker) {
+    if (gc__is_concurrent(worker))
+        gc__remark_drain(worker->heap);
+    else
+        gc__trace_drain(worker);
 }
 
 GC__FN void gc__wait_end(gc__worker *worker, uintptr_t slot) {
@@ -1564,7 +1580,7 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     while (ready->count) {
         size_t number = ready->words[--ready->count];
         for (; number; number = waiting->words[3 * number - 1]) gc__wait_end(worker, waiting->words[3 * number - 2]);
-        gc__trace_drain(worker);
+        gc__waits_drain(worker);
     }
     return true;
 }
@@ -1600,27 +1616,18 @@ GC__FN bool gc__discovered_wait(gc__worker *worker) {
     return any;
 }
 
-/* Drops the index, since keys have been reached in another way than by the trace: all waits are checked again. */
-GC__FN void gc__waits_unindex(gc__worker *worker) {
-    gc__handles *handles = worker->heap->handles;
-    if (handles->indexed) gc__map_reset(&handles->keys);
-    handles->indexed = 0;
-    worker->awaited = NULL;
-}
-
 /* Traces until no wait has a key that was reached. If nothing was left to trace after the waits were recorded, none
-   has. `reached`: objects may have been reached in another way than by the trace. */
-GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
+   has. */
+GC__HOT void gc__waits_fixpoint(gc__worker *worker) {
     unsigned rounds = 0;
-    if (reached) gc__waits_unindex(worker);
     for (bool more = true; more;) {
         bool traces = !gc__trace_is_done(worker);
-        gc__trace_drain(worker);
+        gc__waits_drain(worker);
         more = gc__discovered_wait(worker);
-        if (!rounds && !traces && !reached && gc__trace_is_done(worker)) return;
+        if (!rounds && !traces && gc__trace_is_done(worker)) return;
         if (!more && !worker->heap->handles->waiting.count) return;
         if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
-        gc__trace_drain(worker);
+        gc__waits_drain(worker);
         more |= gc__waits_trace_ready(worker);
     }
 }
@@ -2004,71 +2011,58 @@ GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
     return more || gc__marker_grey(heap->marker);
 }
 
-/* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
-GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    gc__preclean *old = &all->old;
-    bool room = true;
-    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && old->next < all->start[1]; i++) {
-        gc__finalizer_await(all, old->next + 2 * GC__FIFO);
-        uintptr_t object = all->registered.words[old->next];
-        room = !object || gc__is_precleaned(object) || gc__shade_push(heap, &old->unclean, old->next);
-        if (room) old->next += 2;
-    }
-    return room && old->next < all->start[1];
-}
-
-#if GC__HAS_MARKER
 /* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
     return !ask || ask == gc__safe_is_suppressed || heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 }
 
-/* Sets the finalizer mark of the pair's object, or leaves the pair to the final mark, unless it was marked since. */
-GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
-    gc__finalizers *all = heap->finalizers;
-    uintptr_t object = all->registered.words[number];
-    if (!object || gc__is_precleaned(object)) return;
-    bool keeps = !gc__is_marking(object) || gc__is_candidate(object) || heap->marker->no_finalizer_marks;
-    keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
-    if (!keeps) gc__finalizer_mark(&heap->marker->finalizing, object);
-    gc__words_push(keeps ? &all->kept : &all->finalizer_grey, number);
-}
-
-/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. */
-GC__FN bool gc__pairs_mark_on_some(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    gc__words *white = &all->old.unclean;
-    gc__marker *marker = heap->marker;
-    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && white->count && !marker->no_finalizer_marks; i++) {
-        marker->no_finalizer_marks = !gc__shade_room(heap, &all->kept, 1) || !gc__shade_room(heap, &all->finalizer_grey, 1);
-        if (marker->no_finalizer_marks) break;
-        size_t number = white->words[--white->count], ahead = white->count - gc__min(white->count, GC__FIFO);
-        if (ahead) gc__finalizer_await(all, white->words[ahead]);
-        gc__finalizer_mark_pair(heap, number);
-    }
-    return true;
-}
-
-GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    gc__marker *marker = heap->marker;
-    bool more = gc__finalizer_marks_work(heap, GC__PRECLEAN_PAIRS);
-    if (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker)) return more;
-    return gc__preclean_locked(heap, &all->lock, gc__pairs_mark_on_some);
-}
-
-/* While no marking runs, decides which of some pairs with finalizer marks are due. Returns false if all are decided. */
-GC__FN bool gc__pairs_decide_some(gc_heap *heap) {
-    gc__finalizers_decide(heap->finalizers, GC__PRECLEAN_PAIRS, false);
-    return heap->finalizers->deciding;
-}
-
-/* While no marking runs, compacts part of the list, if much of it is empty. Returns false if there is no need. */
+/* While no pair is precleaned, compacts part of the list, if much of it is empty. Returns false if there is no need. */
 GC__FN bool gc__pairs_compact_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     return (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
+}
+
+/* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
+GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__preclean *old = &all->old;
+    bool room = true;
+    if (!old->next && gc__pairs_compact_some(heap)) return true;
+    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && old->next < all->start[1]; i++) {
+        gc__finalizer_await(all, old->next + 2 * GC__FIFO);
+        uintptr_t object = all->registered.words[old->next];
+        if (object && !gc__is_precleaned(object)) {
+            bool asks = gc__shade_is_white(object) && !gc__finalizer_may_ask(heap, all->registered.words[old->next + 1]);
+            room = gc__shade_push(heap, asks ? &all->asked : &old->unclean, old->next);
+        }
+        if (room) old->next += 2;
+    }
+    return room && old->next < all->start[1];
+}
+
+#if GC__HAS_MARKER
+/* When nothing else is left, seeks a white object that has a finalizer. Then a remark is due, once in a cycle. Not if a
+   remark would have to scan regions for want of memory: the final mark does. Returns false if the answer is known. */
+GC__FN bool gc__pairs_seek_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__marker *marker = heap->marker;
+    const gc__words *numbers = &all->old.unclean;
+    if (marker->remark || marker->unasked) return false;
+    bool found = all->asked.count != 0;
+    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && !found && all->sought < numbers->count; i++) {
+        uintptr_t object = all->registered.words[numbers->words[all->sought]];
+        found = object && gc__shade_is_white(object);
+        all->sought += !found;
+    }
+    if (found) __atomic_store_n(&marker->remark, (uint8_t)GC__REMARK_DUE, __ATOMIC_RELAXED);
+    return !found && all->sought < numbers->count;
+}
+
+/* After a remark, decides which of some pairs are due. */
+GC__FN bool gc__pairs_decide_some(gc_heap *heap) {
+    gc__finalizers_decide(heap->finalizers, GC__PRECLEAN_PAIRS);
+    return true;
 }
 
 typedef struct gc__precleaner {
@@ -2165,6 +2159,16 @@ GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
     return false;
 }
 
+/* In a remark, traces the slices that are not clean, of tables that are marked. */
+GC__FN void gc__slices_remark(const gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    const gc__words *slices = &marker->slices.unclean;
+    for (size_t i = 0; i < slices->count; i += 2)
+        if (gc__shade_bit(marker->marks, slices->words[i]))
+            gc__object_trace_part(&marker->worker, slices->words[i], slices->words[i + 1],
+                                  slices->words[i + 1] + GC__TABLE_SLICE);
+}
+
 /* In a final mark, processes the tables and slices that are left. */
 GC__FN void gc__tables_hand_over(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
@@ -2182,22 +2186,15 @@ GC__FN bool gc__preclean_some(gc_heap *heap) {
     gc__lock *pairs = &heap->finalizers->lock;
     return gc__preclean_locked(heap, pairs, gc__due_preclean_some) ||
            gc__preclean_locked(heap, &heap->handles->lock, gc__handles_preclean_some) ||
-           gc__preclean_locked(heap, pairs, gc__pairs_preclean_some) || gc__tables_preclean(heap) ||
-           gc__finalizers_mark_on(heap);
-}
-
-/* While no marking runs, finishes some of what the last cycle has left of finalizers: first decides, and when there is
-   nothing else to do (`last`), compacts. Requires the marker's lock. Returns false if nothing is left to do. */
-GC__FN bool gc__pairs_finish_some(gc_heap *heap, bool last) {
-    if (!last && !__atomic_load_n(&heap->finalizers->deciding, __ATOMIC_ACQUIRE)) return false;
-    return gc__preclean_locked(heap, &heap->finalizers->lock, last ? gc__pairs_compact_some : gc__pairs_decide_some);
+           gc__preclean_locked(heap, pairs, gc__pairs_preclean_some) || gc__tables_preclean(heap);
 }
 #endif
 /* The processing of handles in a collection, and of the entries of weak tables, each kind of which is processed with a
    kind of handles. Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this
    order: dependents of reached objects are traced, to a fixpoint; short weak handles are cleared; objects with
    finalizers that were not reached are queued, and traced; dependents are traced again; long weak handles and dead
-   dependent ones are cleared. Source: the order of the CLR's mark phase. */
+   dependent ones are cleared. Source: the order of the CLR's mark phase. In a cycle with a remark, this order holds for
+   old objects from the remark to the final mark. */
 
 
 /* Called for handles of the given kinds (a mask) whose objects may be of the condemned generations: for `count`
@@ -2296,9 +2293,6 @@ GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool w
     gc__workers_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
 
-/* Returns whether the running collection has nothing to do for precleaned handles. */
-GC__FN bool gc__precleaned_are_skipped(const gc_heap *heap) { return gc__is_mark_end(heap); }
-
 /* Roots. Free places look like slots that refer to no heap. */
 
 typedef struct gc__handle_visitor {
@@ -2332,7 +2326,7 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
-    bool skips = gc__precleaned_are_skipped(heap);
+    bool skips = gc__is_mark_end(heap) || gc__is_remark(heap);
     if (skips) gc__handles_preclean_last(heap);
     gc__clumps_choose(heap, generation, skips && !gc__is_checkmarked(heap)); /* checkmark begins with all roots */
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
@@ -2421,15 +2415,15 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     gc__waits_begin(heap);
-    gc__clumps_choose(heap, generation, gc__precleaned_are_skipped(heap));
+    gc__clumps_choose(heap, generation, gc__is_mark_end(heap));
     gc__clumps_each(heap, dependent, gc__dependents_gather, worker);
-    gc__waits_fixpoint(worker, false);
+    gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
     gc__discovered_clear(heap, false);
     gc__phase_begin(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
-    gc__waits_fixpoint(worker, heap->finalizer_marks);
+    gc__waits_fixpoint(worker);
     /* Everything that survives this collection has been reached. */
     gc__phase_begin(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
@@ -2438,8 +2432,46 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__discovered_clear(heap, true);
     gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, true, gc__handles_age_clump);
     gc__handles_age_segments(heap->handles);
-    if (generation == 2 && !gc__precleaned_are_skipped(heap)) gc__handles_chain(heap);
+    if (generation == 2 && !gc__is_mark_end(heap)) gc__handles_chain(heap);
 }
+
+#if !GC__HAS_MARKER
+GC__FN void gc__remark(gc_heap *heap) { (void)heap; }
+#else
+/* Marks in a remark what can be reached through dependent handles and ephemerons. */
+GC__FN void gc__remark_waits(gc_heap *heap) {
+    gc__worker *worker = &heap->marker->worker;
+    gc__waits_begin(heap);
+    heap->cycle->entries.waited = heap->cycle->entries.cleared = 0; /* those of young objects, too */
+    gc__clumps_choose(heap, 2, true);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, gc__dependents_gather, worker);
+    gc__waits_fixpoint(worker);
+    worker->awaited = NULL;
+}
+
+/* Makes the remark of a cycle: marks all old objects that can be reached, clears short weak references to the others,
+   and finds out which finalizers are due. The young generations have been collected in this pause, so their objects
+   are alive, and the old ones to which they and roots refer were shaded. Long weak references wait for the final mark,
+   when it is known which objects finalizers can reach. Without memory for lists, all of it is left to the final mark. */
+GC__HOT void gc__remark(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (!gc__is_remark(heap) || !gc__heap_is_marking(heap) || gc__marker_is_spoilt(heap)) return;
+    gc__phase_begin(heap, GC_PHASE_REMARK);
+    gc__marker_remark(heap);
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
+    gc__slices_remark(heap);
+    gc__remark_drain(heap);
+    gc__remark_waits(heap);
+    gc__phase_begin(heap, GC_PHASE_FINALIZERS);
+    if (!marker->unasked) {
+        gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, gc__handles_clear_clump, NULL);
+        gc__discovered_clear(heap, false);
+        gc__finalizers_remark(heap);
+    }
+    gc__old_rank(heap, GC__OLD_CONDEMNED, GC__IGNORE);
+    gc__preclean_allow(&marker->slices);
+}
+#endif
 
 /* For verify. */
 

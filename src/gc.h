@@ -110,7 +110,6 @@ GC__STYLE_BEGIN
 #include "trace/parallel.h"         /* the trace by several workers */
 #include "trace/trace.h"            /* the trace of a collection, from roots and cards */
 #include "cycle/marker.h"           /* concurrent marking */
-#include "cycle/finalizer_marks.h"  /* objects that only finalizers can reach */
 #include "policy/plan.h"            /* which regions are evacuated, marked or ignored */
 #include "policy/external.h"        /* off-heap memory of objects */
 #include "policy/pace.h"            /* budgets, goals, and learning from each collection */

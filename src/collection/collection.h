@@ -20,7 +20,6 @@
 GC__FN void gc__cycle_open(gc_heap *heap) {
     const gc__request *request = &heap->cycle->plan->request;
     heap->collecting = true;
-    heap->finalizer_marks = false;
     gc__phase_begin(heap, GC_PHASE_OPEN);
     if (heap->marker->has_thread) heap->pause.marker_ns = gc__ns_since(gc__os_now_ns(), heap->pauses->stopped_ns);
     __atomic_store_n(&heap->collection.number, heap->collection.number + 1, __ATOMIC_RELAXED);
@@ -139,6 +138,7 @@ GC__FN void gc__cycle_run(gc_heap *heap) {
     gc__external_update(heap);
     gc__sweep(heap, condemned);
     gc__sweep_bounds(heap);
+    gc__remark(heap);
     gc__phase_begin(heap, GC_PHASE_CLOSE);
     /* No verdict is set any more; moved-from and empty regions are free. */
 }
@@ -259,7 +259,7 @@ GC__FN bool gc__collect(gc_heap *heap, const gc__request *request) {
     return ran;
 }
 
-/* Ends a cycle whose marking is done. The heap's lock is held. */
+/* Ends a cycle whose marking is done, or has it go on from what a remark finds. The heap's lock is held. */
 GC__FN void gc__marking_end_done(gc_heap *heap) {
     gc__request request;
     if (!gc__heap_is_marking(heap) || !__atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return;
@@ -355,7 +355,7 @@ GC__FN bool gc__collect_after_marking(gc_heap *heap) {
     gc__heap_lock(heap);
     bool waits = gc__heap_is_marking(heap) && marker->has_thread && !gc__marker_is_spoilt(heap);
     if (waits && __atomic_load_n(&marker->done, __ATOMIC_ACQUIRE))
-        waits = gc__collect_for(heap, GC__MARKER_DONE) && !gc__heap_is_marking(heap);
+        waits = gc__collect_for(heap, GC__MARKER_DONE) && !__atomic_load_n(&marker->done, __ATOMIC_ACQUIRE);
     else if (waits)
         waits = gc__marking_await_turn(heap);
     gc__heap_unlock(heap);
@@ -424,6 +424,27 @@ GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode) {
         ran = gc__collect_stopped(heap, &request);
     gc__world_resume(heap);
     return ran ? GC_OK : GC_ERROR_MEMORY;
+}
+
+/* Requests the collection that is worth a step of the host's. Returns false if there is none. */
+GC__COLD bool gc__step_request(gc_heap *heap, gc__request *request) {
+    bool marks = gc__heap_is_marking(heap);
+    if (marks && __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return gc__policy_next(heap, GC__STEP_DONE, request);
+    bool begins = !marks && gc__marking_is_on(heap) && gc__worth_collecting(heap, 2);
+    *request = begins ? gc__request_mark_begin(GC_REASON_INDUCED) : gc__request_stopped(0, GC_REASON_INDUCED, false);
+    return begins || gc__worth_collecting(heap, 0);
+}
+
+GC_API bool gc_step(gc_heap *heap, unsigned us) {
+    GC__API_SCOPE("gc_step");
+    gc__request request;
+    if (gc__is_null(heap, "gc_step", "heap") || gc__collect_is_misuse(heap, "gc_step")) return false;
+    if (gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000)) return true;
+    gc__heap_lock(heap);
+    if (gc__step_request(heap, &request)) gc__collect_requested(heap, &request);
+    bool more = gc__heap_is_marking(heap);
+    gc__heap_unlock(heap);
+    return more;
 }
 
 GC__COLD void gc__collect_under_stress(gc_heap *heap) {

@@ -41,11 +41,10 @@ static const struct gc__owned { uint32_t offset, kind; } gc__heap_owns[] = {
     GC__OWNED(MAP, collector.external[1]), GC__OWNED(MAP, collector.external[2]), GC__OWNED(SCRATCH, handles.waiting),
     GC__OWNED(SCRATCH, handles.ready), GC__OWNED(MAP, handles.keys), GC__OWNED(LIST, finalizers.registered),
     GC__OWNED(LIST, finalizers.moving), GC__OWNED(LIST, finalizers.due[0].pairs),
-    GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.kept),
-    GC__OWNED(LIST, finalizers.finalizer_grey), GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey),
-    GC__OWNED(LIST, marker.finalizer_grey), GC__OWNED(CYCLE_LIST, marker.asked), GC__OWNED(CYCLE_LIST, marker.seen),
-    GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots), GC__OWNED(CYCLE_LIST, marker.tables),
-    GC__OWNED(CYCLE_LIST, marker.slices.unclean), GC__OWNED(CYCLE_LIST, marker.held),
+    GC__OWNED(LIST, finalizers.due[1].pairs), GC__OWNED(LIST, finalizers.old.unclean), GC__OWNED(LIST, finalizers.asked),
+    GC__OWNED(LIST, finalizers.young), GC__OWNED(LIST, marker.grey), GC__OWNED(CYCLE_LIST, marker.asked),
+    GC__OWNED(CYCLE_LIST, marker.seen), GC__OWNED(CYCLE_LIST, marker.waiting), GC__OWNED(CYCLE_LIST, marker.slots),
+    GC__OWNED(CYCLE_LIST, marker.tables), GC__OWNED(CYCLE_LIST, marker.slices.unclean),
     GC__OWNED(STRESS_LIST, stress.kept), GC__OWNED(STRESS_MAP, stress.seen),
 };
 
@@ -88,18 +87,12 @@ GC__COLD size_t gc__workers_lists_bytes(gc__workers *workers, bool release) {
     return bytes;
 }
 
-/* The finalizer marks keep their memory from the first cycle on, if there are finalizers. */
-GC__FN size_t gc__finalizer_marks_bytes(const gc_heap *heap) {
-    if (!heap->stats.concurrent_cycles || !heap->finalizers->registered.capacity) return 0;
-    return (heap->held_regions - heap->free_count - heap->large_regions) * GC__MARK_BYTES;
-}
-
 /* Counts the metadata again, after releasing the memory of empty lists if so asked. */
 GC__COLD void gc__metadata_set(gc_heap *heap, bool release) {
     if (release) gc__owned_each(heap, heap->marking ? GC__SCRATCH : GC__SCRATCH | GC__CYCLE_LIST, GC__OWN_FREE);
     size_t bytes = gc__owned_each(heap, GC__SCRATCH | GC__CYCLE_LIST | GC__LIST | GC__MAP, GC__OWN_COUNT) +
-                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__finalizer_marks_bytes(heap) +
-                   gc__stores_bytes(heap->stores) + heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
+                   gc__workers_lists_bytes(gc__heap_workers(heap), release) + gc__stores_bytes(heap->stores) +
+                   heap->handles->segment_count * GC__HANDLE_SEGMENT_BYTES +
                    heap->handles->extra_count * GC__HANDLE_EXTRA_BYTES;
     __atomic_store_n(&heap->metadata_bytes, bytes, __ATOMIC_RELAXED);
 }

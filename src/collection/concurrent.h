@@ -48,11 +48,9 @@ GC__COLD void gc__marking_explain(const gc_heap *heap) {
     gc__warn(&heap->options, message);
 }
 
-/* Finishes the last cycle's work on finalizers before a collection gathers roots. */
+/* Finishes what a remark has left to decide, before a collection of all generations gathers roots. */
 GC__FN void gc__marking_decide(gc_heap *heap) {
-    const gc__plan *plan = heap->cycle->plan;
-    bool full = plan->request.generation == 2 || gc__is_of_cycle(plan);
-    if (!gc__heap_is_marking(heap) && full) gc__finalizers_decide_all(heap->finalizers);
+    if (heap->cycle->plan->request.generation == 2) gc__finalizers_decide_all(heap->finalizers);
 }
 
 #if !GC__HAS_MARKER
@@ -63,22 +61,28 @@ GC__COLD void gc__marking_start_thread(gc_heap *heap, void (*rests)(gc_heap *hea
 GC__COLD void gc__marking_end_thread(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_take_turn(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_await_before(gc_heap *heap) { (void)heap; }
+GC__FN bool gc__marking_help(gc_heap *heap, uint64_t until_ns) { return (void)heap, (void)until_ns, false; }
 GC__FN bool gc__marking_await_quantum(const gc_heap *heap) { return (void)heap, false; }
 GC__FN bool gc__marking_await_turn(const gc_heap *heap) { return (void)heap, false; }
 GC__COLD void gc__marking_divide_nursery(const gc_heap *heap) { (void)heap; }
 GC__COLD void gc__marking_step(gc_heap *heap) { (void)heap; }
 GC__FN void gc__marking_trace_old(gc__worker *worker, gc__region *condemned) { (void)worker, (void)condemned; }
 #else
-/* Marks; or, if nothing is being marked, finishes the work of the last cycle: decides finalizers, clears stale
-   regions, and lists holes. The marker's lock is held. Returns false if nothing is left to do. */
+/* Marks, or decides what a remark has left; or, if nothing is being marked, finishes the work of the last cycle: clears
+   stale regions, lists holes, and compacts the list of finalizers. The marker's lock is held. Returns false if nothing is
+   left to do. */
 GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
+    gc__lock *pairs = &heap->finalizers->lock;
     if (!gc__heap_is_marking(heap))
-        return gc__pairs_finish_some(heap, false) || gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
-               gc__pairs_finish_some(heap, true);
+        return gc__stale_clear(heap, GC__STALE_AT_ONCE) || gc__holes_list_next(heap) ||
+               gc__preclean_locked(heap, pairs, gc__pairs_compact_some);
     gc__marker *marker = heap->marker;
+    if (gc__is_deciding(heap->finalizers)) return gc__preclean_locked(heap, pairs, gc__pairs_decide_some);
     __atomic_store_n(&marker->turns, marker->turns + 1, __ATOMIC_RELAXED);
     if (gc__marker_has_many_chunks(heap)) gc__marker_take_chunks(heap, GC__CHUNKS_MANY);
-    if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap)) return true;
+    if (gc__marker_work(heap, steps) || gc__preclean_some(heap) || gc__marker_look_at_open_chunks(heap) ||
+        gc__preclean_locked(heap, pairs, gc__pairs_seek_some))
+        return true;
     __atomic_store_n(&marker->done, true, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&marker->awaited, 0u, __ATOMIC_SEQ_CST)) gc__os_wake(&marker->awaited);
     return false;
@@ -104,6 +108,18 @@ GC__COLD void gc__marker_provide(size_t region) {
     bool exists = opened && side->start;
     gc__lock_release(&gc__the_arena.lock);
     if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
+}
+
+/* Does the work of the marker's thread until that time, or until a thread waits for all to stop. Returns whether more is
+   left. */
+GC__COLD bool gc__marking_help(gc_heap *heap, uint64_t until_ns) {
+    bool more = true;
+    while (more && gc__os_now_ns() < until_ns && !__atomic_load_n(&heap->threads->stopping, __ATOMIC_RELAXED)) {
+        gc__lock_take(&heap->marker->lock);
+        more = gc__marker_turn(heap, GC__MARKING_STEPS);
+        gc__lock_release(&heap->marker->lock);
+    }
+    return more;
 }
 
 GC__COLD void gc__marker_thread(void *context) {
@@ -145,7 +161,12 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
         spins--;
     }
     if (!spins) gc__lock_take(&marker->lock);
-    if (gc__heap_is_marking(heap)) gc__marker_empty_buffer(heap);
+    if (!gc__heap_is_marking(heap)) return;
+    /* Without room for what was logged, it is marked here: but nothing may be marked before all is decided. */
+    size_t words = 4 * gc__stores_count(heap->stores) + GC__SEEN_MOST;
+    if (gc__is_deciding(heap->finalizers) && !gc__shade_room(heap, &marker->seen, words))
+        gc__finalizers_decide_all(heap->finalizers);
+    gc__marker_empty_buffer(heap);
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
@@ -226,7 +247,6 @@ GC__COLD void gc__marking_step(gc_heap *heap) {
         if (gc__heap_is_marking(heap) && budget && gc__stores_are_logged(heap)) gc__candidates_choose(heap, budget);
     } else if (plan->condemned == 2) {
         gc__marker_abort(heap);
-        gc__finalizer_marks_end(heap);
     }
 }
 

@@ -16,7 +16,7 @@ GC__FN void gc__remembering_switch(gc_heap *heap, bool on) {
     if (on && !gc__stores_open(heap->stores)) return;
     heap->remembers_slots = on;
     heap->stores->few = 0;
-    gc__old_rank(heap, GC__IGNORE);
+    gc__old_rank(heap, GC__IGNORE, GC__IGNORE);
 }
 
 /* Chooses between slots and cards after a collection. The world is stopped. */

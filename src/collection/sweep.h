@@ -81,7 +81,6 @@ GC__FN void gc__sweep_marked(gc_heap *heap, gc__region *region) {
     region->target = 2;
     region->condemned = heap->collection.number;
     gc__region_set_plane(region, heap->mark_plane);
-    if (gc__region_has_finalizer_marks(region)) gc__finalizer_marks_merge(region);
     if (!counted) region->live_bytes = gc__marked_object_bytes(region);
     heap->cycle->marked_bytes[2] += region->live_bytes;
     heap->cycle->staying_kept_bytes += region->live_bytes;

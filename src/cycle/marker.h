@@ -5,7 +5,12 @@
    during collections, and between them holds nothing but objects of generation 2, which do not move. The cycle ends
    in a collection of all generations, the final mark, in which the old generation is marked already: its regions
    stay in place, the marker's bits become their mark bits, and the trace goes on with the objects that are still
-   grey, and with those to which roots, dirty cards and young objects refer. */
+   grey, and with those to which roots, dirty cards and young objects refer.
+
+   If white objects with finalizers are left when the marker has nothing else to do, a *remark* comes before that: a
+   collection of generation 1, after which, in the same pause, the marker's worker marks all that can be reached. Short
+   weak references to objects that are white then are cleared, and the finalizers of white objects are due. From these
+   objects the marker marks on. */
 #pragma once
 
 #include "../trace/scan.h"
@@ -204,18 +209,17 @@ GC__FN bool gc__marker_work(gc_heap *heap, size_t steps) {
 
 /* The functions below are called by collections. The world is stopped, and the marker rests. */
 
-/* Makes a worker of the marker ready, without any work. */
-GC__FN void gc__marker_renew_worker(gc_heap *heap, gc__worker *worker, gc__words *memory) {
+/* Makes the marker's worker ready, without any work. */
+GC__FN void gc__marker_renew_worker(gc_heap *heap) {
+    gc__worker *worker = &heap->marker->worker;
     memset(worker, 0, sizeof *worker);
+    worker->visitor.visit = gc__trace_visit;
     worker->heap = heap;
+    worker->cycle = heap->cycle;
+    worker->verdicts = GC__VERDICTS;
     worker->marks = heap->marker->marks;
-    worker->memory = memory;
+    worker->memory = &heap->marker->grey;
     worker->tracer = GC__CONCURRENT;
-    worker->finalizing = worker == &heap->marker->finalizing;
-}
-GC__FN void gc__marker_renew_finalizing(gc_heap *heap) {
-    gc__marker_renew_worker(heap, &heap->marker->finalizing, &heap->marker->finalizer_grey);
-    heap->marker->held.count = 0;
 }
 
 /* Makes sure that there is memory for a cycle; the tables are shared by all heaps. */
@@ -240,8 +244,7 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     }
     heap->marking = true;
     marker->marks = gc__the_arena.marks[heap->plane ^ 1];
-    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
-    gc__marker_renew_finalizing(heap);
+    gc__marker_renew_worker(heap);
     size_t entries = heap->limit_bytes / 64 / sizeof(gc__store);
     marker->blind = gc__min(gc__max(entries, GC__BLIND_LEAST), GC__BLIND_MOST);
     gc__stores_renew(heap->stores); /* what has been logged is of no use to the marker */
@@ -254,19 +257,19 @@ GC__FN void gc__marker_begin(gc_heap *heap) {
     marker->waited_ns = 0;
     marker->starved = 0;
     marker->candidates_begin = NULL;
-    marker->no_finalizer_marks = marker->finalizer_marks = false;
+    marker->remark = GC__REMARK_NEEDLESS;
     marker->provided_end = gc__has_many_regions(heap) ? gc__regions_used() : 0;
     gc__stale_clear(heap, SIZE_MAX);
     for (const gc__region *region = heap->regions[2]; region && GC_DEBUG >= 3; region = region->next)
-        GC_ASSERT(!region->stale && !region->unscanned && !region->finalizer_marks,
+        GC_ASSERT(!region->stale && !region->unscanned,
                   "gc.h: the region at %p keeps something of the last marking", (void *)region->base);
-    gc__old_rank(heap, GC__IGNORE);
+    gc__old_rank(heap, GC__IGNORE, GC__IGNORE);
 }
 
 /* Forgets what was grey, after the final mark or when the cycle is given up. */
 GC__FN void gc__marker_forget(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    gc__marker_renew_worker(heap, &marker->worker, &marker->grey);
+    gc__marker_renew_worker(heap);
     marker->asked.count = marker->waiting.count = 0;
     marker->tables.count = marker->table_next = marker->table_from = 0;
     gc__preclean_begin(&marker->slices, 0);
@@ -285,14 +288,11 @@ GC__FN void gc__marker_abort(gc_heap *heap) {
     heap->marking = false;
     for (gc__region *region = heap->regions[2]; region; region = region->next) {
         gc__other_plane_clear(region);
-        gc__finalizer_marks_clear(region);
         region->next_live_bytes = 0;
         region->unscanned = 0;
         region->candidate = false;
         gc__region_set_rank(region, gc__age_of(heap, 2), true);
     }
-    heap->marker->finalizer_marks = false;
-    gc__marker_renew_finalizing(heap);
     gc__marker_forget(heap);
 }
 
@@ -330,6 +330,38 @@ GC__FN size_t gc__marker_growth(const gc__marker *marker, size_t grown) {
     return (size_t)((double)grown * (double)took / (double)gc__max(ran, took / GC__WAITED_MOST + 1));
 }
 
+/* Traces in a remark from an object, with the world stopped, if it is marked. */
+GC__FN void gc__remark_trace(gc__worker *worker, uintptr_t object) {
+    if (gc__shade_bit(worker->marks, object)) gc__object_trace_all(worker, object);
+}
+
+/* Marks in a remark all that can be reached from grey objects, also from those that wait for the final mark. */
+GC__HOT void gc__remark_drain(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    gc__worker *worker = &marker->worker;
+    do {
+        gc__marker_work(heap, SIZE_MAX);
+        while (marker->waiting_next < marker->waiting.count)
+            gc__remark_trace(worker, marker->waiting.words[marker->waiting_next++]);
+        while (marker->tables_next < marker->tables.count)
+            gc__remark_trace(worker, marker->tables.words[marker->tables_next++]);
+    } while (!gc__trace_is_done(worker));
+}
+
+/* Begins a remark: the marker's worker goes on until nothing is left. */
+GC__FN void gc__marker_remark(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    marker->remark = GC__REMARK_MADE;
+    __atomic_store_n(&heap->threads->asked, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&marker->wanted, 0u, __ATOMIC_SEQ_CST); /* the thread waits for the lock */
+    gc__marker_empty_buffer(heap);
+    gc__marker_sift_waiting(heap);
+    marker->waiting_next = 0;
+    marker->tables_next = marker->table_next;
+    heap->pause.waiting_objects = marker->waiting.count;
+    heap->pause.left_objects = gc__marker_grey(marker) + marker->seen.count;
+}
+
 /* Ends the concurrent part of the cycle, after the final mark has traced the young generations. From now on barriers
    and the collector work as outside a cycle. */
 GC__FN void gc__marker_finish(gc_heap *heap) {
@@ -364,29 +396,25 @@ GC__FN void gc__marker_drop(gc__region *region) {
 GC__FN void gc__marker_condemn_old(gc_heap *heap) {
     heap->cycle->condemned_old = heap->regions[2];
     heap->cycle->condemns_old = true;
-    gc__old_rank(heap, GC__OLD_CONDEMNED);
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
     heap->regions[2] = NULL;
 }
 
 /* Returns whether the object's region is evacuated, so that its survivors are copied, and scanned then. */
 GC__FN bool gc__marker_evacuates(uintptr_t object) { return gc__region_of(object)->candidate; }
 
-/* Hands what a worker of the marker holds over to the trace, except objects that are evacuated. */
-GC__FN void gc__marker_hand_stack_over(gc__worker *worker, gc__worker *from) {
-    for (size_t words; from->stack != from->top; from->stack += words) {
-        words = gc__entry_words(from->stack);
-        if (!gc__marker_evacuates(from->stack[words - 1])) gc__workers_push(worker, from->stack, words);
-    }
-}
-
-/* Hands the grey objects over to the trace of the final mark. */
+/* Hands the grey objects over to the trace of the final mark, except those that are evacuated. */
 GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     gc__marker *marker = worker->heap->marker;
+    gc__worker *from = &marker->worker;
     for (unsigned i = 0; i < GC__FIFO; i++)
         if (marker->worker.fifo[i] && !gc__marker_evacuates(marker->worker.fifo[i])) gc__mark_old(worker, marker->worker.fifo[i]);
     for (size_t i = 0; i < marker->seen.count; i++)
         if (!gc__marker_evacuates(marker->seen.words[i])) gc__mark_old(worker, marker->seen.words[i]);
-    gc__marker_hand_stack_over(worker, &marker->worker);
+    for (size_t words; from->stack != from->top; from->stack += words) {
+        words = gc__entry_words(from->stack);
+        if (!gc__marker_evacuates(from->stack[words - 1])) gc__workers_push(worker, from->stack, words);
+    }
     for (size_t i = 0; i < marker->asked.count; i++)
         if (!gc__marker_evacuates(marker->asked.words[i])) gc__trace_push(worker, marker->asked.words[i]);
     for (size_t i = 0; i < marker->waiting.count; i++) /* except dead ones, to which a dirty card has led */
@@ -395,4 +423,6 @@ GC__HOT void gc__marker_hand_over(gc__worker *worker) {
     worker->overflowed |= marker->worker.overflowed || marker->unscanned || marker->unasked || marker->rescans;
     gc__marker_forget(worker->heap);
 }
+#else
+GC__FN void gc__remark_drain(gc_heap *heap) { (void)heap; }
 #endif

@@ -10,7 +10,7 @@
    held. */
 GC__FN const gc_finalizer *gc__due_take(gc__finalizers *all, uintptr_t *object) {
     gc__due *due = &all->due[GC__NORMAL];
-    while (!gc__due_count(due) && gc__is_deciding(all)) gc__finalizers_decide(all, GC__FIFO, false);
+    while (!gc__due_count(due) && gc__is_deciding(all)) gc__finalizers_decide(all, GC__FIFO);
     if (!gc__due_count(due)) {
         due = &all->due[GC__CRITICAL];
         for (const gc__finalizing *record = all->running; record; record = record->next)
@@ -116,7 +116,7 @@ GC_API size_t gc_finalizer_pending(gc_heap *heap) {
     const gc_thread *self = gc__thread_self(heap);
     gc__lock_take(&all->lock);
     if (self) gc__finalizing_drop(all, self, __builtin_frame_address(0));
-    gc__finalizers_decide(all, SIZE_MAX, false);
+    gc__finalizers_decide(all, SIZE_MAX);
     size_t count = gc__due_total(all);
     for (const gc__finalizing *record = all->running; record; record = record->next) count++;
     gc__lock_release(&all->lock);

@@ -8,8 +8,10 @@
 typedef enum gc__event {
     GC__NURSERY_SPENT,     /* a mutator has spent its budget */
     GC__YOUNG_FREED_NONE,  /* an allocation has found no region, nor one after a young collection */
-    GC__LIMIT_MET,         /* nor after waiting for the marker */
     GC__MARKER_DONE,       /* only work for the final mark is left to the marker */
+    GC__PAUSED_LAST = GC__MARKER_DONE, /* a paused heap heeds only those that follow */
+    GC__STEP_DONE,         /* as GC__MARKER_DONE, where the host has time for it */
+    GC__LIMIT_MET,         /* an allocation has found no region, even after waiting for the marker */
     GC__STRESS_POINT       /* a point at which options.debug.stress asks for a collection */
 } gc__event;
 
@@ -45,6 +47,12 @@ GC__COLD gc__request gc__request_mark_end(const gc_heap *heap, gc_reason reason,
     return request;
 }
 
+/* Requests what follows when only work for stops is left to the marker: its remark, or its end. */
+GC__COLD gc__request gc__request_when_done(const gc_heap *heap, gc_reason reason) {
+    bool remark = __atomic_load_n(&heap->marker->remark, __ATOMIC_RELAXED) == GC__REMARK_DUE && !gc__marker_is_spoilt(heap);
+    return remark ? gc__request_of(GC__REMARK, 1, reason) : gc__request_mark_end(heap, reason, GC_DEGENERATED_REQUEST);
+}
+
 /* Returns whether a cycle is due. `full`: a full collection would be due if there were no cycles. */
 GC__COLD bool gc__cycle_is_due(const gc_heap *heap, bool full) {
     size_t old = gc__grown_bytes(heap) + heap->generation_bytes[1];
@@ -58,7 +66,7 @@ GC__COLD bool gc__next_for_nursery(gc_heap *heap, gc__request *request) {
     int generation = gc__pace_generation(heap);
     gc_degenerated point = gc__heap_is_marking(heap) ? gc__cycle_degenerates(heap) : GC_DEGENERATED_NOT;
     if (gc__heap_is_marking(heap) && (point || __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE))) {
-        *request = gc__request_mark_end(heap, GC_REASON_GROWTH, point);
+        *request = point ? gc__request_mark_end(heap, GC_REASON_GROWTH, point) : gc__request_when_done(heap, GC_REASON_GROWTH);
         return true;
     }
     if (gc__heap_is_marking(heap)) {
@@ -96,22 +104,22 @@ GC__COLD bool gc__next_begins_cycle(const gc_heap *heap) {
 GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
     uint64_t number = heap->collection.number;
     bool full = number % GC_GENERATIONS == 2, concurrent = gc__marking_is_on(heap) && number / GC_GENERATIONS % 2;
-    if (full && gc__heap_is_marking(heap) && !gc__marker_is_spoilt(heap))
-        return gc__request_mark_end(heap, GC_REASON_STRESS, GC_DEGENERATED_REQUEST);
+    if (full && gc__heap_is_marking(heap) && !gc__marker_is_spoilt(heap)) return gc__request_when_done(heap, GC_REASON_STRESS);
     if (full && concurrent) return gc__request_mark_begin(GC_REASON_STRESS);
     return gc__request_stopped((int)(number % GC_GENERATIONS), GC_REASON_STRESS, true);
 }
 
 /* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
-    if (heap->is_paused && event != GC__LIMIT_MET && event != GC__STRESS_POINT) {
+    if (heap->is_paused && event <= GC__PAUSED_LAST) {
         gc__count(&heap->budget_bytes, gc__pace_step(heap));
         return false;
     }
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
-    case GC__MARKER_DONE: *request = gc__request_mark_end(heap, heap->marker->reason, GC_DEGENERATED_REQUEST); break;
+    case GC__MARKER_DONE:
+    case GC__STEP_DONE: *request = gc__request_when_done(heap, heap->marker->reason); break;
     case GC__STRESS_POINT: *request = gc__next_under_stress(heap); break;
     case GC__LIMIT_MET:
         *request = gc__heap_is_marking(heap) ? gc__request_mark_end(heap, GC_REASON_LIMIT, GC_DEGENERATED_LIMIT)

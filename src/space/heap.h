@@ -90,7 +90,6 @@ struct gc_heap {
     bool collecting;
     uintptr_t frame; /* the frames of a collection's callbacks are below this address; 0: no callback runs */
     bool marking; /* generation 2 is being marked concurrently; written with the world stopped */
-    bool finalizer_marks; /* the running collection is a final mark, and finalizer marks already count as marks */
     bool remembers_slots; /* stores into generation 2 are remembered by slots, not cards; written as `marking` */
     uint32_t phase;           /* a gc_phase, also for readers in other processes; atomic */
     uint64_t phase_since;     /* when the running collection entered its current phase, by gc__cpu_ticks */

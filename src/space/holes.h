@@ -234,14 +234,11 @@ GC__FN void gc__region_list_holes(gc_heap *heap, gc__region *region, size_t leas
     while ((from = gc__hole_by_marks(region, least, &end)) != 0) gc__hole_list_old(heap, region, from, end);
 }
 
-/* Clears what the last cycle has left in some stale regions, and returns false if none is left. Dead finalizable
-   objects must have been found before. */
+/* Clears what the last cycle has left in some stale regions, and returns false if none is left. */
 GC__FN bool gc__stale_clear(gc_heap *heap, size_t most) {
     gc__region *region = heap->old_stale;
-    for (; region && most; region = region->next, most--) {
+    for (; region && most; region = region->next, most--)
         if (region->stale) gc__other_plane_clear(region);
-        gc__finalizer_marks_clear(region);
-    }
     __atomic_store_n(&heap->old_stale, region, __ATOMIC_RELAXED);
     return region != NULL;
 }

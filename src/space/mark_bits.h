@@ -67,30 +67,6 @@ GC__FN void gc__region_set_plane(gc__region *region, uint8_t plane) {
     region->plane = plane;
 }
 
-GC__FN bool gc__region_has_finalizer_marks(const gc__region *region) { return GC__HAS_MARKER && region->finalizer_marks; }
-
-/* Clears the region's finalizer marks. */
-GC__OUT_OF_LINE void gc__finalizer_marks_clear(gc__region *region) {
-    if (!gc__region_has_finalizer_marks(region)) return;
-    memset(&gc__finalizer_marks[gc__mark_index(region->base) >> 6], 0, gc__mark_words(region) * sizeof(uint64_t));
-    region->finalizer_marks = false;
-}
-
-/* Returns whether the object has a finalizer mark. The caller ensures that its region stays in place. */
-GC__FN bool gc__is_finalizer_marked(uintptr_t object) {
-    return gc__region_has_finalizer_marks(gc__region_of(object)) && gc__bit_get(gc__finalizer_marks, object);
-}
-
-/* Merges finalizer marks into the region's mark bits in the final mark's sweep. Objects with both lose the former. */
-GC__OUT_OF_LINE void gc__finalizer_marks_merge(const gc__region *region) {
-    uint64_t *marks = gc__region_marks(region);
-    size_t from = gc__mark_index(region->base) >> 6, end = from + gc__mark_words(region);
-    for (size_t i = from; i < end; i++) {
-        gc__finalizer_marks[i] &= ~marks[i];
-        marks[i] |= gc__finalizer_marks[i];
-    }
-}
-
 GC__HOT size_t gc__marks_count(const gc__region *region) {
     const uint64_t *words = &gc__region_marks(region)[gc__mark_index(region->base) >> 6];
     size_t count = 0;

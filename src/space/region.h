@@ -55,7 +55,6 @@ typedef struct gc__region {
     bool accessible; /* this and the next two are written as `kind` is */
     bool left_out;   /* core dumps leave the region out; its memory is zero */
     bool populated;  /* the system may have provided all of its memory, though nothing was written there */
-    bool finalizer_marks;  /* perhaps has bits in gc__finalizer_marks; marker's lock */
     bool stale; /* its other mark plane may have bits; marker's lock, or the world is stopped */
     uintptr_t hole;              /* where the search for holes resumes */
     uintptr_t indexed_end;       /* a linear region's mark bits are object starts below this address; base: none */
@@ -89,11 +88,6 @@ typedef struct gc__arena {
     size_t huge_waits;
     size_t huge_paid;
 } gc__arena;
-
-/* Finalizer marks: the objects that the marker has reached only from dead objects with finalizers. NULL: there never
-   were any. From the final mark of the cycle on, these bits count as marks, too. Only regions whose `finalizer_marks`
-   is set have bits here. */
-GC__VAR uint64_t *gc__finalizer_marks;
 
 GC__VAR gc__arena gc__the_arena = {GC__LOCK_INITIALIZER, 0, 0, 0, NULL, {NULL, NULL}, NULL, NULL, NULL, 0, 0, 0, 0, 0};
 GC__DATA(gc_barrier_tables gc__tables);

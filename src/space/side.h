@@ -22,7 +22,6 @@ enum {
     GC__SIDE_LOG_BITS,
     GC__SIDE_SHADOW,
     GC__SIDE_MARKS_SECOND,
-    GC__SIDE_FINALIZER_MARKS,
     GC__SIDES
 };
 
@@ -38,7 +37,6 @@ static const size_t gc__side_bytes_per_region[GC__SIDES] = {
     GC_REGION_BYTES >> GC_WATCH_SHIFT,
     GC_REGION_BYTES / 64,
     GC_REGION_BYTES,
-    GC_REGION_BYTES / 64,
     GC_REGION_BYTES / 64,
 };
 

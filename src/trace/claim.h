@@ -52,15 +52,11 @@ GC__INLINED bool gc__claim_mark_many(gc__worker *worker, uintptr_t object) {
     return worker->exclusive ? gc__bit_set(worker->marks, object) : gc__bit_set_shared(worker->marks, object);
 }
 
-/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet.
-   An object with a finalizer mark was already counted. */
+/* Marks the object, in a region in which the marker has marked if `premarked`. Returns whether it had no mark yet. */
 GC__INLINED bool gc__claim_mark_as(gc__worker *worker, uintptr_t object, bool many, bool premarked) {
-    bool finalizer_marked = premarked && gc__is_finalizer_marked(object);
-    if (finalizer_marked && worker->heap->finalizer_marks) return false;
     bool fresh = premarked ? gc__bit_set_shared(worker->marks, object)
                  : many ? gc__claim_mark_many(worker, object)
                         : gc__bit_set(worker->marks, object);
-    if (finalizer_marked) return fresh;
     if (fresh && many)
         worker->live[object >> GC__STRIPE_SHIFT] += gc__object_bytes(object);
     else if (fresh)
@@ -152,10 +148,8 @@ GC__FN bool gc__is_marked(uintptr_t address) {
 /* Returns where an object is now, or 0 if it has not been reached, for a region in which the marker has marked, or whose
    objects have slid. */
 GC__OUT_OF_LINE uintptr_t gc__reached_elsewhere(uintptr_t object, uint8_t entry) {
-    if (GC__HAS_MARKER && entry != GC__VERDICT_SLID) {
-        if (gc__is_marked(object)) return object;
-        return gc__is_finalizer_marked(object) && gc__region_of(object)->heap->finalizer_marks ? object : 0;
-    }
+    if (GC__HAS_MARKER && entry != GC__VERDICT_SLID)
+        return gc__bit_get(gc__region_of(object)->heap->marker->marks, object) ? object : 0;
     uintptr_t place = gc__slid_address(gc__region_of(object), object);
     return gc__is_marked(place) ? place : 0;
 }

@@ -157,10 +157,12 @@ GC__FN bool gc__is_huge(const gc__region *region) {
     return region->kind == GC__LARGE && region->top - region->base >= GC__HUGE_BYTES;
 }
 
-/* Returns the generation up to which roots are looked at. A cycle begins with all of them. */
+/* Returns the generation up to which roots are looked at. What a cycle finds depends on all of them. */
 GC__FN int gc__roots_generation(const gc_heap *heap) {
-    return heap->cycle->plan->purpose == GC__MARK_BEGIN ? 2 : heap->collection.generation;
+    return gc__is_of_cycle(heap->cycle->plan) ? 2 : heap->collection.generation;
 }
 
 /* Returns whether the collection that runs is the final mark of a concurrent cycle. */
 GC__FN bool gc__is_mark_end(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__MARK_END; }
+/* Returns whether a remark of a concurrent cycle follows the collection that runs, in the same pause. */
+GC__FN bool gc__is_remark(const gc_heap *heap) { return GC__HAS_MARKER && heap->cycle->plan->purpose == GC__REMARK; }

@@ -43,34 +43,12 @@ GC__INLINED void gc__marker_add(gc_heap *heap, uintptr_t object) {
     __atomic_store_n(marked, *marked + bytes, __ATOMIC_RELAXED);
 }
 
-/* Sets the finalizer mark of an object of generation 2 in a region that is no candidate, unless it is marked. */
-GC__OUT_OF_LINE void gc__finalizer_mark(gc__worker *worker, uintptr_t object) {
-    gc__region *region = gc__region_of(object);
-    if (gc__bit_get(worker->marks, object) || gc__is_finalizer_marked(object)) return;
-    region->finalizer_marks = worker->heap->marker->finalizer_marks = true;
-    gc__finalizer_marks[gc__mark_index(object) >> 6] |= (uint64_t)1 << (gc__mark_index(object) & 63);
-    gc__marker_add(worker->heap, object);
-    if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
-}
-
-/* Marks an object of generation 2. One with a finalizer mark was already counted. */
+/* Marks an object of generation 2. */
 GC__INLINED void gc__mark_concurrently(gc__worker *worker, uintptr_t object) {
-    if (GC__UNLIKELY(worker->finalizing)) {
-        gc__finalizer_mark(worker, object);
-        return;
-    }
     if (!gc__bit_set_shared(worker->marks, object)) return;
-    bool counted = GC__UNLIKELY(gc__region_of(object)->finalizer_marks) && gc__is_finalizer_marked(object);
-    if (!counted) gc__marker_add(worker->heap, object);
+    gc__marker_add(worker->heap, object);
+    if (GC__UNLIKELY(worker->awaited != NULL)) gc__awaited_reached(worker, object);
     if (!gc__object_is_leaf(object)) gc__trace_push(worker, object);
-}
-
-/* Takes a slot that refers to a candidate region. An object from which finalizers lead there is left to the final
-   mark. Returns whether to mark the referent. */
-GC__OUT_OF_LINE bool gc__concurrent_candidate(const gc__worker *worker, const gc_word *slot, uintptr_t ref) {
-    worker->heap->marker->holds |= worker->finalizing;
-    if (!worker->finalizing) gc__candidates_note(worker->heap, (uintptr_t)slot, ref);
-    return !worker->finalizing;
 }
 
 /* Prefetches an object to be marked. Returns the one that has waited longest, or 0 if there is none. */
@@ -88,7 +66,8 @@ GC__INLINED uintptr_t gc__exchange_concurrent(gc__worker *worker, const gc_word 
     uintptr_t ref = gc__slot_decode(__atomic_load_n(slot, __ATOMIC_RELAXED), value);
     unsigned age = gc__barrier_age(&gc__tables, ref);
     if (!(age & GC__AGE_MARKING)) return 0;
-    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && !gc__concurrent_candidate(worker, slot, ref)) return 0;
+    if (GC__UNLIKELY(age & GC__AGE_CANDIDATE) && gc__is_marking((uintptr_t)slot)) /* a remark reads other slots, too */
+        gc__candidates_note(worker->heap, (uintptr_t)slot, ref);
     return gc__concurrent_await(worker, ref);
 }
 

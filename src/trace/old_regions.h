@@ -53,24 +53,24 @@ GC__FN gc__region *gc__old_next(gc__old_walk *walk) {
     return NULL;
 }
 
-/* Gives every old region that is not condemned this age and this verdict; candidates remain candidates. There is one
-   heap. */
-GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
+/* Gives every old region with the verdict `before` this age and this verdict; candidates remain candidates. There is
+   one heap. */
+GC__HOT void gc__old_rank_all(uint8_t age, uint8_t before, uint8_t verdict) {
     const uint64_t each = UINT64_C(0x0101010101010101);
     uint8_t *ages = gc__tables.age + (gc__the_arena.base >> GC_REGION_SHIFT), *verdicts = ages + GC_RANK_ENTRIES;
     for (size_t i = 0, used = gc__regions_used(); i < used;) {
-        uint64_t eight = 0, condemned = 0, ranks = each * age, entries = each * verdict;
+        uint64_t eight = 0, had = 0, ranks = each * age, entries = each * verdict;
         if (used - i >= 8) {
             memcpy(&eight, ages + i, sizeof eight);
-            memcpy(&condemned, verdicts + i, sizeof condemned);
+            memcpy(&had, verdicts + i, sizeof had);
         }
-        if (!condemned && (eight & each * (GC_AGE_GENERATION | GC__AGE_CANDIDATE)) == each * 2) {
+        if (had == each * before && (eight & each * (GC_AGE_GENERATION | GC__AGE_CANDIDATE)) == each * 2) {
             memcpy(ages + i, &ranks, sizeof ranks);
             memcpy(verdicts + i, &entries, sizeof entries);
             i += 8;
             continue;
         }
-        if ((ages[i] & GC_AGE_GENERATION) == 2 && !verdicts[i]) {
+        if ((ages[i] & GC_AGE_GENERATION) == 2 && verdicts[i] == before) {
             ages[i] = (uint8_t)(age | (ages[i] & GC__AGE_CANDIDATE));
             verdicts[i] = verdict;
         }
@@ -78,16 +78,16 @@ GC__HOT void gc__old_rank_all(uint8_t age, uint8_t verdict) {
     }
 }
 
-/* Publishes to barriers, by the ages of old regions, what they are to do now, and gives regions that are not
-   condemned the verdict GC__OLD_CONDEMNED or GC__IGNORE. Another heap's regions look the same in the tables; while
+/* Publishes to barriers, by the ages of old regions, what they are to do now, and gives regions with one of the verdicts
+   GC__OLD_CONDEMNED and GC__IGNORE the same or the other one. Another heap's regions look the same in the tables; while
    the lock is held, no heap is created. The world is stopped. */
-GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t verdict) {
+GC__HOT void gc__old_rank(const gc_heap *heap, uint8_t before, uint8_t verdict) {
     gc__lock_take(&gc__the_arena.lock);
     bool alone = gc__the_arena.heaps == 1;
-    if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), verdict);
+    if (alone) gc__old_rank_all((uint8_t)gc__age_of(heap, 2), before, verdict);
     gc__lock_release(&gc__the_arena.lock);
     if (alone) return;
-    gc__old_walk walk = gc__old_begin(heap, heap->regions[2], GC__IGNORE);
+    gc__old_walk walk = gc__old_begin(heap, heap->regions[2], before);
     for (gc__region *region; (region = gc__old_next(&walk)) != NULL;) {
         gc__region_set_rank(region, gc__region_age(heap, region), true);
         gc__region_set_entries(region, verdict);

@@ -8,6 +8,7 @@ typedef enum gc__purpose {
     GC__YOUNG,           /* traces young generations */
     GC__YOUNG_WHOLESALE, /* promotes the nursery untraced, since nearly all of it would survive */
     GC__MARK_BEGIN,      /* a young collection that begins a concurrent cycle */
+    GC__REMARK,          /* a young collection, then a remark of the cycle, which finds dead objects with finalizers */
     GC__MARK_END,        /* a young collection, then the final mark of the cycle, which frees old objects */
     GC__FULL,            /* marks all generations with the world stopped; sparse regions are evacuated */
     GC__FULL_REUSE,      /* like GC__FULL, but nothing moves, and mutators get the holes */
@@ -56,7 +57,7 @@ typedef struct gc__plan {
     unsigned predicted[GC_GENERATIONS]; /* percent of a generation that is expected to survive */
 } gc__plan;
 
-/* Returns whether a concurrent cycle begins or ends with the collection. */
+/* Returns whether the collection does more for a concurrent cycle than others that come meanwhile. */
 GC__FN bool gc__is_of_cycle(const gc__plan *plan) {
-    return plan->purpose == GC__MARK_BEGIN || plan->purpose == GC__MARK_END;
+    return plan->purpose >= GC__MARK_BEGIN && plan->purpose <= GC__MARK_END;
 }

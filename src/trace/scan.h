@@ -384,9 +384,7 @@ GC__OUT_OF_LINE void gc__trace_concurrently(gc__worker *worker, uintptr_t object
     bool may = gc__shade_may_trace(worker->heap, object);
     gc__concurrent_visitor concurrent = {{gc__concurrent_visit}, worker, !may, false};
     if (may) gc__object_trace(object, &concurrent.visitor);
-    if (worker->finalizing)
-        marker->holds |= concurrent.waits || concurrent.has_entries;
-    else if (concurrent.waits)
+    if (concurrent.waits)
         gc__shade_wait(worker->heap, object);
     else if (concurrent.has_entries)
         gc__shade_ask(worker->heap, &marker->tables, object);
@@ -518,8 +516,6 @@ GC__HOT void gc__rescan_overflowed(gc__worker *worker) {
         region->overflowed = false;
         if (premarked) region->unscanned &= (uint8_t)~GC__UNSEEN;
         gc__rescan_marked(worker, region, worker->marks);
-        if (worker->heap->finalizer_marks && gc__region_has_finalizer_marks(region))
-            gc__rescan_marked(worker, region, gc__finalizer_marks);
     }
 }
 

@@ -45,6 +45,8 @@ typedef struct gc__preclean {
     bool runs, again;  /* a pass is under way; another one may find more pieces clean */
 } gc__preclean;
 
+enum { GC__REMARK_NEEDLESS, GC__REMARK_DUE, GC__REMARK_MADE };
+
 typedef struct gc__marker {
     gc__lock lock;  /* held by the thread that marks, and throughout collections */
     gc__worker worker; /* its mark stack has the grey objects */
@@ -76,11 +78,8 @@ typedef struct gc__marker {
     gc__region *candidates_begin;
     /* The region in front of the candidates in the list; NULL: all regions were chosen. */
     gc__region *candidates_behind;
-    gc__worker finalizing;        /* the worker that traces from objects with finalizers */
-    gc__words finalizer_grey;     /* the memory of its mark stack */
-    gc__words held;               /* finalizer-reachable objects that the final mark scans */
-    bool holds;                   /* the object that is being scanned must be held */
-    bool no_finalizer_marks, finalizer_marks; /* no more objects get finalizer marks in this cycle; some have one */
+    uint8_t remark;               /* GC__REMARK_*: of this cycle; atomic */
+    size_t waiting_next, tables_next; /* in a remark: the objects before these in `waiting` and `tables` were traced */
     uint64_t began;               /* number of the collection that began the cycle */
     unsigned switches;            /* value of gc__barrier_switches at that time */
     size_t began_old_bytes;       /* bytes of generation 2 at that time */

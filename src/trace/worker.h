@@ -42,7 +42,7 @@ GC__FN uint8_t gc__edges_of_dead(uint8_t edges) { return GC__EDGES_REMEMBER | (e
 typedef enum gc__tracer {
     GC__ALONE,     /* one worker with the world stopped, which needs no atomic instruction */
     GC__MANY,      /* several workers with the world stopped */
-    GC__CONCURRENT /* the marker, while mutators run; or it goes on from objects with finalizers */
+    GC__CONCURRENT /* the marker, while mutators run, or in a remark */
 } gc__tracer;
 
 struct gc__workers;
@@ -77,7 +77,6 @@ typedef struct gc__worker {
     uint8_t edges;    /* what to do with slots whose referents are not condemned: GC__EDGES_* */
     bool overflowed;
     gc__tracer tracer;
-    bool finalizing;  /* the marker traces from objects with finalizers, and sets finalizer marks */
     /* Some refused slots of value stacks were not listed: stacks that are scanned again are scanned from the base. */
     bool whole_stacks;
     const gc__map *ambiguous; /* objects that only conservative words found; NULL: none */

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "handle_table.h"
-#include "../trace/scan.h"
+#include "../cycle/marker.h"
 
 #define GC__WAITS_ROUNDS 3 /* without an index, which takes ten times as long: few waits need more */
 #define GC__NOTE_AHEAD 32  /* discovered entries with more pairs than this are not prefetched */
@@ -19,6 +19,14 @@ GC__FN void gc__waits_begin(gc_heap *heap) {
     gc__handles *handles = heap->handles;
     handles->waiting.count = handles->ready.count = handles->indexed = 0;
     gc__map_reset(&handles->keys);
+}
+
+/* Traces until nothing is left: in a remark on the marker's worker. */
+GC__FN void gc__waits_drain(gc__worker *worker) {
+    if (gc__is_concurrent(worker))
+        gc__remark_drain(worker->heap);
+    else
+        gc__trace_drain(worker);
 }
 
 GC__FN void gc__wait_end(gc__worker *worker, uintptr_t slot) {
@@ -86,7 +94,7 @@ GC__FN bool gc__waits_trace_ready(gc__worker *worker) {
     while (ready->count) {
         size_t number = ready->words[--ready->count];
         for (; number; number = waiting->words[3 * number - 1]) gc__wait_end(worker, waiting->words[3 * number - 2]);
-        gc__trace_drain(worker);
+        gc__waits_drain(worker);
     }
     return true;
 }
@@ -122,27 +130,18 @@ GC__FN bool gc__discovered_wait(gc__worker *worker) {
     return any;
 }
 
-/* Drops the index, since keys have been reached in another way than by the trace: all waits are checked again. */
-GC__FN void gc__waits_unindex(gc__worker *worker) {
-    gc__handles *handles = worker->heap->handles;
-    if (handles->indexed) gc__map_reset(&handles->keys);
-    handles->indexed = 0;
-    worker->awaited = NULL;
-}
-
 /* Traces until no wait has a key that was reached. If nothing was left to trace after the waits were recorded, none
-   has. `reached`: objects may have been reached in another way than by the trace. */
-GC__HOT void gc__waits_fixpoint(gc__worker *worker, bool reached) {
+   has. */
+GC__HOT void gc__waits_fixpoint(gc__worker *worker) {
     unsigned rounds = 0;
-    if (reached) gc__waits_unindex(worker);
     for (bool more = true; more;) {
         bool traces = !gc__trace_is_done(worker);
-        gc__trace_drain(worker);
+        gc__waits_drain(worker);
         more = gc__discovered_wait(worker);
-        if (!rounds && !traces && !reached && gc__trace_is_done(worker)) return;
+        if (!rounds && !traces && gc__trace_is_done(worker)) return;
         if (!more && !worker->heap->handles->waiting.count) return;
         if (rounds++ < GC__WAITS_ROUNDS || !gc__waits_index(worker)) more |= gc__waits_round(worker);
-        gc__trace_drain(worker);
+        gc__waits_drain(worker);
         more |= gc__waits_trace_ready(worker);
     }
 }

@@ -10,11 +10,11 @@
 
    During concurrent marking the marker precleans the old pairs, once it has marked what it can. A pair whose object is
    marked and will not move needs nothing in the final mark either, since marks are not taken back; so the final mark
-   only processes the others, which are unclean, and pairs that have become old since. Last of all the marker sets
-   finalizer marks for the objects of these, except for some, which are `kept` for the final mark. After that nothing is
-   left to trace from them, and whether they are due need not be known before somebody asks: the final mark decides
-   about a few, and the marker's thread about the rest, or an earlier asker does. Until then (`deciding`) the others
-   keep their places in the list.
+   only processes the others, which are unclean, and pairs that have become old since. If objects of unclean pairs are
+   white, a remark makes sure that these cannot be reached: then their finalizers are due. Which pairs that are need not
+   be known before somebody asks: the remark decides about a few, and the marker's thread about the rest, or an earlier
+   asker does. Until all are decided (`deciding`) the marker marks nothing. So what was white in the remark is white
+   still, and no object counts as reached because another one refers to it whose finalizer is due.
 
    Invariant: each list has room for all existing pairs, and for those promised to objects that are being allocated. So
    no collection needs memory for pairs, and none is ever dropped.
@@ -24,12 +24,12 @@
 
 #include "../threads/mode.h"
 #include "../policy/limits.h"
-#include "../cycle/finalizer_marks.h"
+#include "../cycle/marker.h"
 #include "../trace/scan.h"
 #include "../api/finalizer.h"
 
 #ifndef GC__DECIDE_AT_ONCE
-#define GC__DECIDE_AT_ONCE 512 /* pairs with finalizer marks about which the final mark decides */
+#define GC__DECIDE_AT_ONCE 512 /* pairs about which a remark decides */
 #endif
 
 enum { GC__NORMAL, GC__CRITICAL };
@@ -38,7 +38,7 @@ typedef struct gc__due {
     gc__words pairs;
     size_t head;            /* words that were taken out */
     size_t looked;          /* objects before this word, and not in `young`, are of generation 2 and stay in place */
-    /* [shaded, shading) was queued when the cycle began, and the marker has not come to it yet */
+    /* [shaded, shading) was queued when the cycle began, or by a remark, and the marker has not come to it yet */
     size_t shaded, shading;
 } gc__due;
 
@@ -62,11 +62,12 @@ typedef struct gc__finalizers {
     /* [packed, packing) of the old section is empty: pairs from `packing` on are moved to `packed` */
     size_t packed, packing;
     /* Pairs of the old section, by their numbers: [old.next, start[1]) were not looked at in this cycle. A pair is
-       unclean if its object was white. */
+       unclean if its object was white or will move. */
     gc__preclean old;
-    gc__words kept;         /* the numbers of those pairs that are left to the final mark */
-    gc__words finalizer_grey;    /* the numbers of those pairs whose objects got finalizer marks */
-    bool deciding;          /* the final mark is over, and `finalizer_grey` is not fully decided; atomic */
+    gc__words asked;        /* the numbers of unclean pairs whose objects may be asked only with the world stopped */
+    size_t sought;          /* so many of the unclean pairs had no white object any more, before a remark */
+    size_t decided;         /* since the remark: so many unclean pairs are queued, or are the first `old.kept` ones */
+    bool deciding;          /* since the remark: not all unclean pairs are decided; atomic */
     size_t promised;
     gc__due due[2];
     gc__words young; /* queued pairs that collections visit: the index of each pair's first word, | GC__CRITICAL */
@@ -123,9 +124,11 @@ GC__FN void gc__due_compact(gc__finalizers *all, uintptr_t queue) {
     due->head = 0;
 }
 
-/* Shades the object of a pair that leaves its queue, if the marker has not come to it. */
+/* Shades the object of a pair that leaves its queue, if the marker has not come to it. Otherwise the final mark would
+   have to trace what is found there. Most of these objects will be dead, so many of them must not fill the buffer. */
 GC__FN void gc__due_shade(const gc__due *due, size_t at) {
-    if (at >= due->shaded && at < due->shading) gc__shade_word(due->pairs.words[at]);
+    uintptr_t object = due->pairs.words[at];
+    if (at >= due->shaded && at < due->shading && !gc__shade_checks(gc__region_of(object)->heap)) gc__shade_word(object);
 }
 
 /* Appends a pair. There must be room. */
@@ -190,8 +193,8 @@ GC__FN void gc__finalizers_shrink(gc__finalizers *all) {
     gc__due_compact(all, GC__CRITICAL);
     for (int i = 0; i < GC__FINALIZER_LISTS; i++)
         gc__words_shrink(gc__finalizers_list(all, i), gc__finalizers_needed(all, i, 0));
-    gc__words *numbers[] = {&all->old.unclean, &all->kept, &all->finalizer_grey, &all->young};
-    for (int i = 0; i < 4; i++) gc__words_shrink(numbers[i], numbers[i]->count);
+    gc__words *numbers[] = {&all->old.unclean, &all->asked, &all->young};
+    for (int i = 0; i < 3; i++) gc__words_shrink(numbers[i], numbers[i]->count);
     gc__lock_release(&all->lock);
 }
 
@@ -249,7 +252,9 @@ GC__FN void gc__pair_remove(gc__words *list, size_t at) {
     memmove(&list->words[at], &list->words[at + 2], (list->count - at) * sizeof(uintptr_t));
 }
 
-GC__FN bool gc__is_deciding(const gc__finalizers *all) { return GC__HAS_MARKER && all->deciding; }
+GC__FN bool gc__is_deciding(const gc__finalizers *all) {
+    return GC__HAS_MARKER && __atomic_load_n(&all->deciding, __ATOMIC_ACQUIRE);
+}
 
 /* Removes a pair of the old section. */
 GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
@@ -260,7 +265,7 @@ GC__FN void gc__pair_empty(gc__finalizers *all, uintptr_t *pair) {
 /* Forgets what is recorded about the old section, which is about to change otherwise than by growth or removal. */
 GC__FN void gc__finalizers_preclean_begin(gc__finalizers *all) {
     gc__preclean_begin(&all->old, 0);
-    all->packed = all->packing = all->kept.count = all->finalizer_grey.count = 0;
+    all->packed = all->packing = all->asked.count = all->sought = 0;
     __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
@@ -405,8 +410,6 @@ GC__HOT void gc__finalizers_visit_queued(gc_heap *heap, gc_visitor *visitor) {
     gc__finalizers *all = heap->finalizers;
     gc__lock_take(&all->lock);
     for (int i = 0; i < 2; i++) gc__due_visit(&all->due[i], 0, all->due[i].pairs.count, visitor);
-    for (size_t i = 0; gc__is_deciding(all) && i < all->finalizer_grey.count; i++)
-        gc_visit(visitor, &all->registered.words[all->finalizer_grey.words[i]], 1, 0);
     gc__lock_release(&all->lock);
 }
 
@@ -508,66 +511,70 @@ GC__HOT void gc__finalizers_follow_some(gc__finalizers *all, const gc__words *nu
     }
 }
 
-/* In a final mark, follows the old pairs whose objects the marker has neither marked nor given finalizer marks. */
+/* Follows the old pairs, except those about which the marker has found that nothing is to be done, or, in a remark, that
+   are decided later. */
 GC__FN void gc__finalizers_follow_old(gc__finalizers *all) {
     uintptr_t *words = all->registered.words;
-    gc__finalizers_follow_some(all, &all->old.unclean);
-    gc__finalizers_follow_some(all, &all->kept);
+    gc__finalizers_follow_some(all, &all->asked);
     for (size_t at = all->old.next; at < all->start[1]; at += 2) {
         gc__finalizer_await(all, at + 2 * GC__FIFO);
         if (words[at] && !gc__finalizer_follow(all, &words[at])) gc__pair_empty(all, &words[at]);
     }
-    all->old.next = all->old.unclean.count = all->kept.count = 0;
-    all->deciding = all->finalizer_grey.count != 0;
-    if (!gc__is_deciding(all)) gc__finalizers_preclean_begin(all);
-    gc__finalizers_compact_half(all);
 }
 
-/* Queues an old object that stays in place. Collections need not visit it unless they have to visit one before it. */
+/* Queues an old object that stays in place, for the marker to shade. Collections need not visit it unless they have to
+   visit one before it. */
 GC__FN void gc__due_push_old(gc__finalizers *all, uintptr_t object, uintptr_t finalizer) {
     gc__due *due = gc__due_of(all, finalizer);
     bool looked = due->looked == due->pairs.count;
     gc__pair_push(&due->pairs, object, finalizer);
+    due->shading = due->pairs.count;
     if (looked) due->looked = due->pairs.count;
 }
 
-/* Queues objects with finalizer marks that have turned out to be dead: the final mark has not marked them. Decides
-   about `pairs` pairs, and about more until one is due. `stopped`: the final mark still runs. Requires the lock. */
-GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs, bool stopped) {
+/* After a remark, queues the white objects of `pairs` unclean pairs, and of more until one is due. Requires the lock. */
+GC__HOT void gc__finalizers_decide(gc__finalizers *all, size_t pairs) {
+    gc__words *numbers = &all->old.unclean;
     if (!gc__is_deciding(all)) return;
-    gc__words *numbers = &all->finalizer_grey;
-    for (size_t due = gc__due_total(all); numbers->count && (pairs || gc__due_total(all) == due); pairs -= pairs != 0) {
-        if (numbers->count > GC__FIFO) gc__finalizer_await(all, numbers->words[numbers->count - 1 - GC__FIFO]);
-        uintptr_t *pair = &all->registered.words[numbers->words[--numbers->count]], object = pair[0];
+    for (size_t due = gc__due_total(all); all->decided < numbers->count; pairs -= pairs != 0) {
+        if (!pairs && gc__due_total(all) != due) return;
+        if (all->decided + GC__FIFO < numbers->count) gc__finalizer_await(all, numbers->words[all->decided + GC__FIFO]);
+        size_t number = numbers->words[all->decided++];
+        uintptr_t *pair = &all->registered.words[number], object = pair[0];
         if (!object) continue;
-        if (!gc__is_finalizer_marked(object) || (stopped && gc__is_marked(object))) continue;
+        if (!gc__shade_is_white(object)) {
+            numbers->words[all->old.kept++] = number;
+            continue;
+        }
         if (!gc__is_suppressed(object, pair[1])) gc__due_push_old(all, object, pair[1]);
         gc__pair_empty(all, pair);
     }
-    if (!numbers->count) gc__finalizers_preclean_begin(all);
+    numbers->count = all->old.kept;
+    __atomic_store_n(&all->deciding, false, __ATOMIC_RELEASE);
 }
 
-/* Decides about all pairs that are left, before a collection that relies on the queues gathers roots. Requires that the
-   world is stopped. */
+/* Decides about all pairs that are left. Requires that the world is stopped. */
 GC__FN void gc__finalizers_decide_all(gc__finalizers *all) {
     gc__lock_take(&all->lock);
-    gc__finalizers_decide(all, SIZE_MAX, false);
+    gc__finalizers_decide(all, SIZE_MAX);
     gc__lock_release(&all->lock);
 }
 
-/* In a final mark, decides about some objects with finalizer marks, from which nothing is left to trace except what the
-   marker has not finished. */
-GC__FN void gc__finalizers_marked(gc__worker *worker) {
-    gc__finalizers *all = worker->heap->finalizers;
-    gc_pause *pause = &worker->heap->pause;
-    if (!gc__is_mark_end(worker->heap)) return;
+/* In a remark, when nothing white can be reached: finalizers of old white objects are due. */
+GC__HOT void gc__finalizers_remark(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__lock_take(&all->lock);
     size_t before = gc__due_total(all);
-    gc__finalizer_marks_count(worker);
-    gc__finalizers_decide(all, GC__DECIDE_AT_ONCE, true);
+    gc__finalizers_follow_old(all);
+    for (int i = 0; i < 2; i++) all->due[i].shading = all->due[i].pairs.count;
+    all->decided = all->old.kept = 0;
+    all->deciding = all->old.unclean.count != 0;
+    gc__finalizers_decide(all, GC__DECIDE_AT_ONCE);
     size_t due = gc__due_total(all) - before;
     all->announce |= due != 0;
-    pause->finalizers += due;
-    pause->finalizers_left = all->finalizer_grey.count;
+    heap->pause.finalizers += due;
+    heap->pause.finalizers_left = gc__is_deciding(all) ? all->old.unclean.count - all->decided : 0;
+    gc__lock_release(&all->lock);
 }
 
 /* After the trace: queues all objects that were not reached, and only then traces from them, so that none counts as
@@ -581,7 +588,9 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
         from[i] = all->due[i].pairs.count;
     }
     if (gc__is_mark_end(worker->heap)) {
+        gc__finalizers_follow_some(all, &all->old.unclean);
         gc__finalizers_follow_old(all);
+        gc__finalizers_preclean_begin(all);
         generation = 1;
     }
     gc__finalizers_take(all, generation);
@@ -596,7 +605,6 @@ GC__HOT void gc__finalizers_queue_dead(gc__worker *worker, int generation) {
             worker->heap->pause.finalizers++;
             gc__enqueue(worker, &all->due[i].pairs.words[at], false);
         }
-    gc__finalizers_marked(worker);
     gc__lock_release(&all->lock);
 }
 

@@ -160,71 +160,58 @@ GC__HOT bool gc__due_preclean_some(gc_heap *heap) {
     return more || gc__marker_grey(heap->marker);
 }
 
-/* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
-GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    gc__preclean *old = &all->old;
-    bool room = true;
-    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && old->next < all->start[1]; i++) {
-        gc__finalizer_await(all, old->next + 2 * GC__FIFO);
-        uintptr_t object = all->registered.words[old->next];
-        room = !object || gc__is_precleaned(object) || gc__shade_push(heap, &old->unclean, old->next);
-        if (room) old->next += 2;
-    }
-    return room && old->next < all->start[1];
-}
-
-#if GC__HAS_MARKER
 /* Returns whether the marker may ask if a finalizer is suppressed: the host allows it, or the function is gc.h's. */
 GC__FN bool gc__finalizer_may_ask(const gc_heap *heap, uintptr_t finalizer) {
     bool (*ask)(const void *) = ((const gc_finalizer *)finalizer)->is_suppressed;
     return !ask || ask == gc__safe_is_suppressed || heap->options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT;
 }
 
-/* Sets the finalizer mark of the pair's object, or leaves the pair to the final mark, unless it was marked since. */
-GC__FN void gc__finalizer_mark_pair(gc_heap *heap, size_t number) {
-    gc__finalizers *all = heap->finalizers;
-    uintptr_t object = all->registered.words[number];
-    if (!object || gc__is_precleaned(object)) return;
-    bool keeps = !gc__is_marking(object) || gc__is_candidate(object) || heap->marker->no_finalizer_marks;
-    keeps = keeps || !gc__finalizer_may_ask(heap, all->registered.words[number + 1]);
-    if (!keeps) gc__finalizer_mark(&heap->marker->finalizing, object);
-    gc__words_push(keeps ? &all->kept : &all->finalizer_grey, number);
-}
-
-/* When the marker has marked all that it can, marks on from some of the white objects that have finalizers. */
-GC__FN bool gc__pairs_mark_on_some(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    gc__words *white = &all->old.unclean;
-    gc__marker *marker = heap->marker;
-    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && white->count && !marker->no_finalizer_marks; i++) {
-        marker->no_finalizer_marks = !gc__shade_room(heap, &all->kept, 1) || !gc__shade_room(heap, &all->finalizer_grey, 1);
-        if (marker->no_finalizer_marks) break;
-        size_t number = white->words[--white->count], ahead = white->count - gc__min(white->count, GC__FIFO);
-        if (ahead) gc__finalizer_await(all, white->words[ahead]);
-        gc__finalizer_mark_pair(heap, number);
-    }
-    return true;
-}
-
-GC__FN bool gc__finalizers_mark_on(gc_heap *heap) {
-    gc__finalizers *all = heap->finalizers;
-    gc__marker *marker = heap->marker;
-    bool more = gc__finalizer_marks_work(heap, GC__PRECLEAN_PAIRS);
-    if (more || !all->old.unclean.count || !gc__finalizer_marks_open(marker)) return more;
-    return gc__preclean_locked(heap, &all->lock, gc__pairs_mark_on_some);
-}
-
-/* While no marking runs, decides which of some pairs with finalizer marks are due. Returns false if all are decided. */
-GC__FN bool gc__pairs_decide_some(gc_heap *heap) {
-    gc__finalizers_decide(heap->finalizers, GC__PRECLEAN_PAIRS, false);
-    return heap->finalizers->deciding;
-}
-
-/* While no marking runs, compacts part of the list, if much of it is empty. Returns false if there is no need. */
+/* While no pair is precleaned, compacts part of the list, if much of it is empty. Returns false if there is no need. */
 GC__FN bool gc__pairs_compact_some(gc_heap *heap) {
     gc__finalizers *all = heap->finalizers;
     return (all->packing || all->empty > all->start[1] / 8) && gc__finalizers_compact_some(all, GC__PRECLEAN_PAIRS);
+}
+
+/* Precleans some of the old pairs. Returns false if all are done, or there is no memory to record more. */
+GC__FN bool gc__pairs_preclean_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__preclean *old = &all->old;
+    bool room = true;
+    if (!old->next && gc__pairs_compact_some(heap)) return true;
+    for (size_t i = 0; room && i < GC__PRECLEAN_PAIRS && old->next < all->start[1]; i++) {
+        gc__finalizer_await(all, old->next + 2 * GC__FIFO);
+        uintptr_t object = all->registered.words[old->next];
+        if (object && !gc__is_precleaned(object)) {
+            bool asks = gc__shade_is_white(object) && !gc__finalizer_may_ask(heap, all->registered.words[old->next + 1]);
+            room = gc__shade_push(heap, asks ? &all->asked : &old->unclean, old->next);
+        }
+        if (room) old->next += 2;
+    }
+    return room && old->next < all->start[1];
+}
+
+#if GC__HAS_MARKER
+/* When nothing else is left, seeks a white object that has a finalizer. Then a remark is due, once in a cycle. Not if a
+   remark would have to scan regions for want of memory: the final mark does. Returns false if the answer is known. */
+GC__FN bool gc__pairs_seek_some(gc_heap *heap) {
+    gc__finalizers *all = heap->finalizers;
+    gc__marker *marker = heap->marker;
+    const gc__words *numbers = &all->old.unclean;
+    if (marker->remark || marker->unasked) return false;
+    bool found = all->asked.count != 0;
+    for (size_t i = 0; i < GC__PRECLEAN_PAIRS && !found && all->sought < numbers->count; i++) {
+        uintptr_t object = all->registered.words[numbers->words[all->sought]];
+        found = object && gc__shade_is_white(object);
+        all->sought += !found;
+    }
+    if (found) __atomic_store_n(&marker->remark, (uint8_t)GC__REMARK_DUE, __ATOMIC_RELAXED);
+    return !found && all->sought < numbers->count;
+}
+
+/* After a remark, decides which of some pairs are due. */
+GC__FN bool gc__pairs_decide_some(gc_heap *heap) {
+    gc__finalizers_decide(heap->finalizers, GC__PRECLEAN_PAIRS);
+    return true;
 }
 
 typedef struct gc__precleaner {
@@ -321,6 +308,16 @@ GC__FN bool gc__table_waits(const gc__marker *marker, uintptr_t table) {
     return false;
 }
 
+/* In a remark, traces the slices that are not clean, of tables that are marked. */
+GC__FN void gc__slices_remark(const gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    const gc__words *slices = &marker->slices.unclean;
+    for (size_t i = 0; i < slices->count; i += 2)
+        if (gc__shade_bit(marker->marks, slices->words[i]))
+            gc__object_trace_part(&marker->worker, slices->words[i], slices->words[i + 1],
+                                  slices->words[i + 1] + GC__TABLE_SLICE);
+}
+
 /* In a final mark, processes the tables and slices that are left. */
 GC__FN void gc__tables_hand_over(gc__worker *worker) {
     const gc__marker *marker = worker->heap->marker;
@@ -338,14 +335,6 @@ GC__FN bool gc__preclean_some(gc_heap *heap) {
     gc__lock *pairs = &heap->finalizers->lock;
     return gc__preclean_locked(heap, pairs, gc__due_preclean_some) ||
            gc__preclean_locked(heap, &heap->handles->lock, gc__handles_preclean_some) ||
-           gc__preclean_locked(heap, pairs, gc__pairs_preclean_some) || gc__tables_preclean(heap) ||
-           gc__finalizers_mark_on(heap);
-}
-
-/* While no marking runs, finishes some of what the last cycle has left of finalizers: first decides, and when there is
-   nothing else to do (`last`), compacts. Requires the marker's lock. Returns false if nothing is left to do. */
-GC__FN bool gc__pairs_finish_some(gc_heap *heap, bool last) {
-    if (!last && !__atomic_load_n(&heap->finalizers->deciding, __ATOMIC_ACQUIRE)) return false;
-    return gc__preclean_locked(heap, &heap->finalizers->lock, last ? gc__pairs_compact_some : gc__pairs_decide_some);
+           gc__preclean_locked(heap, pairs, gc__pairs_preclean_some) || gc__tables_preclean(heap);
 }
 #endif

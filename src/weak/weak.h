@@ -2,7 +2,8 @@
    kind of handles. Strong, pinned and held ref-counted handles are roots. After the trace from the roots, in this
    order: dependents of reached objects are traced, to a fixpoint; short weak handles are cleared; objects with
    finalizers that were not reached are queued, and traced; dependents are traced again; long weak handles and dead
-   dependent ones are cleared. Source: the order of the CLR's mark phase. */
+   dependent ones are cleared. Source: the order of the CLR's mark phase. In a cycle with a remark, this order holds for
+   old objects from the remark to the final mark. */
 #pragma once
 
 #include "../space/profiler.h"
@@ -107,9 +108,6 @@ GC__OUT_OF_LINE void gc__clumps_share(gc__worker *worker, unsigned kinds, bool w
     gc__workers_each(worker, worker->heap->handles->chosen_count, gc__clumps_unit, &all);
 }
 
-/* Returns whether the running collection has nothing to do for precleaned handles. */
-GC__FN bool gc__precleaned_are_skipped(const gc_heap *heap) { return gc__is_mark_end(heap); }
-
 /* Roots. Free places look like slots that refer to no heap. */
 
 typedef struct gc__handle_visitor {
@@ -143,7 +141,7 @@ GC__FN void gc__handles_visit_dependents(void *context, gc__handle_segment *segm
 
 GC__FN void gc__handles_visit(gc_heap *heap, gc_visitor *visitor, int generation) {
     gc__handle_visitor all = {heap, visitor};
-    bool skips = gc__precleaned_are_skipped(heap);
+    bool skips = gc__is_mark_end(heap) || gc__is_remark(heap);
     if (skips) gc__handles_preclean_last(heap);
     gc__clumps_choose(heap, generation, skips && !gc__is_checkmarked(heap)); /* checkmark begins with all roots */
     gc__clumps_each(heap, 1u << GC_HANDLE_PINNED, gc__handles_visit_pinned, &all);
@@ -232,15 +230,15 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc_heap *heap = worker->heap;
     const unsigned dependent = 1u << GC_HANDLE_DEPENDENT;
     gc__waits_begin(heap);
-    gc__clumps_choose(heap, generation, gc__precleaned_are_skipped(heap));
+    gc__clumps_choose(heap, generation, gc__is_mark_end(heap));
     gc__clumps_each(heap, dependent, gc__dependents_gather, worker);
-    gc__waits_fixpoint(worker, false);
+    gc__waits_fixpoint(worker);
     /* Short weak handles are cleared before finalizers can see their objects again, long ones below. */
     gc__clumps_share(worker, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, false, gc__handles_clear_clump);
     gc__discovered_clear(heap, false);
     gc__phase_begin(heap, GC_PHASE_FINALIZERS);
     gc__finalizers_queue_dead(worker, generation);
-    gc__waits_fixpoint(worker, heap->finalizer_marks);
+    gc__waits_fixpoint(worker);
     /* Everything that survives this collection has been reached. */
     gc__phase_begin(heap, GC_PHASE_HANDLES);
     gc__traced_note(heap, generation);
@@ -249,8 +247,46 @@ GC__FN void gc__handles_trace(gc__worker *worker, int generation) {
     gc__discovered_clear(heap, true);
     gc__clumps_share(worker, (1u << GC_HANDLE_KINDS) - 1, true, gc__handles_age_clump);
     gc__handles_age_segments(heap->handles);
-    if (generation == 2 && !gc__precleaned_are_skipped(heap)) gc__handles_chain(heap);
+    if (generation == 2 && !gc__is_mark_end(heap)) gc__handles_chain(heap);
 }
+
+#if !GC__HAS_MARKER
+GC__FN void gc__remark(gc_heap *heap) { (void)heap; }
+#else
+/* Marks in a remark what can be reached through dependent handles and ephemerons. */
+GC__FN void gc__remark_waits(gc_heap *heap) {
+    gc__worker *worker = &heap->marker->worker;
+    gc__waits_begin(heap);
+    heap->cycle->entries.waited = heap->cycle->entries.cleared = 0; /* those of young objects, too */
+    gc__clumps_choose(heap, 2, true);
+    gc__clumps_each(heap, 1u << GC_HANDLE_DEPENDENT, gc__dependents_gather, worker);
+    gc__waits_fixpoint(worker);
+    worker->awaited = NULL;
+}
+
+/* Makes the remark of a cycle: marks all old objects that can be reached, clears short weak references to the others,
+   and finds out which finalizers are due. The young generations have been collected in this pause, so their objects
+   are alive, and the old ones to which they and roots refer were shaded. Long weak references wait for the final mark,
+   when it is known which objects finalizers can reach. Without memory for lists, all of it is left to the final mark. */
+GC__HOT void gc__remark(gc_heap *heap) {
+    gc__marker *marker = heap->marker;
+    if (!gc__is_remark(heap) || !gc__heap_is_marking(heap) || gc__marker_is_spoilt(heap)) return;
+    gc__phase_begin(heap, GC_PHASE_REMARK);
+    gc__marker_remark(heap);
+    gc__old_rank(heap, GC__IGNORE, GC__OLD_CONDEMNED);
+    gc__slices_remark(heap);
+    gc__remark_drain(heap);
+    gc__remark_waits(heap);
+    gc__phase_begin(heap, GC_PHASE_FINALIZERS);
+    if (!marker->unasked) {
+        gc__clumps_each(heap, 1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED, gc__handles_clear_clump, NULL);
+        gc__discovered_clear(heap, false);
+        gc__finalizers_remark(heap);
+    }
+    gc__old_rank(heap, GC__OLD_CONDEMNED, GC__IGNORE);
+    gc__preclean_allow(&marker->slices);
+}
+#endif
 
 /* For verify. */
 

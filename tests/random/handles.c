@@ -7,7 +7,7 @@
    handles [--mode=MODE] [--seed=S] [--ops=N]      The same arguments do the same again. */
 #define _GNU_SOURCE
 #define GC_IMPLEMENTATION
-#define GC__DECIDE_AT_ONCE 2 /* most are left to what comes after the collection */
+#define GC__DECIDE_AT_ONCE 2 /* most are left to what comes after a remark */
 #include "../fixture.h"
 
 #include <signal.h>
@@ -63,7 +63,7 @@ static item items[ITEMS];
 static held handles[HANDLES];
 static void *roots[ROOTS];
 static uint32_t root_ids[ROOTS], running;
-static uint64_t collections, markings, operations, cleared, queued, ran, left_over;
+static uint64_t collections, markings, remarks, operations, cleared, queued, ran, left_over;
 static bool ending;
 
 static struct {
@@ -175,9 +175,9 @@ static bool says_suppressed(const item *i) { return i->suppressed && finalizers[
 static bool is_doomed(const gc__finalizers *all, size_t at) {
     uintptr_t object = all->registered.words[at];
     bool found = false;
-    for (size_t i = 0; all->deciding && i < all->finalizer_grey.count; i++) found |= all->finalizer_grey.words[i] == at;
+    for (size_t i = all->decided; all->deciding && i < all->old.unclean.count; i++) found |= all->old.unclean.words[i] == at;
     left_over += found;
-    return found && gc__is_finalizer_marked(object);
+    return found && gc__shade_is_white(object);
 }
 
 /* The heap's lists of finalizers: the state of each item by them. */
@@ -210,7 +210,8 @@ static void drop_suppressed(const uint8_t *states) {
     }
 }
 
-static uint8_t least[ITEMS], most[ITEMS], states[ITEMS], seen[ITEMS];
+static uint8_t least[ITEMS], most[ITEMS], states[ITEMS], seen[ITEMS], strong[ITEMS];
+static bool checks_marks; /* a remark is over, for which there was memory */
 
 static void compare_finalizers(void) {
     for (uint32_t id = 1; id < ITEMS; id++) {
@@ -250,6 +251,7 @@ static void check_graph(void *object, uint32_t id, const char *where, size_t num
     check_object(object, id, where, number);
     if (!id || seen[id]) return;
     seen[id] = 1;
+    if (checks_marks && strong[id] && gc__shade_is_white((uintptr_t)object)) wrong("item %u lives, but a remark has not marked it", id);
     for (size_t k = 0; has_refs(id) && k < REFS; k++)
         check_graph(*slot_of(object, k), items[id].refs[k], "a field of item", id);
 }
@@ -261,6 +263,9 @@ static void check_all(void) {
         const held *h = &handles[i];
         if (!h->handle) continue;
         check_graph(gc_handle_get(h->handle), h->object, "handle", i);
+        bool is_short = h->kind == GC_HANDLE_WEAK || (h->kind == GC_HANDLE_REF_COUNTED && !h->extra);
+        if (checks_marks && is_short && gc__shade_is_white((uintptr_t)gc_handle_get(h->handle)))
+            wrong("handle %zu (kind %d) still refers to item %u, which a remark has not marked", i, h->kind, h->object);
         if (h->kind == GC_HANDLE_DEPENDENT)
             check_graph(gc_handle_dependent(h->handle), h->extra, "the dependent of handle", i);
         if (h->kind == GC_HANDLE_REF_COUNTED && (uintptr_t)gc_handle_host_word(h->handle) != h->extra)
@@ -283,9 +288,12 @@ static void on_collection_end(void *host, const gc_collection *collection) {
     (void)host;
     if (ending) return;
     markings += beside;
+    remarks += gc__is_remark(heap);
     read_finalizers(states);
     drop_suppressed(states);
     reach_all(least, false);
+    memcpy(strong, least, ITEMS);
+    checks_marks = gc__is_remark(heap) && heap->marking && !heap->marker->unasked;
     find_most(exact, beside);
     compare_handles(1u << GC_HANDLE_WEAK | 1u << GC_HANDLE_REF_COUNTED);
     compare_finalizers();
@@ -406,8 +414,9 @@ static void handle_now_holds(held *h, void *object) {
 }
 
 static void op_handle_change(void) {
-    held *h = &handles[below(HANDLES)];
+    held *h = &handles[below(HANDLES)], *other = &handles[below(HANDLES)];
     void *object = below(6) ? some_object() : NULL;
+    if (!object && other->handle) object = gc_handle_get(other->handle); /* perhaps nothing else leads there */
     if (!h->handle) return;
     switch (below(4)) {
     case 0:
@@ -476,10 +485,14 @@ static void op_mark(void) {
         if (below(2) == 0) gc__marker_turn(heap, 100);
         return;
     }
-    if (below(12) == 0) {
+    if (below(12) == 0) { /* whatever is due; or at once */
         gc__heap_lock(heap);
         const gc__request end = gc__request_mark_end(heap, GC_REASON_GROWTH, GC_DEGENERATED_REQUEST);
-        gc__collect_requested(heap, &end);
+        const gc__request full_one = gc__request_stopped(2, GC_REASON_INDUCED, false);
+        const gc__request done = gc__request_when_done(heap, GC_REASON_GROWTH);
+        gc__collect_requested(heap, below(4) ? &done : &end);
+        /* before all is decided */
+        if (gc__is_deciding(heap->finalizers) && below(3) == 0) gc__collect_requested(heap, below(2) ? &full_one : &end);
         gc__heap_unlock(heap);
         return;
     }
@@ -570,7 +583,7 @@ static void run_mode(size_t mode, size_t number) {
     run_options.mode = modes[mode].name;
     memset(items, 0, sizeof items), memset(handles, 0, sizeof handles), memset(roots, 0, sizeof roots);
     memset(root_ids, 0, sizeof root_ids);
-    collections = markings = cleared = queued = ran = left_over = 0, running = 0, ending = false;
+    collections = markings = remarks = cleared = queued = ran = left_over = 0, running = 0, ending = false;
     state = run_options.seed * 0x9E3779B97F4A7C15u | 1;
     options.collection_end = on_collection_end;
     options.handle_is_held = handle_is_held;
@@ -588,6 +601,7 @@ static void run_mode(size_t mode, size_t number) {
            (unsigned long long)cleared, (unsigned long long)queued, (unsigned long long)ran);
     bool beside = options.concurrent == GC_CONCURRENT_ON;
     if (run_options.ops >= 10000 && (!cleared || !queued || !ran || (beside && markings < 10))) wrong("too little has happened");
+    if (run_options.ops >= 20000 && beside && !remarks) wrong("no marking had a remark");
     if (run_options.ops >= 20000 && options.trace_functions == GC_TRACE_FUNCTIONS_CONCURRENT && !options.test.scarce_memory && !left_over) wrong("no finalizers were left for later");
     fflush(stdout);
 }

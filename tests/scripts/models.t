@@ -54,4 +54,9 @@ is "$(errors preclean.pml '' safety)" 0 'handles beside a mutator: what the last
 for fault in FLAG_FIRST READ_FIRST NO_COMPARE; do
     is "$(errors preclean.pml "-D$fault" safety)" 1 "$fault: an error is found"
 done
+
+is "$(errors finalizers.pml '' safety)" 0 'finalizers beside a mutator: what a remark finds dead is finalized once, and what lives then is marked'
+for fault in UNTAKEN NO_ROOTS MARKS_ON END_UNDECIDED LATE_CLEAR UNLOGGED UNVISITED UNTRACED; do
+    is "$(errors finalizers.pml "-D$fault" safety)" 1 "$fault: an error is found"
+done
 finish

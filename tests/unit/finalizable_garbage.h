@@ -1,5 +1,4 @@
-/* Dead objects with finalizers, from which the marker has marked on: the last collection leaves most of them for later. For
-   test_marking. */
+/* Dead objects with finalizers: a remark finds them, and leaves most of them for later. For test_marking. */
 
 enum { LIVE = 10, STRONG = 1500, LONG, SHORT, LATE, TAKEN, FOUND = 5 };
 static const gc_finalizer of_parent = {.finalize = check_child}, of_parent_critical = {.finalize = check_child, .critical = true};
@@ -21,10 +20,13 @@ static void make_dying(vector *many, gc_handle *parents, gc_handle *children) {
     memset(&many->items[LIVE], 0, (QUEUED - LIVE) * sizeof *many->items);
 }
 
-static size_t marked_of(const gc__words *numbers) {
+/* How many of the queued objects the marker has not come to. */
+static size_t white_of_due(void) {
+    const gc__finalizers *all = heap->finalizers;
     size_t count = 0;
-    for (size_t i = 0; i < numbers->count; i++)
-        count += !gc__is_finalizer_marked(heap->finalizers->registered.words[numbers->words[i]]);
+    for (int queue = 0; queue < 2; queue++)
+        for (size_t at = all->due[queue].head; at < all->due[queue].pairs.count; at += 2)
+            count += gc__shade_is_white(all->due[queue].pairs.words[at]);
     return count;
 }
 
@@ -38,8 +40,8 @@ static void rest_is_due(size_t run) {
     is(wrong + wrong_children, 0, "each runs once, and its child is there");
 }
 
-static void reprieved_objects(void) {
-    const gc__finalizers *all = heap->finalizers;
+static void finalizable_garbage(void) {
+    gc__finalizers *all = heap->finalizers;
     gc_handle parents[FOUND], children[FOUND];
     vector *many = NULL;
     GC_ROOTS(gc, many);
@@ -49,13 +51,14 @@ static void reprieved_objects(void) {
     make_dying(many = new_vector(QUEUED), parents, children);
     begin_marking();
     mark_and_settle_all();
-    size_t left = all->finalizer_grey.count, least = heap->options.test.scarce_memory || heap->options.test.candidates ? 0 : QUEUED / 2;
-    ok(left >= least, "most are reprieved");
+    is(heap->marker->remark, GC__REMARK_DUE, "white objects with finalizers call for a remark");
     gc_store(gc, &scanned->items[3], gc_handle_get(parents[0])); /* lives again, and the marker comes to know it only now */
     gc_collect(heap, 0, 0);
-    finish();
-    is(marked_of(&all->finalizer_grey) > 1, 0, "what is reprieved is not marked");
-    is(heap->pause.finalizers_left, left - gc__min(left, GC__DECIDE_AT_ONCE), "what the pause leaves for later is counted");
+    mark_and_settle_all();
+    size_t left = all->old.unclean.count, ended = stats().concurrent_finished;
+    remark();
+    ok(stats().concurrent_finished == ended && heap->marking, "after which the marking goes on");
+    if (left) is(heap->pause.finalizers_left, left - gc__min(left, GC__DECIDE_AT_ONCE), "what the pause leaves for later is counted");
     ok(!gc_handle_get(parents[2]) && gc_handle_get(parents[1]), "of what is dead short weak handles are cleared, and long ones are not");
     ok(!gc_handle_get(children[1]) && gc_handle_get(children[0]), "and of what it refers to");
     ok(gc_finalizer_suppress(gc, gc_handle_get(parents[TAKEN - STRONG])), "a finalizer is taken back, whether it is known to be due or not");
@@ -64,6 +67,11 @@ static void reprieved_objects(void) {
     gc_collect(heap, 0, 0);
     gc_collect(heap, 1, 0);
     is(gc_finalizer_run(gc, 5), 5, "some are run");
+    mark_and_settle_all();
+    is(white_of_due(), 0, "the marker marks on from what is due");
+    is(heap->marker->remark, GC__REMARK_MADE, "and no cycle has two remarks");
+    finish();
+    is(heap->pause.finalizers, 0, "the end of the cycle finds no others");
     rest_is_due(6);
     gc_store(gc, &scanned->items[3], NULL);
     full();
@@ -73,12 +81,13 @@ static void reprieved_objects(void) {
     scene_close();
 }
 
-/* The next full collection, or the next cycle, comes before anybody has asked which are due. */
+/* Before anybody has asked which are due comes a full collection, or the end of the cycle; or the cycle ends without a
+   remark. */
 static void undecided_objects(void) {
     gc_handle parents[FOUND], children[FOUND];
     vector *many = NULL;
     GC_ROOTS(gc, many);
-    for (int stops = 0; stops < 2; stops++) {
+    for (int way = 0; way < 4; way++) {
         scene_open();
         memset(times_run, 0, sizeof times_run);
         wrong_children = hidden_objects = 0;
@@ -86,11 +95,13 @@ static void undecided_objects(void) {
         begin_marking();
         mark_and_settle_all();
         gc_store(gc, &scanned->items[3], gc_handle_get(parents[0]));
-        finish();
-        if (stops)
+        if (way < 3) remark();
+        if (way == 1) gc_collect(heap, 1, 0);
+        if (way < 2)
             full();
         else
-            begin_marking(), mark_and_settle_all(), finish();
+            finish();
+        ok(!heap->marking && !gc__is_deciding(heap->finalizers), "then all is decided");
         rest_is_due(0);
         for (int i = 0; i < FOUND; i++) gc_handle_destroy(heap, parents[i]), gc_handle_destroy(heap, children[i]);
         gc_store(gc, &scanned->items[3], many = NULL);

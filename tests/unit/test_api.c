@@ -96,6 +96,7 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_heap_pacing, pacing, (gc_heap_pacing(heap, NULL), true))                             \
     X(gc_heap_set_pacing, heap, gc_heap_set_pacing(NULL, &pacing) == null)                    \
     X(gc_heap_set_pacing, pacing, gc_heap_set_pacing(heap, NULL) == null)                     \
+    X(gc_step, heap, !gc_step(NULL, 1))                                                       \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
     X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \
     X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \

@@ -29,6 +29,14 @@ static void finish(void) {
     gc__heap_unlock(heap);
 }
 
+/* The remark, or the end, whichever is due. */
+static void remark(void) {
+    gc__heap_lock(heap);
+    const gc__request next = gc__request_when_done(heap, GC_REASON_GROWTH);
+    gc__collect_requested(heap, &next);
+    gc__heap_unlock(heap);
+}
+
 static bool is_marked(const void *object) {
     size_t index = gc__mark_index((uintptr_t)object);
     return heap->marker->marks[index >> 6] >> (index & 63) & 1;
@@ -1440,7 +1448,7 @@ int main(void) {
     scarce.test.scarce_memory = true;
     workers.collector_threads = 3, workers.test.collectors = 7;
     static void (*const tests[])(void) = {stored_references, notes_in_pieces, whole_chunks, pieces_of_many, in_two_heaps, ages_of_two_heaps, noted_all_the_time, noted_before_a_collection, overwritten_references, cards_are_as_at_other_times, promoted_objects, promoted_in_place,
-                                          garbage_is_freed, ended_early, planes_are_counted, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, settled_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
+                                          garbage_is_freed, ended_early, planes_are_counted, given_up, log_is_full, weak_handles, finalizers_and_dependents, moved_values, passes, settled_handles, emptied_dependents, settled_finalizers, remarked_finalizers, packed_finalizers, due_finalizers, due_at_the_end, weak_tables, waits_once,
                                           settled_references, settled_ephemerons, chained_ephemerons, random_tables,
                                           registers_stay, trace_functions, grown_arrays, huge_arrays, reported_pauses};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
@@ -1451,11 +1459,11 @@ int main(void) {
     }
     gc_options staying = TESTED; /* hardly anything is evacuated in so short a pause */
     staying.pause_goal_us = 1;
-    run(reprieved_objects, staying), run(undecided_objects, staying);
+    run(finalizable_garbage, staying), run(undecided_objects, staying);
     staying.collector_threads = 3, staying.test.collectors = 7;
-    run(reprieved_objects, staying), run(undecided_objects, staying);
+    run(finalizable_garbage, staying), run(undecided_objects, staying);
     staying.test.scarce_memory = true;
-    run(reprieved_objects, staying), run(undecided_objects, staying);
+    run(finalizable_garbage, staying), run(undecided_objects, staying);
     gc_options beside = TESTED;
     beside.trace_functions = GC_TRACE_FUNCTIONS_CONCURRENT;
     for (int i = 0; i < 2; i++, beside.collector_threads = 3, beside.test.collectors = 7)
@@ -1478,8 +1486,9 @@ int main(void) {
     run(regions_leave, candidate);
     run(emptied_dependents, candidate);
     run(settled_finalizers, candidate);
+    run(remarked_finalizers, candidate);
     run(due_finalizers, candidate);
-    run(reprieved_objects, candidate);
+    run(finalizable_garbage, candidate), run(undecided_objects, candidate);
     run(met_when_settled, candidate);
     run(settled_references, candidate);
     run(settled_ephemerons, candidate);
@@ -1505,6 +1514,7 @@ int main(void) {
     candidate.collector_threads = 3, candidate.test.collectors = 7;
     run(regions_leave, candidate);
     run(settled_finalizers, candidate);
+    run(remarked_finalizers, candidate);
     run(due_finalizers, candidate);
     run(settled_references, candidate);
     run(settled_ephemerons, candidate);

@@ -117,6 +117,37 @@ static void growth(void) {
     ok(often > 2 * seldom, "%llu full collections, and %llu", (unsigned long long)often, (unsigned long long)seldom);
 }
 
+/* Steps do all that a cycle needs, in a heap that nobody allocates in. */
+static void steps_of_a_cycle(void) {
+    vector *keep = new_vector(20000);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < 20000; i++) {
+        bytes *b = new_bytes(512);
+        gc_store(gc, &keep->items[i], b);
+    }
+    pause_heap(true);
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    uint64_t before = stats().collections[2];
+    unsigned steps = 0;
+    while (gc_step(heap, 100) && steps < 1000000) steps++;
+    is(stats().collections[2], before + 1, "a cycle ends after steps, though the heap is paused");
+    ok(!gc_step(heap, 0), "then there is no more to do");
+    ok(gc_heap_verify(heap) > 0, "the heap is sound");
+}
+
+static void steps_of_a_nursery(void) {
+    uint64_t before = collections();
+    ok(!gc_step(heap, 1000), "nothing to do in an empty heap");
+    is(collections(), before, "nor is anything collected");
+    garbage(MIB / 2);
+    gc_step(heap, 1000);
+    is(stats().collections[0], 1, "a nursery that is half spent is collected");
+    gc_step(heap, 1000);
+    is(collections(), before + 1, "and not again");
+}
+
 int main(void) {
     run(paused, (gc_options){0});
     run(paused, (gc_options){.non_moving = true});
@@ -125,5 +156,7 @@ int main(void) {
     run(paused_while_marking, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
     run(changed, (gc_options){0});
     run(growth, (gc_options){0});
+    run(steps_of_a_cycle, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
+    run(steps_of_a_nursery, (gc_options){.nursery_bytes = MIB});
     return done();
 }

@@ -504,32 +504,6 @@ static void counted(void) {
        made[0], made[1]);
 }
 
-/* So do the marks of what lives on for finalizers, of cycles beside the program: beside the lists of collector threads, if there are any. */
-static void on_finalize(gc_thread *thread, void *object) { (void)thread, (void)object; }
-static const gc_finalizer finalizer = {on_finalize, false, NULL};
-static void finalizer_marks_counted(void) {
-    enum { LIMIT = 64, PART = 60 };
-    const size_t bytes = (size_t)LIMIT * GC_REGION_BYTES;
-    begin(&(gc_options){.heap_bytes_max = bytes, .concurrent = GC_CONCURRENT_ON});
-    node *list = NULL;
-    GC_ROOTS(gc, list);
-    for (size_t made = 0; made < bytes / 100 * PART; made += sizeof *list) {
-        node *n = new_node(0);
-        gc_store(gc, &n->left, list);
-        list = n;
-        if (made / sizeof *list % 100 == 0) gc_finalizer_register(gc, new_node(1), &finalizer);
-    }
-    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
-    gc_stats now = stats();
-    size_t held = now.committed_bytes / 10 * 9 / 64 + gc__workers_lists_bytes(gc__heap_workers(heap), false);
-    ok(now.concurrent_cycles > 0 && now.metadata_bytes >= held, "finalizer marks are counted: %zu KiB, no less than %zu", now.metadata_bytes >> 10, held >> 10);
-    for (node *n; (n = new_node(0)) != NULL; list = n) gc_store(gc, &n->left, list);
-    now = stats();
-    held = now.committed_bytes + now.table_bytes + now.metadata_bytes;
-    ok(held <= bytes, "and with all else within the limit: %zu of %zu", held, bytes);
-    end();
-}
-
 /* So do the collector's lists: notes of weak tables, and what each of several threads has. */
 static void lists_counted(void) {
     enum { TABLES = 20000 };
@@ -770,7 +744,6 @@ int main(void) {
     falls_back(true);
     pictured();
     counted();
-    finalizer_marks_counted();
     lists_counted();
     pacing_counts_all_threads();
     in_container();
