@@ -18186,7 +18186,7 @@ GC_API bool gc_step(gc_heap *heap, unsigned us) {
     GC__API_SCOPE("gc_step");
     gc__request request;
     if (gc__is_null(heap, "gc_step", "heap") || gc__collect_is_misuse(heap, "gc_step")) return false;
-    if (gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000)) return true;
+    if (gc__marking_help(heap, gc__os_now_ns() + (uint64_t)us * 1000) && gc__heap_is_marking(heap)) return true;
     gc__heap_lock(heap);
     if (gc__step_request(heap, &request)) gc__collect_requested(heap, &request);
     bool more = gc__heap_is_marking(heap);
