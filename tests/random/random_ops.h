@@ -203,6 +203,8 @@ static void op_pace(world *w) {
     if (gc_heap_set_pacing(w->heap, &pacing) != GC_OK) wrong("gc_heap_set_pacing: %s", gc_last_message());
     gc_heap_pacing(w->heap, &now);
     if (now.nursery_bytes != pacing.nursery_bytes || now.paused != pacing.paused) wrong("the pacing is not what was set");
+    /* Without time, so that a seed does the same again. */
+    for (unsigned steps = (unsigned)below(&w->random, 4); steps; steps--) gc_step(w->heap, 0);
 }
 
 static void allocation_failed(world *w, const kind *k, size_t length, size_t hook_calls) {
