@@ -431,7 +431,7 @@ GC__COLD bool gc__step_request(gc_heap *heap, gc__request *request) {
     bool marks = gc__heap_is_marking(heap);
     if (marks && __atomic_load_n(&heap->marker->done, __ATOMIC_ACQUIRE)) return gc__policy_next(heap, GC__STEP_DONE, request);
     bool begins = !marks && gc__marking_is_on(heap) && gc__worth_collecting(heap, 2);
-    *request = begins ? gc__request_mark_begin(GC_REASON_INDUCED) : gc__request_stopped(0, GC_REASON_INDUCED, false);
+    *request = begins ? gc__request_mark_begin(GC_REASON_GROWTH) : gc__request_stopped(0, GC_REASON_NURSERY, false);
     return begins || gc__worth_collecting(heap, 0);
 }
 
