@@ -122,6 +122,16 @@ $(eval $(call variant,integer,clang,-Isrc $(integer),-O1,,$(filter-out $(own_gc)
 soak_programs := $(test_programs)
 test_programs := $(plain_programs)
 
+# AArch64 under an emulator, which takes time for each page of address space: a small arena. Compiled statically, since it has no libraries there.
+# EMULATOR runs the programs.
+aarch64 := aarch64-linux-gnu-gcc
+EMULATOR ?= $(firstword $(foreach name,qemu-aarch64 qemu-aarch64-static,$(shell command -v $(name))))
+aarch64_flags := -Isrc -static -Wno-clobbered '-DGC_ARENA_BYTES=((size_t)1<<30)'
+test_programs :=
+$(eval $(call variant,aarch64,$(aarch64),$(aarch64_flags),-O1,$(aarch64) -O1,$(test_sources)))
+aarch64_programs := $(test_programs)
+test_programs := $(plain_programs)
+
 # The quick variant: with checks, with small regions, and compiled by what takes least time; tests repeat less in it (is_quick in
 # tests/tap.h). Tests with a configuration of their own take longest to compile, so only that of handles is among them, which no
 # other test covers; nor are those that take seconds whatever they repeat, or whose subject is no part of the collector.
@@ -193,6 +203,9 @@ quick: ## run the tests that show most in the least time: on two quiet cores som
 test-programs: $(wanted)
 
 soak-programs: $(soak_programs)
+
+test-aarch64: $(aarch64_programs) ## the unit tests on AArch64, by qemu-user
+	@prove -j$(JOBS) --exec 'tools/limit $(LIMIT) $(EMULATOR)' --timer $(aarch64_programs)
 
 test: ## run every test (25 to 30 minutes on two cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
