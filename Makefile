@@ -126,7 +126,7 @@ test_programs := $(plain_programs)
 # EMULATOR runs the programs.
 aarch64 := aarch64-linux-gnu-gcc
 EMULATOR ?= $(firstword $(foreach name,qemu-aarch64 qemu-aarch64-static,$(shell command -v $(name))))
-aarch64_flags := -Isrc -static -Wno-clobbered '-DGC_ARENA_BYTES=((size_t)1<<30)'
+aarch64_flags := -Isrc -static -Wno-clobbered -DGC_ADDRESS_BITS=40 '-DGC_ARENA_BYTES=((size_t)1<<30)'
 test_programs :=
 $(eval $(call variant,aarch64,$(aarch64),$(aarch64_flags),-O1,$(aarch64) -O1,$(test_sources)))
 aarch64_programs := $(test_programs)

@@ -1408,6 +1408,18 @@ static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread
    the stack, static, malloc'ed) may be stored to either way, except those that an object owns and reports with
    GC_SLOT_OWNED: gc_store_in and gc_remember are for these. None of these functions collects.
 
+   What other threads see. Each of these stores is a release: a thread that reads the reference from the slot also sees what the
+   storing thread had written before, such as the object's header and fields, and what these lead to. So an object is published by
+   one such store, and the stores that initialize it before may be plain. The reader needs no more than a load of the whole word,
+   since every processor of gc.h orders a load after the one that its address came from. Two threads that store to one slot leave
+   one of the two references there.
+   Three things are the host's own. References that reach a thread in another way than by these stores, handles and finalizers, as in
+   a static root, need a release store there, or a lock. What is found by an index or a flag, not by a reference, needs a release
+   and an acquire: gc_array_grow writes the length of an array after its elements, so other threads read that length by an acquire
+   load. And compiled code whose stores are its own makes them release stores (stlr on AArch64, mov on x86-64), or begins to copy
+   with a fence. Cards and logs need nothing: the collector reads them when it has stopped their threads, by a mode or lock that
+   orders all that they have done; a host that stops threads itself (options.suspend) does so in a way that orders it, too.
+
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */
 
@@ -1465,7 +1477,7 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
    fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
-    __atomic_store_n((gc_word *)slot, value, __ATOMIC_RELAXED); /* the marker may be reading it */
+    gc__barrier_publish(slot, value); /* the marker may be reading it, too */
     if (GC_VALUE_IS_REF(value))
         GC__THE_BARRIER(after_checked)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
@@ -1479,14 +1491,14 @@ static inline const void *gc__barrier_owner(const void *owner) { return (const c
 static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot, const void *ref) {
     (void)thread;
     if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
-    *(gc_word *)slot = (uintptr_t)ref;
+    gc__barrier_publish(slot, (uintptr_t)ref);
     GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), ref);
 }
 
 /* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
 static inline void gc_store_value_in(gc_thread *thread, const void *owner, void *slot, uintptr_t value) {
     (void)thread;
-    *(gc_word *)slot = value;
+    gc__barrier_publish(slot, value);
     if (GC_VALUE_IS_REF(value))
         GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), (const void *)GC_VALUE_TO_REF(value));
 }
@@ -1732,7 +1744,8 @@ static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread
 #if !GC_HAS_MODEL
 /* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
    just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before, or
-   another thread has the heap's lock; then nothing has changed, and a new array is what remains. [cooperative; never collects;
+   another thread has the heap's lock; then nothing has changed, and a new array is what remains. The length is stored by a release:
+   another thread that may use the array meanwhile reads it by an acquire load. [cooperative; never collects;
    false] */
 GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 #endif
@@ -4607,8 +4620,8 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
-        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be reading it */
-        *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker or barrier may be reading it */
+        __atomic_store_n(entry + i - GC_RANK_ENTRIES, (uint8_t)(ranked ? 2 - generation : 0), __ATOMIC_RELAXED);
     }
     uintptr_t end = gc__region_end(region);
     if (ranked && generation < 2 &&
@@ -16064,6 +16077,7 @@ GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsign
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_push(range);
     gc__stored_before(slots, count);
+    GC__ORDER_STORES();
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
@@ -16080,6 +16094,7 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
 
 /* Does what memmove does, but in whole words while the marker may be reading them. */
 GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
+    GC__ORDER_STORES();
     bool up = (uintptr_t)to - (uintptr_t)from >= count * 8;
     if (!gc__is_marking((uintptr_t)to)) {
         memmove(to, from, count * 8);
@@ -16099,14 +16114,15 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
-/* Takes the written pages of a region. The heap's lock is held. Bytes are exchanged, so that a concurrent store is
-   reported now or the next time. */
+/* Takes the written pages of a region. The world is stopped: a thread might otherwise make a store, and read that its page is
+   known, before others see the store. */
 GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
     uintptr_t end = gc__region_end(region);
     size_t count = 0;
     for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
         uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
-        if (!__atomic_load_n(watch, __ATOMIC_RELAXED) || !__atomic_exchange_n(watch, 0, __ATOMIC_ACQUIRE)) continue;
+        if (!*watch) continue;
+        *watch = 0;
         pages[count++] = (void *)page;
     }
     return count;
@@ -16119,11 +16135,11 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     GC__API_SCOPE("gc_heap_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
-    gc__heap_lock(heap);
+    gc__world_stop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
             count += gc__region_take_written(region, pages + count, most - count);
-    gc__heap_unlock(heap);
+    gc__world_resume(heap);
     return count;
 }
 /* The record of a heap: the structures in which the components of the collector keep its state, and one table of the

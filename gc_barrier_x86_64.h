@@ -100,10 +100,14 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
+/* The length of user addresses, unless the program asks for higher ones. A system that gives fewer (39 bits, on some of AArch64) can
+   have smaller tables. */
+#ifndef GC_ADDRESS_BITS
 #ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
+#define GC_ADDRESS_BITS 48
 #else
 #define GC_ADDRESS_BITS 47
+#endif
 #endif
 #define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
@@ -293,6 +297,22 @@ static inline gc_barrier gc_barrier_named(const char *name) {
    check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
 
+/* The order that x86-64 keeps by itself, and other processors only where they are told: what comes before is read, or read and
+   written, before what comes after is read, or written. */
+#if defined(__x86_64__)
+#define GC__ORDER_LOADS() __asm__ volatile("" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("" ::: "memory")
+#elif defined(__aarch64__)
+#define GC__ORDER_LOADS() __asm__ volatile("dmb ishld" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("dmb ish" ::: "memory")
+#else
+#define GC__ORDER_LOADS() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define GC__ORDER_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
+/* *slot = ref. Another thread that reads the reference there also sees what this thread wrote to the object before. */
+static inline void gc__barrier_publish(void *slot, uintptr_t ref) { __atomic_store_n((gc_word *)slot, ref, __ATOMIC_RELEASE); }
+
 static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
 static inline void gc__barrier_write(uint8_t *byte) {
     __atomic_store_n(byte, (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
@@ -359,7 +379,14 @@ static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const voi
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
 
+/* Bounds are compared after the reference was read, since it may lie where they have just widened to; by ranks, whose address
+   comes from the reference, that is so anyway. */
+GC__BARRIER_INLINE int gc__barrier_is_above(const gc_barrier_tables *tables, uintptr_t ref) {
+    GC__ORDER_LOADS();
+    return ref >= gc__barrier_bound(&tables->low);
+}
 GC__BARRIER_INLINE int gc__barrier_in_range(const gc_barrier_tables *tables, uintptr_t ref) {
+    GC__ORDER_LOADS();
     return ref >= gc__barrier_bound(&tables->low) && ref < gc__barrier_bound(&tables->high);
 }
 
@@ -367,7 +394,7 @@ GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__f
                                           uintptr_t ref) {
     switch (filter) {
     case GC__FILTER_LOW:
-        return ref >= gc__barrier_bound(&tables->low);
+        return gc__barrier_is_above(tables, ref);
     case GC__FILTER_RANGE:
         return gc__barrier_in_range(tables, ref);
     case GC__FILTER_REGION: {
@@ -387,9 +414,9 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
     uint8_t *bits = tables->log_bits + (object >> 6), bit = (uint8_t)(1u << ((object >> 3) & 7));
     if (gc__barrier_load(bits) & bit) return;
     __atomic_fetch_or(bits, bit, __ATOMIC_RELAXED);
-    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_RELAXED);
+    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_ACQUIRE);
     if (place < tables->log->limit)
-        *(gc_word *)place = object;
+        __atomic_store_n((gc_word *)place, object, __ATOMIC_RELAXED);
     else
         gc__barrier_dirty_card(tables, (void *)slot);
 }
@@ -627,7 +654,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     }                                                                                                                  \
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         int seen = GC__FILTER_##filter == GC__FILTER_RANK && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref); \
-        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
+        gc__barrier_publish(slot, (uintptr_t)ref);                                                               \
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
 #endif
@@ -653,6 +680,19 @@ GC_BARRIERS(GC__BARRIER_BASE)
     *destination = (char *)*destination + 8;                              \
     *source = (const char *)*source + 8
 
+/* Moves words that need no barrier. */
+static inline void gc__barrier_move(void *destination, const void *source, size_t count) {
+    GC__ORDER_STORES();
+    if (count) memmove(destination, source, count * 8);
+}
+
+/* Returns whether the slot may lie in the heap. A page that is watched may be one of those that have just been added; a slot there
+   needs no card, since all that is new is young. */
+GC__BARRIER_INLINE int gc__barrier_is_in(int watch, const gc_barrier_tables *tables, const void *slot) {
+    if (watch) GC__ORDER_LOADS();
+    return gc__barrier_in_heap(tables, slot);
+}
+
 /* clang-format off */
 #define GC__BARRIER_FORMS(name, NAME, watch, filter, mark) \
     /* The barrier alone, for a slot that has just been stored to. */ \
@@ -660,12 +700,12 @@ GC_BARRIERS(GC__BARRIER_BASE)
         gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
     static inline void gc_barrier_after_checked_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
-        if (gc__barrier_in_heap(tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
+        if (gc__barrier_is_in(watch, tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
     /* The store with the barrier; slots outside [lowest, highest) are only stored to. */ \
     static inline void gc_barrier_checked_##name(const gc_barrier_tables *tables, void *slot, const void *ref) { \
-        if (gc__barrier_in_heap(tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
-        else __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED); \
+        if (gc__barrier_is_in(watch, tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
+        else gc__barrier_publish(slot, (uintptr_t)ref); \
     } \
     /* Stores **source to **destination and moves both to the next word. */ \
     static inline void gc_barrier_assign_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
@@ -679,15 +719,15 @@ GC_BARRIERS(GC__BARRIER_BASE)
     static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
                                               size_t count) { \
         if (GC__ANYWHERE(watch, GC__FILTER_##filter) && (!count || !gc__barrier_age(tables, (uintptr_t)destination))) { \
-            if (count) memmove(destination, source, count * 8); \
+            gc__barrier_move(destination, source, count); \
             return; \
         } \
         GC__BARRIER_COPY(gc_barrier_store_##name); \
     } \
     static inline void gc_barrier_copy_checked_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
                                                       size_t count) { \
-        if (gc__barrier_in_heap(tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
-        else if (count) memmove(destination, source, count * 8); \
+        if (gc__barrier_is_in(watch, tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
+        else gc__barrier_move(destination, source, count); \
     }
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
@@ -696,7 +736,7 @@ GC_BARRIERS(GC__BARRIER_FORMS)
    own: the collector would take the logged address for that of a slot. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_publish(slot, (uintptr_t)ref);
     gc__barrier_after_object_logging(tables, object, slot, ref);
 }
 
@@ -711,7 +751,7 @@ GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_
                                            const void *ref) {
     int ranks = gc__barrier_parts_of(barrier).filter == GC__FILTER_RANK;
     int seen = ranks && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref);
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_publish(slot, (uintptr_t)ref);
     if (!seen) gc_barrier_after_c(barrier, tables, slot, ref);
 }
 
@@ -720,7 +760,7 @@ GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrie
     if (gc__barrier_in_heap(tables, slot))
         gc_barrier_store_c(barrier, tables, slot, ref);
     else
-        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+        gc__barrier_publish(slot, (uintptr_t)ref);
 }
 
 #define GC__STORE_C(tables, slot, ref) gc_barrier_store_c(barrier, tables, slot, ref)

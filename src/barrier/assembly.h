@@ -168,7 +168,7 @@
     }                                                                                                                  \
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         int seen = GC__FILTER_##filter == GC__FILTER_RANK && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref); \
-        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
+        gc__barrier_publish(slot, (uintptr_t)ref);                                                               \
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
 #endif

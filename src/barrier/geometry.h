@@ -40,10 +40,14 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
+/* The length of user addresses, unless the program asks for higher ones. A system that gives fewer (39 bits, on some of AArch64) can
+   have smaller tables. */
+#ifndef GC_ADDRESS_BITS
 #ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
+#define GC_ADDRESS_BITS 48
 #else
 #define GC_ADDRESS_BITS 47
+#endif
 #endif
 #define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
