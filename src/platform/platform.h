@@ -216,4 +216,7 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "names_linux.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
+#ifndef GC__LOG_STORE_ADDRESS
+#define GC__LOG_STORE_ADDRESS(name) name
+#endif
 #include "sanitize.h"

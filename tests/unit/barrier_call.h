@@ -196,7 +196,7 @@ static inline bool private_stack_is_whole(void) {
     return true;
 }
 
-#if GC_HAS_ASSEMBLY
+#if GC_HAS_ASSEMBLY && defined(__x86_64__)
 #ifdef __cplusplus
 extern "C"
 #else

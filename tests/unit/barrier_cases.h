@@ -202,7 +202,7 @@ static void all_bounds(void) {
 
 /* Emitted code changes only the registers that it says; over all cases, each of them. A copy of one word need not move on. */
 static inline void check_registers(void) {
-    if (now.group != EMITTED || !GC_HAS_ASSEMBLY || is_wrong) return;
+    if (now.group != EMITTED || !GC_HAS_ASSEMBLY || !CAN_EXECUTE || is_wrong) return;
     uint32_t undeclared = changed_registers & ~emitted.clobbers, unchanged = emitted.clobbers & ~changed_registers;
     bool kept_stack = private_stack_is_whole();
     if (!undeclared && (!unchanged || now.form == COPY_ONE || now.form == COPY_ONE_CHECKED) && kept_stack) return;

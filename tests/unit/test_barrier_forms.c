@@ -55,11 +55,19 @@ static bool all_is_as_expected(const char *what) {
         __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));                                                 \
         r[0] = a, r[1] = b, r[2] = c, r[3] = d;                                                                    \
     }
+#ifdef __x86_64__
 #define HOLD_PARTS(name, NAME, watch, filter, mark) \
     HOLD(name, 0, "rax", "rcx", "rdx", "rsi")       \
     HOLD(name, 1, "rdi", "r8", "r9", "r10")         \
     HOLD(name, 2, "r11", "rbx", "r12", "r13")       \
     HOLD(name, 3, "r14", "r15", "rbx", "r12")
+#else
+#define HOLD_PARTS(name, NAME, watch, filter, mark) \
+    HOLD(name, 0, "x3", "x4", "x5", "x6")           \
+    HOLD(name, 1, "x7", "x8", "x9", "x10")          \
+    HOLD(name, 2, "x11", "x12", "x13", "x14")       \
+    HOLD(name, 3, "x15", "x16", "x17", "x19")
+#endif
 GC_BARRIERS(HOLD_PARTS)
 
 typedef void hold(void *slot, const void *ref, uint64_t *registers);
