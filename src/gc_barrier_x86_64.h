@@ -38,6 +38,8 @@ GC__STYLE_BEGIN
 #include "barrier/assembly_aarch64.h"
 #include "barrier/assembly.h"
 #include "barrier/forms.h"
+#include "barrier/emit_code.h"
+#include "barrier/emit_aarch64.h"
 #include "barrier/emit.h"
 
 GC__STYLE_END

@@ -369,8 +369,7 @@ static bool immediates_are_right(const gc_barrier_code *code, const buffer *old_
 }
 
 static void emitted_bytes(void) {
-    uint32_t store_clobbers = 1 << RAX | 1 << RCX | 1 << RDX | 1 << RDI | 1 << RSI | 1 << R8 | 1 << R9;
-    uint32_t all_clobbers = store_clobbers | 1 << R10 | 1 << R11, longest = 0;
+    uint32_t longest = 0;
     int refused = 0, immediates = 0, patched = 0, clobbers = 0;
     gc_barrier_tables before = numbered_tables(old_number), after = numbered_tables(new_number);
     for (int barrier = 0; barrier < MODELS; barrier++)
@@ -385,7 +384,7 @@ static void emitted_bytes(void) {
             immediates += immediates_are_right(&code, &old_code, &new_code);
             gc_barrier_patch(&code, old_code.bytes, &after);
             patched += memcmp(&old_code, &new_code, sizeof old_code) == 0 && memcmp(&code, &other, sizeof code) == 0;
-            clobbers += !(code.clobbers & ~(emitted_forms[f] >= GC_EMIT_ASSIGN ? all_clobbers : store_clobbers));
+            clobbers += !(code.clobbers & ~(emitted_forms[f] >= GC_EMIT_ASSIGN ? (uint32_t)ALL_CLOBBERS : (uint32_t)STORE_CLOBBERS));
         }
     int all = MODELS * EMITTED_FORMS;
     ok(longest <= GC_EMIT_BYTES_MAX, "no emitted code is longer than GC_EMIT_BYTES_MAX");
