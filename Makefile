@@ -122,16 +122,6 @@ $(eval $(call variant,integer,clang,-Isrc $(integer),-O1,,$(filter-out $(own_gc)
 soak_programs := $(test_programs)
 test_programs := $(plain_programs)
 
-# AArch64 under an emulator, which takes time for each page of address space: a small arena. Compiled statically, since it has no libraries there.
-# EMULATOR runs the programs.
-aarch64 := aarch64-linux-gnu-gcc
-EMULATOR ?= $(firstword $(foreach name,qemu-aarch64 qemu-aarch64-static,$(shell command -v $(name))))
-aarch64_flags := -Isrc -static -Wno-clobbered -DGC_ADDRESS_BITS=40 '-DGC_ARENA_BYTES=((size_t)1<<30)'
-test_programs :=
-$(eval $(call variant,aarch64,$(aarch64),$(aarch64_flags),-O1,$(aarch64) -O1,$(test_sources)))
-aarch64_programs := $(test_programs)
-test_programs := $(plain_programs)
-
 # The quick variant: with checks, with small regions, and compiled by what takes least time; tests repeat less in it (is_quick in
 # tests/tap.h). Tests with a configuration of their own take longest to compile, so only that of handles is among them, which no
 # other test covers; nor are those that take seconds whatever they repeat, or whose subject is no part of the collector.
@@ -171,7 +161,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include packaging/standalone.mk
 -include tools/inspect/inspect.mk
 
-.PHONY: all help demo quick quick-programs test test-programs soak soak-programs fuzz headers api format clean
+.PHONY: all help demo quick quick-programs test test-programs test-aarch64 test-all-platforms soak soak-programs fuzz headers api format clean
 
 all: $(examples) ## build the examples
 
@@ -204,8 +194,8 @@ test-programs: $(wanted)
 
 soak-programs: $(soak_programs)
 
-test-aarch64: $(aarch64_programs) ## the unit tests on AArch64, by qemu-user
-	@prove -j$(JOBS) --exec 'tools/limit $(LIMIT) $(EMULATOR)' --timer $(aarch64_programs)
+test-aarch64: ## all tests that run on AArch64, in an emulator: unit tests, random operations, threads, examples and the ladder
+	tests/platforms/platform.sh aarch64
 
 test: ## run every test (25 to 30 minutes on two cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))
@@ -218,6 +208,9 @@ soak: ## the unit tests with gcc's sanitizers, with clang's for integers and wit
 	RANDOM_OPS=48000 HANDLES_OPS=80000 THREADS_SECONDS=2 prove --exec 'tools/limit 7200' $(wildcard tests/random/random*.t tests/random/handles.t tests/random/threads.t)
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
+
+test-all-platforms: ## what runs on musl, and for AArch64, RISC-V and S/390 in an emulator: unit tests, a million random operations (OPS=N for another number), threads, examples and the ladder, in less than an hour; prints the table of docs/platforms.md
+	OPS=$(or $(OPS),1000000) tests/platforms/all.sh
 
 fuzz: ## run each fuzzer for an hour (FUZZ_SECONDS=N for another time)
 	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) tests/fuzz/fuzz.t

@@ -43,11 +43,18 @@
 /* The length of user addresses, unless the program asks for higher ones. A system that gives fewer (39 bits, on some of AArch64) can
    have smaller tables. */
 #ifndef GC_ADDRESS_BITS
-#ifdef __aarch64__
-#define GC_ADDRESS_BITS 48
-#else
+#ifdef __x86_64__
 #define GC_ADDRESS_BITS 47
+#else
+#define GC_ADDRESS_BITS 48
 #endif
+#endif
+/* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
+   are words for a whole frame that has saved them. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC__SAVED_REGISTERS 12
+#else
+#define GC__SAVED_REGISTERS 128
 #endif
 #define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
@@ -75,6 +82,11 @@
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC_HAS_EMIT 1
+#else
+#define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
 #endif
 
 #define GC__TEXT(x) GC__TEXT_(x)

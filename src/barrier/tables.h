@@ -27,7 +27,8 @@ typedef struct gc_barrier_tables {
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
     /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
        The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. On AArch64
-       they are in x17 and x16, which it may change: it then reads the word at x16, and so faults if ref is stale. */
+       they are in x17 and x16, which it may change: it then reads the word at x16, and so faults if ref is stale. The collector's
+       functions are gc__store_logged and gc__store_logged_call. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;

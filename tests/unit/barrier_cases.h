@@ -37,7 +37,8 @@ static inline void describe(void) {
 
 /* The highest page that is to be had: its ranks are the tables' last. */
 static inline gc_word *map_high_page(void) {
-    for (uintptr_t at = ((uintptr_t)1 << 47) - 2 * PAGE_BYTES; at > (uintptr_t)1 << 46; at -= 16 * PAGE_BYTES) {
+    const int bits = GC_ADDRESS_BITS < 47 ? GC_ADDRESS_BITS : 47;
+    for (uintptr_t at = ((uintptr_t)1 << bits) - 2 * PAGE_BYTES; at > (uintptr_t)1 << (bits - 1); at -= 16 * PAGE_BYTES) {
         void *page = mmap((void *)at, PAGE_BYTES, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (page == (void *)at) return (gc_word *)page;
