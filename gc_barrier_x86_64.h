@@ -100,8 +100,8 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
-/* The length of user addresses, unless the program asks for higher ones. A system that gives fewer (39 bits, on some of AArch64) can
-   have smaller tables. */
+/* The length of user addresses, unless the program asks for higher ones. Where a system gives fewer (39 bits, on some of
+   AArch64) the tables can be smaller. */
 #ifndef GC_ADDRESS_BITS
 #ifdef __x86_64__
 #define GC_ADDRESS_BITS 47
@@ -143,10 +143,28 @@
 #else
 #define GC_HAS_ASSEMBLY 0
 #endif
+#ifdef __aarch64__
+#define GC__IS_AARCH64 1
+#else
+#define GC__IS_AARCH64 0
+#endif
 #if defined(__x86_64__) || defined(__aarch64__)
 #define GC_HAS_EMIT 1
 #else
 #define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
+#endif
+
+/* The order that x86-64 keeps by itself, and other processors only where they are told: what comes before is read, or read and
+   written, before what comes after is read, or written. */
+#if defined(__x86_64__)
+#define GC__ORDER_LOADS() __asm__ volatile("" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("" ::: "memory")
+#elif defined(__aarch64__)
+#define GC__ORDER_LOADS() __asm__ volatile("dmb ishld" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("dmb ish" ::: "memory")
+#else
+#define GC__ORDER_LOADS() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define GC__ORDER_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
 #define GC__TEXT(x) GC__TEXT_(x)
@@ -312,19 +330,6 @@ static inline gc_barrier gc_barrier_named(const char *name) {
 /* True if barriers with this watch and filter read the slot's age first, so that any slot is correct without a
    check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
-
-/* The order that x86-64 keeps by itself, and other processors only where they are told: what comes before is read, or read and
-   written, before what comes after is read, or written. */
-#if defined(__x86_64__)
-#define GC__ORDER_LOADS() __asm__ volatile("" ::: "memory")
-#define GC__ORDER_STORES() __asm__ volatile("" ::: "memory")
-#elif defined(__aarch64__)
-#define GC__ORDER_LOADS() __asm__ volatile("dmb ishld" ::: "memory")
-#define GC__ORDER_STORES() __asm__ volatile("dmb ish" ::: "memory")
-#else
-#define GC__ORDER_LOADS() __atomic_thread_fence(__ATOMIC_ACQUIRE)
-#define GC__ORDER_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
-#endif
 
 /* *slot = ref. Another thread that reads the reference there also sees what this thread wrote to the object before. */
 static inline void gc__barrier_publish(void *slot, uintptr_t ref) { __atomic_store_n((gc_word *)slot, ref, __ATOMIC_RELEASE); }
@@ -504,9 +509,9 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 }
 /* The barriers as AArch64 inline assembly: the texts that take the place of those for x86-64.
 
-   The store is a release store (tables.h says nothing of order: what an object holds comes before the reference to it). Bounds are
-   read after a barrier of loads, since they may have widened just before the reference was stored; youth and age are read by addresses
-   that come from the reference and the slot, which is order enough. Cards need none: threads stop before they are read. */
+   The store is a release: what an object holds comes before the reference to it. Bounds are read after a barrier of loads,
+   since they may have widened just before the reference was stored. Youth and age are read by addresses that come from the
+   reference and the slot, which is order enough. Cards need none: threads stop before they are read. */
 
 
 /* clang-format off */
@@ -621,8 +626,8 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__A64_OUT_LOG GC__A64_OUT_CARD
 #define GC__A64_OUT_SELECT GC__A64_OUT_CARD
 /* clang-format on */
-/* The barriers as inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME. The texts here are those for
-   x86-64.
+/* The barriers as inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME. The texts here
+   are those for x86-64.
 
    Each is composed of the texts of its write watch, filter and mark, in which a and b are scratch registers and label 1
    is the end. */
@@ -759,7 +764,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 
 /* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory
    clobber declares that the tables are written. */
-#ifdef __aarch64__
+#if GC__IS_AARCH64
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                        \
     GC__A64_LOCALS_##mark __asm__ volatile(                                                                     \
         GC__ASM_STEPS_##filter(store, GC__A64_WATCH_##watch GC__A64_FILTER_##filter, GC__A64_MARK_##mark) "1:"  \
@@ -831,8 +836,8 @@ static inline void gc__barrier_move(void *destination, const void *source, size_
     if (count) memmove(destination, source, count * 8);
 }
 
-/* Returns whether the slot may lie in the heap. A page that is watched may be one of those that have just been added; a slot there
-   needs no card, since all that is new is young. */
+/* Returns whether the slot may lie in the heap. A page that is watched may be one of those that have just been added; a
+   slot there needs no card, since all that is new is young. */
 GC__BARRIER_INLINE int gc__barrier_is_in(int watch, const gc_barrier_tables *tables, const void *slot) {
     if (watch) GC__ORDER_LOADS();
     return gc__barrier_in_heap(tables, slot);
@@ -979,12 +984,13 @@ typedef struct gc_barrier_code {
 } gc_barrier_code;
 /* The barriers as machine code for AArch64.
 
-   Calling convention. Store: x0 = slot, x1 = reference. Assign: x0 = slot, x1 = address of the reference; both are 8 higher on return.
-   Copy: x0 = destination, x1 = source, x2 = count. The code may change x9 to x12 and the flags, and for assign and copy also x0, x1,
-   and x13 to x16. It calls nothing, uses no stack, and preserves all vector registers.
+   Calling convention. Store: x0 = slot, x1 = reference. Assign: x0 = slot, x1 = address of the reference; both are 8 higher
+   on return. Copy: x0 = destination, x1 = source, x2 = count. The code may change x9 to x12 and the flags, and for assign
+   and copy also x0, x1, and x13 to x16. It calls nothing, uses no stack, and preserves all vector registers.
 
    The tables' values are words behind the code, aligned to 8 bytes, which it loads: so a patch is a store of data, and only
-   emitting needs the instruction cache to be cleared (__builtin___clear_cache). Between the bounds and the tables it loads in order. */
+   emitting needs the instruction cache to be cleared (__builtin___clear_cache). Loads of bounds come before those of tables,
+   so that threads may run code that is being patched. */
 
 
 enum { GC__A64_WORDS = GC_EMIT_BYTES_MAX / 4 + 16 };
@@ -1335,8 +1341,8 @@ static inline const void *gc__a64_emit(gc__a64 *e, gc_barrier_code *code, gc__ba
     code->bytes = e->at * 4;
     return e->words;
 }
-/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it. On AArch64 it is that
-   processor's; everywhere else, as described here, that of x86-64.
+/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it. What follows
+   is for x86-64.
 
    Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both are
    8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
@@ -1736,7 +1742,7 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     if (!GC_HAS_EMIT) gc__emit_declined();
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
-#ifdef __aarch64__
+#if GC__IS_AARCH64
     gc__a64 e;
     const void *words = gc__a64_emit(&e, code, gc__barrier_parts_of(barrier), form, tables);
 #else

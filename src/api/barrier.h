@@ -8,12 +8,13 @@
    one such store, and the stores that initialize it before may be plain. The reader needs no more than a load of the whole word,
    since every processor of gc.h orders a load after the one that its address came from. Two threads that store to one slot leave
    one of the two references there.
-   Three things are the host's own. References that reach a thread in another way than by these stores, handles and finalizers, as in
-   a static root, need a release store there, or a lock. What is found by an index or a flag, not by a reference, needs a release
-   and an acquire: gc_array_grow writes the length of an array after its elements, so other threads read that length by an acquire
-   load. And compiled code whose stores are its own makes them release stores (stlr on AArch64, mov on x86-64), or begins to copy
-   with a fence. Cards and logs need nothing: the collector reads them when it has stopped their threads, by a mode or lock that
-   orders all that they have done; a host that stops threads itself (options.suspend) does so in a way that orders it, too.
+   Three things are the host's own. References that reach a thread in another way than by these stores, handles and
+   finalizers, as in a static root, need a release store there, or a lock. What is found by an index or a flag, not by a
+   reference, needs a release and an acquire: gc_array_grow writes the length of an array after its elements, so other threads
+   read that length by an acquire load. And compiled code whose stores are its own makes them release stores (stlr on AArch64,
+   mov on x86-64), or begins to copy with a fence. Cards and logs need nothing: the collector reads them when it has stopped
+   their threads, by a mode or lock that orders all that they have done; a host that stops threads itself (options.suspend)
+   does so in a way that orders it, too.
 
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */

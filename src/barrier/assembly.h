@@ -1,5 +1,5 @@
-/* The barriers as inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME. The texts here are those for
-   x86-64.
+/* The barriers as inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME. The texts here
+   are those for x86-64.
 
    Each is composed of the texts of its write watch, filter and mark, in which a and b are scratch registers and label 1
    is the end. */
@@ -138,7 +138,7 @@
 
 /* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory
    clobber declares that the tables are written. */
-#ifdef __aarch64__
+#if GC__IS_AARCH64
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                        \
     GC__A64_LOCALS_##mark __asm__ volatile(                                                                     \
         GC__ASM_STEPS_##filter(store, GC__A64_WATCH_##watch GC__A64_FILTER_##filter, GC__A64_MARK_##mark) "1:"  \

@@ -1,8 +1,8 @@
 /* The barriers as AArch64 inline assembly: the texts that take the place of those for x86-64.
 
-   The store is a release store (tables.h says nothing of order: what an object holds comes before the reference to it). Bounds are
-   read after a barrier of loads, since they may have widened just before the reference was stored; youth and age are read by addresses
-   that come from the reference and the slot, which is order enough. Cards need none: threads stop before they are read. */
+   The store is a release: what an object holds comes before the reference to it. Bounds are read after a barrier of loads,
+   since they may have widened just before the reference was stored. Youth and age are read by addresses that come from the
+   reference and the slot, which is order enough. Cards need none: threads stop before they are read. */
 #pragma once
 
 #include "portable.h"

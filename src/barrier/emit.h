@@ -1,5 +1,5 @@
-/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it. On AArch64 it is that
-   processor's; everywhere else, as described here, that of x86-64.
+/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it. What follows
+   is for x86-64.
 
    Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both are
    8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
@@ -401,7 +401,7 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
     if (!GC_HAS_EMIT) gc__emit_declined();
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
-#ifdef __aarch64__
+#if GC__IS_AARCH64
     gc__a64 e;
     const void *words = gc__a64_emit(&e, code, gc__barrier_parts_of(barrier), form, tables);
 #else

@@ -1,11 +1,12 @@
 /* The barriers as machine code for AArch64.
 
-   Calling convention. Store: x0 = slot, x1 = reference. Assign: x0 = slot, x1 = address of the reference; both are 8 higher on return.
-   Copy: x0 = destination, x1 = source, x2 = count. The code may change x9 to x12 and the flags, and for assign and copy also x0, x1,
-   and x13 to x16. It calls nothing, uses no stack, and preserves all vector registers.
+   Calling convention. Store: x0 = slot, x1 = reference. Assign: x0 = slot, x1 = address of the reference; both are 8 higher
+   on return. Copy: x0 = destination, x1 = source, x2 = count. The code may change x9 to x12 and the flags, and for assign
+   and copy also x0, x1, and x13 to x16. It calls nothing, uses no stack, and preserves all vector registers.
 
    The tables' values are words behind the code, aligned to 8 bytes, which it loads: so a patch is a store of data, and only
-   emitting needs the instruction cache to be cleared (__builtin___clear_cache). Between the bounds and the tables it loads in order. */
+   emitting needs the instruction cache to be cleared (__builtin___clear_cache). Loads of bounds come before those of tables,
+   so that threads may run code that is being patched. */
 #pragma once
 
 #include "emit_code.h"

@@ -27,8 +27,8 @@ static inline void gc__barrier_move(void *destination, const void *source, size_
     if (count) memmove(destination, source, count * 8);
 }
 
-/* Returns whether the slot may lie in the heap. A page that is watched may be one of those that have just been added; a slot there
-   needs no card, since all that is new is young. */
+/* Returns whether the slot may lie in the heap. A page that is watched may be one of those that have just been added; a
+   slot there needs no card, since all that is new is young. */
 GC__BARRIER_INLINE int gc__barrier_is_in(int watch, const gc_barrier_tables *tables, const void *slot) {
     if (watch) GC__ORDER_LOADS();
     return gc__barrier_in_heap(tables, slot);

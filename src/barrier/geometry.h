@@ -40,8 +40,8 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
-/* The length of user addresses, unless the program asks for higher ones. A system that gives fewer (39 bits, on some of AArch64) can
-   have smaller tables. */
+/* The length of user addresses, unless the program asks for higher ones. Where a system gives fewer (39 bits, on some of
+   AArch64) the tables can be smaller. */
 #ifndef GC_ADDRESS_BITS
 #ifdef __x86_64__
 #define GC_ADDRESS_BITS 47
@@ -83,10 +83,28 @@
 #else
 #define GC_HAS_ASSEMBLY 0
 #endif
+#ifdef __aarch64__
+#define GC__IS_AARCH64 1
+#else
+#define GC__IS_AARCH64 0
+#endif
 #if defined(__x86_64__) || defined(__aarch64__)
 #define GC_HAS_EMIT 1
 #else
 #define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
+#endif
+
+/* The order that x86-64 keeps by itself, and other processors only where they are told: what comes before is read, or read and
+   written, before what comes after is read, or written. */
+#if defined(__x86_64__)
+#define GC__ORDER_LOADS() __asm__ volatile("" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("" ::: "memory")
+#elif defined(__aarch64__)
+#define GC__ORDER_LOADS() __asm__ volatile("dmb ishld" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("dmb ish" ::: "memory")
+#else
+#define GC__ORDER_LOADS() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define GC__ORDER_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
 #define GC__TEXT(x) GC__TEXT_(x)

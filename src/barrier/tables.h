@@ -133,19 +133,6 @@ static inline gc_barrier gc_barrier_named(const char *name) {
    check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
 
-/* The order that x86-64 keeps by itself, and other processors only where they are told: what comes before is read, or read and
-   written, before what comes after is read, or written. */
-#if defined(__x86_64__)
-#define GC__ORDER_LOADS() __asm__ volatile("" ::: "memory")
-#define GC__ORDER_STORES() __asm__ volatile("" ::: "memory")
-#elif defined(__aarch64__)
-#define GC__ORDER_LOADS() __asm__ volatile("dmb ishld" ::: "memory")
-#define GC__ORDER_STORES() __asm__ volatile("dmb ish" ::: "memory")
-#else
-#define GC__ORDER_LOADS() __atomic_thread_fence(__ATOMIC_ACQUIRE)
-#define GC__ORDER_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
-#endif
-
 /* *slot = ref. Another thread that reads the reference there also sees what this thread wrote to the object before. */
 static inline void gc__barrier_publish(void *slot, uintptr_t ref) { __atomic_store_n((gc_word *)slot, ref, __ATOMIC_RELEASE); }
 
