@@ -3615,6 +3615,9 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
+/* The frame pointer leads to the lowest word of a frame. */
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
+
 /* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
@@ -3713,8 +3716,12 @@ gc__save_registers(uintptr_t *registers) {
     gc__cpu_keep_frame();
 }
 #endif
+/* What a processor need not define. */
 #ifndef GC__LOG_STORE_ADDRESS
 #define GC__LOG_STORE_ADDRESS(name) name
+#endif
+#ifndef GC__FRAME_TOP
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
 #endif
 /* The platform contract for sanitizers. */
 
@@ -7133,7 +7140,7 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
    whether it did. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, GC__FRAME_TOP());
 }
 
 /* Takes the lock, after the caller has saved its registers. */

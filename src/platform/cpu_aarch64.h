@@ -10,6 +10,9 @@
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
+/* The frame pointer leads to the lowest word of a frame. */
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
+
 /* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
