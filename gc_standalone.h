@@ -526,7 +526,7 @@ static const gc_functions gc__functions_here
 #ifndef GC_LIBRARY_SETTINGS
 #define GC_LIBRARY_SETTINGS NULL /* "GC_STRESS=stack GC_VERIFY=1", say: for what the program's settings leave open */
 #endif
-#define GC__LIBRARY_EXPORT GC__EXTERN __attribute__((visibility("default")))
+#define GC__LIBRARY_EXPORT GC__EXTERN GC__EXPORT
 
 GC__LIBRARY_EXPORT gc_version_info_function GC_VersionInfo;
 GC__LIBRARY_EXPORT gc_initialize_function GC_Initialize;
@@ -716,6 +716,9 @@ GC__FN void gc__library_install(const gc_library *library) {
 /* The platform contract for libraries that are loaded by the names of their files, on Linux: finds and opens a file. */
 
 
+#ifdef _WIN32
+#error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
+#endif
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -740,7 +743,7 @@ typedef struct gc__os_library {
 
 /* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
+    __attribute__((GC__PRINTF(3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
