@@ -37,7 +37,8 @@ declined() {
     test_left_out) echo 'it is a test of the collector without what can be left out' ;;
     test_code_calls | test_code_faults | test_code_interrupt | test_code_return | test_code_threads | test_code_walk | test_jit_assembler)
         [ -z "$emulator" ] || echo 'it runs compiled code, which is for x86-64' ;;
-    test_dac | test_dac_stops) [ -z "$emulator" ] || echo 'it reads another process, which the emulator does not let it' ;;
+    test_fork) [ -z "$emulator" ] || echo 'a process of several threads that forks breaks the emulator' ;;
+    test_dac | test_dac_stops | test_dac_model | test_dac_versions) [ -z "$emulator" ] || echo 'it reads another process, which the emulator does not let it' ;;
     esac
 }
 
