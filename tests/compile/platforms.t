@@ -39,6 +39,7 @@ passes() {
     local name=$1 test=$2 own
     shift 2
     own=tests/unit/gc.c && grep -q 'define GC_IMPLEMENTATION' "tests/unit/$test.c" && own=
+    grep -q 'include "../inside.h"' "tests/unit/$test.c" && own=tests/unit/inside.c
     # shellcheck disable=SC2086 # lists of words
     $compiler -std=c11 -pthread "tests/unit/$test.c" $own -o "$dir/test" > "$dir/log" 2>&1 && timeout 600 "$@" "$dir/test" > "$dir/log" 2>&1
     ok $? "$name: $test"
