@@ -161,7 +161,7 @@ tests/scripts/scheme.t: build/examples/scheme build/examples/hello
 -include packaging/standalone.mk
 -include tools/inspect/inspect.mk
 
-.PHONY: all help demo quick quick-programs test test-programs test-all-platforms soak soak-programs fuzz headers api format clean
+.PHONY: all help demo quick quick-programs test test-programs test-aarch64 test-all-platforms soak soak-programs fuzz headers api format clean
 
 all: $(examples) ## build the examples
 
@@ -193,6 +193,9 @@ quick: ## run the tests that show most in the least time: on two quiet cores som
 test-programs: $(wanted)
 
 soak-programs: $(soak_programs)
+
+test-aarch64: ## all tests that run on AArch64, in an emulator: unit tests, random operations, threads, examples and the ladder
+	tests/platforms/platform.sh aarch64
 
 test: ## run every test (25 to 30 minutes on two cores); with CASE=name only those with `name` in their names
 	$(if $(wanted),,$(error No test has '$(CASE)' in its name: $(sort $(notdir $(tests)))))

@@ -1423,6 +1423,19 @@ static inline void gc_frames_restore(gc_thread *thread, gc_frame *mark) { thread
    the stack, static, malloc'ed) may be stored to either way, except those that an object owns and reports with
    GC_SLOT_OWNED: gc_store_in and gc_remember are for these. None of these functions collects.
 
+   What other threads see. Each of these stores is a release: a thread that reads the reference from the slot also sees what the
+   storing thread had written before, such as the object's header and fields, and what these lead to. So an object is published by
+   one such store, and the stores that initialize it before may be plain. The reader needs no more than a load of the whole word,
+   since every processor of gc.h orders a load after the one that its address came from. Two threads that store to one slot leave
+   one of the two references there.
+   Three things are the host's own. References that reach a thread in another way than by these stores, handles and
+   finalizers, as in a static root, need a release store there, or a lock. What is found by an index or a flag, not by a
+   reference, needs a release and an acquire: gc_array_grow writes the length of an array after its elements, so other threads
+   read that length by an acquire load. And compiled code whose stores are its own makes them release stores (stlr on AArch64,
+   mov on x86-64), or begins to copy with a fence. Cards and logs need nothing: the collector reads them when it has stopped
+   their threads, by a mode or lock that orders all that they have done; a host that stops threads itself (options.suspend)
+   does so in a way that orders it, too.
+
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */
 
@@ -1480,7 +1493,7 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
    fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
-    __atomic_store_n((gc_word *)slot, value, __ATOMIC_RELAXED); /* the marker may be reading it */
+    gc__barrier_publish(slot, value); /* the marker may be reading it, too */
     if (GC_VALUE_IS_REF(value))
         GC__THE_BARRIER(after_checked)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
@@ -1494,14 +1507,14 @@ static inline const void *gc__barrier_owner(const void *owner) { return (const c
 static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot, const void *ref) {
     (void)thread;
     if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
-    *(gc_word *)slot = (uintptr_t)ref;
+    gc__barrier_publish(slot, (uintptr_t)ref);
     GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), ref);
 }
 
 /* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
 static inline void gc_store_value_in(gc_thread *thread, const void *owner, void *slot, uintptr_t value) {
     (void)thread;
-    *(gc_word *)slot = value;
+    gc__barrier_publish(slot, value);
     if (GC_VALUE_IS_REF(value))
         GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), (const void *)GC_VALUE_TO_REF(value));
 }
@@ -1747,8 +1760,8 @@ static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread
 #if !GC_HAS_MODEL
 /* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
    just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before, or
-   another thread has the heap's lock; then nothing has changed, and a new array is what remains. [cooperative; never collects;
-   false] */
+   another thread has the heap's lock; then nothing has changed, and a new array is what remains. Another thread that uses the
+   array meanwhile reads its length by an acquire load. [cooperative; never collects; false] */
 GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 #endif
 
@@ -4415,11 +4428,48 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
 #define GC__ASM_ADDRESS(name) #name
 #define GC__ASM_OPERAND(name)
 
-/* Barriers are in C on AArch64, and call C functions. */
+/* The frame pointer leads to the lowest word of a frame. */
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_dwarf_cfa())
+
+/* The short path that uses the thread pointer is for x86-64 only. Vector registers are saved by the code below. */
 #define GC__KEEPS_VECTORS unused
 #define GC__THREAD_POINTER() ((uintptr_t)0)
+
+/* Defines a function that returns the address of code that assembly calls with two words in x16 and x17: it calls
+   function(first, second), and preserves all other registers. It leaves in x16 the stack pointer or, if that returns false, the
+   second word: its caller faults by reading there, so that unwinders see the fault in code that compilers have made.
+
+   That code is within the function, since only an operand of assembly makes sure that `function` has a name. */
+/* clang-format off */
+#define GC__EACH_VECTOR_PAIR(operation) \
+    operation " q0, q1, [sp, #160]\n\t" operation " q2, q3, [sp, #192]\n\t" operation " q4, q5, [sp, #224]\n\t" \
+    operation " q6, q7, [sp, #256]\n\t" operation " q8, q9, [sp, #288]\n\t" operation " q10, q11, [sp, #320]\n\t" \
+    operation " q12, q13, [sp, #352]\n\t" operation " q14, q15, [sp, #384]\n\t" operation " q16, q17, [sp, #416]\n\t" \
+    operation " q18, q19, [sp, #448]\n\t" operation " q20, q21, [sp, #480]\n\t" operation " q22, q23, [sp, #512]\n\t" \
+    operation " q24, q25, [sp, #544]\n\t" operation " q26, q27, [sp, #576]\n\t" operation " q28, q29, [sp, #608]\n\t" \
+    operation " q30, q31, [sp, #640]\n\t"
+#define GC__EACH_REGISTER_PAIR(operation) \
+    operation " x0, x1, [sp, #16]\n\t" operation " x2, x3, [sp, #32]\n\t" operation " x4, x5, [sp, #48]\n\t" \
+    operation " x6, x7, [sp, #64]\n\t" operation " x8, x9, [sp, #80]\n\t" operation " x10, x11, [sp, #96]\n\t" \
+    operation " x12, x13, [sp, #112]\n\t" operation " x14, x15, [sp, #128]\n\t"
+#define GC__LOG_STORE_ADDRESS(name) name##_address()
 #define GC__LOG_STORE_CALL(name, function, ages, logging) \
-    GC__FN void name(void) {}
+    GC__OUT_OF_LINE void (*name##_address(void))(void) { \
+        void (*code)(void); \
+        __asm__( \
+            "adr %0, 1f\n\tb 2f\n" \
+            "1:\thint #34\n\t" /* a target of indirect calls (bti c) */ \
+            "sub sp, sp, #672\n\tstp x29, x30, [sp]\n\tmov x29, sp\n\t" \
+            GC__EACH_REGISTER_PAIR("stp") "stp x18, x17, [sp, #144]\n\t" GC__EACH_VECTOR_PAIR("stp") \
+            "mov x0, x16\n\tmov x1, x17\n\tbl %1\n\t" \
+            "ldp x18, x17, [sp, #144]\n\tadd x16, sp, #672\n\ttst w0, #255\n\tcsel x16, x16, x17, ne\n\t" \
+            GC__EACH_VECTOR_PAIR("ldp") GC__EACH_REGISTER_PAIR("ldp") \
+            "ldp x29, x30, [sp]\n\tadd sp, sp, #672\n\tret\n" \
+            "2:" \
+            : "=r"(code) : "S"(function)); \
+        return code; \
+    }
+/* clang-format on */
 
 GC__FN void gc__cpu_pause(void) { __asm__ volatile("yield"); }
 GC__FN uint64_t gc__cpu_ticks(void) {
@@ -4478,6 +4528,13 @@ gc__save_registers(uintptr_t *registers) {
     gc__cpu_copy_frame(registers, (uintptr_t)__builtin_dwarf_cfa());
     gc__cpu_keep_frame();
 }
+#endif
+/* What a processor need not define. */
+#ifndef GC__LOG_STORE_ADDRESS
+#define GC__LOG_STORE_ADDRESS(name) name
+#endif
+#ifndef GC__FRAME_TOP
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
 #endif
 /* The platform contract for sanitizers. */
 
@@ -5512,8 +5569,8 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
-        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be reading it */
-        *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker or barrier may be reading it */
+        __atomic_store_n(entry + i - GC_RANK_ENTRIES, (uint8_t)(ranked ? 2 - generation : 0), __ATOMIC_RELAXED);
     }
     uintptr_t end = gc__region_end(region);
     if (ranked && generation < 2 &&
@@ -7860,7 +7917,7 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
    whether it did. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, GC__FRAME_TOP());
 }
 
 /* Takes the lock, after the caller has saved its registers. */
@@ -10225,6 +10282,7 @@ GC__IN_BARRIER GC__FN void gc__store_logged(const void *slot, const void *ref) {
 GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__the_store_logging)
 #else
 #define gc__store_logged_call NULL
+#define gc__store_logged_call_address() NULL
 #endif
 
 /* Makes room for this many more words on one of the marker's lists. Returns false if there is no memory. */
@@ -16863,6 +16921,7 @@ GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsign
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_push(range);
     gc__stored_before(slots, count);
+    GC__ORDER_STORES();
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
@@ -16879,6 +16938,7 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
 
 /* Does what memmove does, but in whole words while the marker may be reading them. */
 GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
+    GC__ORDER_STORES();
     bool up = (uintptr_t)to - (uintptr_t)from >= count * 8;
     if (!gc__is_marking((uintptr_t)to)) {
         memmove(to, from, count * 8);
@@ -16898,14 +16958,15 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
-/* Takes the written pages of a region. The heap's lock is held. Bytes are exchanged, so that a concurrent store is
-   reported now or the next time. */
+/* Takes the written pages of a region. The world is stopped: a thread might otherwise make a store, and read that its page is
+   known, before others see the store. */
 GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
     uintptr_t end = gc__region_end(region);
     size_t count = 0;
     for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
         uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
-        if (!__atomic_load_n(watch, __ATOMIC_RELAXED) || !__atomic_exchange_n(watch, 0, __ATOMIC_ACQUIRE)) continue;
+        if (!*watch) continue;
+        *watch = 0;
         pages[count++] = (void *)page;
     }
     return count;
@@ -16918,11 +16979,11 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     GC__API_SCOPE("gc_heap_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
-    gc__heap_lock(heap);
+    gc__world_stop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
             count += gc__region_take_written(region, pages + count, most - count);
-    gc__heap_unlock(heap);
+    gc__world_resume(heap);
     return count;
 }
 /* The record of a heap: the structures in which the components of the collector keep its state, and one table of the
@@ -17386,7 +17447,7 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
 GC__COLD void gc__marking_tables(void) {
     if (gc__tables.log_store || !(GC__HAS_MARKER || GC_DIAGNOSTICS)) return;
     gc__tables.log_store = gc__store_logged;
-    gc__tables.log_store_call = gc__store_logged_call;
+    gc__tables.log_store_call = GC__LOG_STORE_ADDRESS(gc__store_logged_call);
 }
 
 /* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores

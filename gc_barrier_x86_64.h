@@ -16,7 +16,7 @@
 
    Each barrier NAME comes as
 
-       gc_barrier_store_NAME(tables, slot, ref)      inline assembly (C without x86-64, or with GC_PORTABLE_BARRIERS)
+       gc_barrier_store_NAME(tables, slot, ref)      inline assembly (C elsewhere, or with GC_PORTABLE_BARRIERS)
        gc_barrier_checked_NAME(tables, slot, ref)    for slots that may lie outside the heap
        gc_barrier_after_NAME(tables, slot, ref)      the barrier alone, after a store
        gc_barrier_assign_NAME(tables, &to, &from)    *to = *from, and moves both; also _checked_
@@ -100,10 +100,14 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
+/* The length of user addresses, unless the program asks for higher ones. Where a system gives fewer (39 bits, on some of
+   AArch64) the tables can be smaller. */
+#ifndef GC_ADDRESS_BITS
 #ifdef __x86_64__
-#define GC_ADDRESS_BITS 47 /* the length of user addresses, unless the program asks for higher ones */
+#define GC_ADDRESS_BITS 47
 #else
 #define GC_ADDRESS_BITS 48
+#endif
 #endif
 /* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
    are words for a whole frame that has saved them. */
@@ -136,10 +140,15 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && !defined(GC_PORTABLE_BARRIERS)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(GC_PORTABLE_BARRIERS)
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+#ifdef __aarch64__
+#define GC__IS_AARCH64 1
+#else
+#define GC__IS_AARCH64 0
 #endif
 #if defined(__x86_64__) || defined(__aarch64__)
 #define GC_HAS_EMIT 1
@@ -174,6 +183,21 @@
 #define GC__PRINTF(format_at, arguments_at) format(printf, format_at, arguments_at)
 #endif
 
+/* The order that x86-64 keeps by itself, and other processors only where they are told: what comes before is read, or read and
+   written, before what comes after is read, or written. */
+#if defined(__x86_64__)
+#define GC__ORDER_LOADS() __asm__ volatile("" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("" ::: "memory")
+#elif defined(__aarch64__)
+#define GC__ORDER_LOADS() __asm__ volatile("dmb ishld" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("dmb ish" ::: "memory")
+#else
+#define GC__ORDER_LOADS() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define GC__ORDER_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
+#define GC__TEXT(x) GC__TEXT_(x)
+#define GC__TEXT_(x) #x
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
 #define GC__PASTE_(a, b) a##b
 
@@ -229,8 +253,9 @@ typedef struct gc_barrier_tables {
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
     /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
-       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. The
-       collector's functions are gc__store_logged and gc__store_logged_call. */
+       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. On AArch64
+       they are in x17 and x16, which it may change: it then reads the word at x16, and so faults if ref is stale. The collector's
+       functions are gc__store_logged and gc__store_logged_call. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;
@@ -335,6 +360,9 @@ static inline gc_barrier gc_barrier_named(const char *name) {
    check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
 
+/* *slot = ref. Another thread that reads the reference there also sees what this thread wrote to the object before. */
+static inline void gc__barrier_publish(void *slot, uintptr_t ref) { __atomic_store_n((gc_word *)slot, ref, __ATOMIC_RELEASE); }
+
 static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
 static inline void gc__barrier_write(uint8_t *byte) {
     __atomic_store_n(byte, (uint8_t)GC_CARD_DIRTY, __ATOMIC_RELAXED);
@@ -401,7 +429,14 @@ static inline int gc__barrier_in_heap(const gc_barrier_tables *tables, const voi
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
 
+/* Bounds are compared after the reference was read, since it may lie where they have just widened to; by ranks, whose address
+   comes from the reference, that is so anyway. */
+GC__BARRIER_INLINE int gc__barrier_is_above(const gc_barrier_tables *tables, uintptr_t ref) {
+    GC__ORDER_LOADS();
+    return ref >= gc__barrier_bound(&tables->low);
+}
 GC__BARRIER_INLINE int gc__barrier_in_range(const gc_barrier_tables *tables, uintptr_t ref) {
+    GC__ORDER_LOADS();
     return ref >= gc__barrier_bound(&tables->low) && ref < gc__barrier_bound(&tables->high);
 }
 
@@ -409,7 +444,7 @@ GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__f
                                           uintptr_t ref) {
     switch (filter) {
     case GC__FILTER_LOW:
-        return ref >= gc__barrier_bound(&tables->low);
+        return gc__barrier_is_above(tables, ref);
     case GC__FILTER_RANGE:
         return gc__barrier_in_range(tables, ref);
     case GC__FILTER_REGION: {
@@ -429,9 +464,9 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
     uint8_t *bits = tables->log_bits + (object >> 6), bit = (uint8_t)(1u << ((object >> 3) & 7));
     if (gc__barrier_load(bits) & bit) return;
     __atomic_fetch_or(bits, bit, __ATOMIC_RELAXED);
-    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_RELAXED);
+    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_ACQUIRE);
     if (place < tables->log->limit)
-        *(gc_word *)place = object;
+        __atomic_store_n((gc_word *)place, object, __ATOMIC_RELAXED);
     else
         gc__barrier_dirty_card(tables, (void *)slot);
 }
@@ -501,14 +536,131 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
         break;
     }
 }
-/* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME.
+/* The barriers as AArch64 inline assembly: the texts that take the place of those for x86-64.
+
+   The store is a release: what an object holds comes before the reference to it. Bounds are read after a barrier of loads,
+   since they may have widened just before the reference was stored. Youth and age are read by addresses that come from the
+   reference and the slot, which is order enough. Cards need none: threads stop before they are read. */
+
+
+/* clang-format off */
+#define GC__A64(instruction) instruction "\n\t"
+#define GC__A64_STORE GC__A64("stlr %[ref], [%[slot]]")
+#define GC__A64_ENTRY(address, shift, base, to) /* to = base + (address >> shift) */ \
+    GC__A64("ldr %[" to "], %[" base "]") GC__A64("add %[" to "], %[" to "], %[" address "], lsr #(" GC__TEXT(shift) ")")
+#define GC__A64_INDEX(address, to) GC__A64("lsr %[" to "], %[" address "], #" GC__TEXT(GC_REGION_SHIFT))
+#define GC__A64_AGE(of, to) GC__A64("ldrb %w[" to "], [%[age], %[" of "]]")
+#define GC__A64_BIT(address, shift, to, spare) /* to = 1 << ((address >> shift) & 7) */ \
+    GC__A64("ubfx %[" to "], %[" address "], #(" GC__TEXT(shift) "), #3") GC__A64("mov %w[" spare "], #1") \
+    GC__A64("lsl %w[" to "], %w[" spare "], %w[" to "]")
+#ifdef __ARM_FEATURE_ATOMICS
+#define GC__A64_OR(bit, at, x, y) GC__A64("stsetb %w[" bit "], [%[" at "]]")
+#define GC__A64_TAKE(at, to, x, y) /* to = the word there, which grows by 8 */ \
+    GC__A64("mov %[" x "], #8") GC__A64("ldadd %[" x "], %[" to "], [%[" at "]]")
+#else
+#define GC__A64_OR(bit, at, x, y) \
+    "5:\t" GC__A64("ldxrb %w[" x "], [%[" at "]]") GC__A64("orr %w[" x "], %w[" x "], %w[" bit "]") \
+    GC__A64("stxrb %w[" y "], %w[" x "], [%[" at "]]") GC__A64("cbnz %w[" y "], 5b")
+#define GC__A64_TAKE(at, to, x, y) \
+    "6:\t" GC__A64("ldxr %[" to "], [%[" at "]]") GC__A64("add %[" x "], %[" to "], #8") \
+    GC__A64("stxr %w[" y "], %[" x "], [%[" at "]]") GC__A64("cbnz %w[" y "], 6b")
+#endif
+
+#define GC__A64_WATCH_0
+#define GC__A64_WATCH_1 \
+    GC__A64_ENTRY("slot", GC_WATCH_SHIFT, "watch", "a") GC__A64("ldrb %w[b], [%[a]]") GC__A64("cbnz %w[b], 2f") \
+    GC__A64("mov %w[b], #-1") GC__A64("strb %w[b], [%[a]]") "2:\n\t"
+
+#define GC__A64_BELOW GC__A64("ldr %[b], %[low]") GC__A64("cmp %[ref], %[b]") GC__A64("b.lo 1f")
+#define GC__A64_ABOVE GC__A64("ldr %[b], %[high]") GC__A64("cmp %[ref], %[b]") GC__A64("b.hs 1f")
+#define GC__A64_FILTER_ANY
+#define GC__A64_FILTER_LOW GC__A64("dmb ishld") GC__A64_BELOW
+#define GC__A64_FILTER_RANGE GC__A64_FILTER_LOW GC__A64_ABOVE
+#define GC__A64_FILTER_OLD GC__A64_INDEX("slot", "a") GC__A64_AGE("a", "a") GC__A64("cbz %w[a], 1f")
+#define GC__A64_FILTER_REGION \
+    GC__A64_FILTER_OLD GC__A64_FILTER_RANGE GC__A64_INDEX("ref", "b") GC__A64_AGE("b", "b") \
+    GC__A64("cmp %w[b], %w[a]") GC__A64("b.hs 1f")
+#define GC__A64_FILTER_SUM /* a = age[slot] + youth[ref] */ \
+    GC__A64_INDEX("slot", "a") GC__A64_INDEX("ref", "b") GC__A64_AGE("a", "a") GC__A64("ldrb %w[b], [%[youth], %[b]]") \
+    GC__A64("add %w[a], %w[a], %w[b]")
+/* GC_AGE_LOGGED is bit 7 of the sum. The called code leaves in x16 where to read, which is memory unless ref is stale. */
+#define GC__A64_FILTER_RANK \
+    GC__A64_FILTER_SUM GC__A64("cmp %w[a], #2") GC__A64("b.ls 4f") GC__A64("tbz %w[a], #7, 3f") \
+    GC__A64("ldr %[a], %[note]") GC__A64("mov x16, %[slot]") GC__A64("mov x17, %[ref]") GC__A64("blr %[a]") \
+    GC__A64("ldr xzr, [x16]") GC__A64("b 4f") "3:\n\t"
+
+#if GC_BUNDLE_SHIFT
+#define GC__A64_BUNDLE(steps) GC__A64_ENTRY("slot", GC_BUNDLE_SHIFT, "bundles", "a") steps
+#else
+#define GC__A64_BUNDLE(steps)
+#endif
+#define GC__A64_WRITE GC__A64("mov %w[b], #-1") GC__A64("strb %w[b], [%[a]]")
+#define GC__A64_SET GC__A64("ldrb %w[b], [%[a]]") GC__A64("cmp %w[b], #255") GC__A64("b.eq 1f") GC__A64_WRITE
+#define GC__A64_CARD_BYTE(to) GC__A64_ENTRY("slot", GC_CARD_BYTE_SHIFT, "cards", to)
+#define GC__A64_CARD_BIT GC__A64_BIT("slot", GC_CARD_BYTE_SHIFT-3, "b", "c") GC__A64_CARD_BYTE("a")
+/* Sets the bit, unless it is set. */
+#define GC__A64_SET_BIT(bit, at, x, y) \
+    GC__A64("ldrb %w[" x "], [%[" at "]]") GC__A64("tst %w[" x "], %w[" bit "]") GC__A64("b.ne 1f") GC__A64_OR(bit, at, x, y)
+
+#define GC__A64_MARK_NOTHING
+#define GC__A64_MARK_BYTE GC__A64_CARD_BYTE("a") GC__A64_SET GC__A64_BUNDLE(GC__A64_SET)
+#define GC__A64_MARK_BIT GC__A64_CARD_BIT GC__A64_SET_BIT("b", "a", "c", "d") GC__A64_BUNDLE(GC__A64_SET)
+#define GC__A64_MARK_LOG \
+    GC__A64_BIT("object", 3, "b", "c") GC__A64_ENTRY("object", 6, "log_bits", "a") GC__A64_SET_BIT("b", "a", "c", "d") \
+    GC__A64("ldr %[a], %[log]") GC__A64_TAKE("a", "c", "b", "d") GC__A64("ldr %[b], [%[a], #8]") \
+    GC__A64("cmp %[c], %[b]") GC__A64("b.hs 2f") GC__A64("str %[object], [%[c]]") GC__A64("b 1f") "2:\n\t" GC__A64_MARK_CARD
+/* b = the card's byte, or one that is dirty if the ranks in a need no card */
+#define GC__A64_SELECT GC__A64_CARD_BYTE("b") GC__A64("cmp %w[a], #3") GC__A64("csel %[b], %[dirty], %[b], lo")
+#if GC_CARD_BITS
+#define GC__A64_MARK_CARD GC__A64_MARK_BIT
+#define GC__A64_MARK_ALWAYS GC__A64_CARD_BIT GC__A64_OR("b", "a", "c", "d") GC__A64_BUNDLE(GC__A64_WRITE)
+#define GC__A64_MARK_SELECT \
+    GC__A64_SELECT GC__A64_BIT("slot", GC_CARD_BYTE_SHIFT-3, "c", "d") GC__A64_SET_BIT("c", "b", "d", "a") \
+    GC__A64_BUNDLE(GC__A64_SET)
+#else
+#define GC__A64_MARK_CARD GC__A64_MARK_BYTE
+#define GC__A64_MARK_ALWAYS GC__A64_CARD_BYTE("a") GC__A64_WRITE GC__A64_BUNDLE(GC__A64_WRITE)
+#define GC__A64_MARK_SELECT \
+    GC__A64_SELECT GC__A64("ldrb %w[a], [%[b]]") GC__A64("cmp %w[a], #255") GC__A64("b.eq 1f") GC__A64("mov %w[a], #-1") \
+    GC__A64("strb %w[a], [%[b]]") GC__A64_BUNDLE(GC__A64_SET)
+#endif
+
+/* Operands beside those of x86-64. */
+#define GC__A64_IN_ANY
+#define GC__A64_IN_LOW
+#define GC__A64_IN_RANGE
+#define GC__A64_IN_REGION
+#define GC__A64_IN_OLD
+#define GC__A64_IN_SUM , [youth] "r"(tables->age - GC_RANK_ENTRIES)
+#define GC__A64_IN_RANK GC__A64_IN_SUM
+#define GC__A64_CLOBBERS_ANY
+#define GC__A64_CLOBBERS_LOW
+#define GC__A64_CLOBBERS_RANGE
+#define GC__A64_CLOBBERS_REGION
+#define GC__A64_CLOBBERS_OLD
+#define GC__A64_CLOBBERS_SUM
+#define GC__A64_CLOBBERS_RANK , "x16", "x17", "x30"
+#define GC__A64_LOCALS_NOTHING
+#define GC__A64_LOCALS_CARD uintptr_t a, b, c, d;
+#define GC__A64_LOCALS_BYTE uintptr_t a, b;
+#define GC__A64_LOCALS_BIT GC__A64_LOCALS_CARD
+#define GC__A64_LOCALS_ALWAYS GC__A64_LOCALS_CARD
+#define GC__A64_LOCALS_LOG GC__A64_LOCALS_CARD
+#define GC__A64_LOCALS_SELECT GC__A64_LOCALS_CARD
+#define GC__A64_OUT_NOTHING
+#define GC__A64_OUT_BYTE [a] "=&r"(a), [b] "=&r"(b)
+#define GC__A64_OUT_CARD GC__A64_OUT_BYTE, [c] "=&r"(c), [d] "=&r"(d)
+#define GC__A64_OUT_BIT GC__A64_OUT_CARD
+#define GC__A64_OUT_ALWAYS GC__A64_OUT_CARD
+#define GC__A64_OUT_LOG GC__A64_OUT_CARD
+#define GC__A64_OUT_SELECT GC__A64_OUT_CARD
+/* clang-format on */
+/* The barriers as inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME. The texts here
+   are those for x86-64.
 
    Each is composed of the texts of its write watch, filter and mark, in which a and b are scratch registers and label 1
    is the end. */
 
-
-#define GC__TEXT(x) GC__TEXT_(x)
-#define GC__TEXT_(x) #x
 
 /* clang-format off */
 /* Instructions in both dialects of assembly, since no macro says which one the compiler uses (-masm=intel). */
@@ -636,17 +788,30 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
 #define GC__ASM_STEPS_REGION GC__ASM_STORE_FIRST
 #define GC__ASM_STEPS_SUM GC__ASM_STORE_FIRST
 #define GC__ASM_STEPS_OLD GC__ASM_STORE_FIRST
-#define GC__ASM_STEPS_RANK(store, filter, mark) filter store "\n\t" mark GC__ASM("jmp 1f") "4:\n\t" store "\n\t"
+#define GC__ASM_STEPS_RANK(store, filter, mark) filter store "\n\t" mark GC__ASM(GC__BARRIER_JUMP " 1f") "4:\n\t" store "\n\t"
 /* clang-format on */
 
 /* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory
    clobber declares that the tables are written. */
+#if GC__IS_AARCH64
+#define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                        \
+    GC__A64_LOCALS_##mark __asm__ volatile(                                                                     \
+        GC__ASM_STEPS_##filter(store, GC__A64_WATCH_##watch GC__A64_FILTER_##filter, GC__A64_MARK_##mark) "1:"  \
+        : GC__A64_OUT_##mark                                                                                    \
+        : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__A64_IN_##filter GC__ASM_IN_##mark \
+        : "cc", "memory" GC__A64_CLOBBERS_##filter)
+#define GC__BARRIER_STORE GC__A64_STORE
+#define GC__BARRIER_JUMP "b"
+#else
+#define GC__BARRIER_JUMP "jmp"
+#define GC__BARRIER_STORE GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]")
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                  \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                               \
         GC__ASM_STEPS_##filter(store, GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter, GC__ASM_MARK_##mark) "1:" \
         : GC__ASM_OUT_##mark                                                                              \
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark  \
         : "cc", "memory")
+#endif
 
 #define GC__BARRIER_IN_ASSEMBLY(name, NAME, watch, filter, mark)                                                       \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
@@ -657,8 +822,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         void *object = slot;                                                                                           \
         (void)tables, (void)object;                                                                                    \
-        GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,  \
-                             mark);                                                                                    \
+        GC__BARRIER_ASSEMBLY(GC__BARRIER_STORE, watch, filter, mark);                                                  \
     }
 #define GC__BARRIER_IN_C(name, NAME, watch, filter, mark)                                                              \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
@@ -667,7 +831,7 @@ GC__BARRIER_INLINE void gc__barrier_after_c(gc_barrier barrier, const gc_barrier
     }                                                                                                                  \
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         int seen = GC__FILTER_##filter == GC__FILTER_RANK && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref); \
-        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
+        gc__barrier_publish(slot, (uintptr_t)ref);                                                               \
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
 
@@ -710,6 +874,19 @@ GC_BARRIERS(GC__BARRIER_BASE)
     *destination = (char *)*destination + 8;                              \
     *source = (const char *)*source + 8
 
+/* Moves words that need no barrier. */
+static inline void gc__barrier_move(void *destination, const void *source, size_t count) {
+    GC__ORDER_STORES();
+    if (count) memmove(destination, source, count * 8);
+}
+
+/* Returns whether the slot may lie in the heap. A page that is watched may be one of those that have just been added; a
+   slot there needs no card, since all that is new is young. */
+GC__BARRIER_INLINE int gc__barrier_is_in(int watch, const gc_barrier_tables *tables, const void *slot) {
+    if (watch) GC__ORDER_LOADS();
+    return gc__barrier_in_heap(tables, slot);
+}
+
 /* clang-format off */
 #define GC__BARRIER_FORMS(name, NAME, watch, filter, mark) \
     /* The barrier alone, for a slot that has just been stored to. */ \
@@ -717,12 +894,12 @@ GC_BARRIERS(GC__BARRIER_BASE)
         gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
     static inline void gc_barrier_after_checked_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
-        if (gc__barrier_in_heap(tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
+        if (gc__barrier_is_in(watch, tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
     /* The store with the barrier; slots outside [lowest, highest) are only stored to. */ \
     static inline void gc_barrier_checked_##name(const gc_barrier_tables *tables, void *slot, const void *ref) { \
-        if (gc__barrier_in_heap(tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
-        else __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED); \
+        if (gc__barrier_is_in(watch, tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
+        else gc__barrier_publish(slot, (uintptr_t)ref); \
     } \
     /* Stores **source to **destination and moves both to the next word. */ \
     static inline void gc_barrier_assign_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
@@ -736,15 +913,15 @@ GC_BARRIERS(GC__BARRIER_BASE)
     static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
                                               size_t count) { \
         if (GC__ANYWHERE(watch, GC__FILTER_##filter) && (!count || !gc__barrier_age(tables, (uintptr_t)destination))) { \
-            if (count) memmove(destination, source, count * 8); \
+            gc__barrier_move(destination, source, count); \
             return; \
         } \
         GC__BARRIER_COPY(gc_barrier_store_##name); \
     } \
     static inline void gc_barrier_copy_checked_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
                                                       size_t count) { \
-        if (gc__barrier_in_heap(tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
-        else if (count) memmove(destination, source, count * 8); \
+        if (gc__barrier_is_in(watch, tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
+        else gc__barrier_move(destination, source, count); \
     }
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
@@ -753,7 +930,7 @@ GC_BARRIERS(GC__BARRIER_FORMS)
    own: the collector would take the logged address for that of a slot. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_publish(slot, (uintptr_t)ref);
     gc__barrier_after_object_logging(tables, object, slot, ref);
 }
 
@@ -768,7 +945,7 @@ GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_
                                            const void *ref) {
     int ranks = gc__barrier_parts_of(barrier).filter == GC__FILTER_RANK;
     int seen = ranks && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref);
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_publish(slot, (uintptr_t)ref);
     if (!seen) gc_barrier_after_c(barrier, tables, slot, ref);
 }
 
@@ -777,7 +954,7 @@ GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrie
     if (gc__barrier_in_heap(tables, slot))
         gc_barrier_store_c(barrier, tables, slot, ref);
     else
-        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+        gc__barrier_publish(slot, (uintptr_t)ref);
 }
 
 #define GC__STORE_C(tables, slot, ref) gc_barrier_store_c(barrier, tables, slot, ref)
@@ -830,7 +1007,386 @@ static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier bar
     };
     return &functions[barrier];
 }
-/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it.
+/* Emitted barriers: their forms, and what is known of the code. */
+
+
+/* Forms: a store, unless it is an assign or a copy; each may be checked. */
+enum { GC_EMIT_STORE = 0, GC_EMIT_CHECKED = 1, GC_EMIT_ASSIGN = 2, GC_EMIT_COPY = 4 };
+
+#define GC_EMIT_BYTES_MAX 384 /* no barrier in any form is longer */
+
+/* The emitted code, and where its immediates are. Owned by the host; needed to patch. */
+typedef struct gc_barrier_code {
+    uint32_t bytes;
+    /* bit n: register n of the machine's numbering: rax = 0, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8..; on AArch64 xn */
+    uint32_t clobbers;
+    uint32_t patches;
+    struct {
+        uint16_t at;    /* offset of the immediate in the code */
+        uint16_t field; /* offset in gc_barrier_tables of the field that the immediate holds */
+    } patch[12];
+} gc_barrier_code;
+/* The barriers as machine code for AArch64.
+
+   Calling convention. Store: x0 = slot, x1 = reference. Assign: x0 = slot, x1 = address of the reference; both are 8 higher
+   on return. Copy: x0 = destination, x1 = source, x2 = count. The code may change x9 to x12 and the flags, and for assign
+   and copy also x0, x1, and x13 to x16. It calls nothing, uses no stack, and preserves all vector registers.
+
+   The tables' values are words behind the code, aligned to 8 bytes, which it loads: so a patch is a store of data, and only
+   emitting needs the instruction cache to be cleared (__builtin___clear_cache). Loads of bounds come before those of tables,
+   so that threads may run code that is being patched. */
+
+
+enum { GC__A64_WORDS = GC_EMIT_BYTES_MAX / 4 + 16 };
+typedef struct gc__a64 {
+    gc_barrier_code *code;
+    const gc_barrier_tables *tables;
+    uint32_t words[GC__A64_WORDS], at;
+    uint32_t exits[16], exit_count; /* branches to where the barrier ends */
+    uint32_t dirty;                 /* the instruction that forms the address of a dirty byte; 0: none */
+} gc__a64;
+
+enum { GC__A = 9, GC__B, GC__C, GC__D, GC__TO, GC__FROM, GC__END, GC__STEP, GC__ZERO = 31 };
+enum {
+    GC__A64_NOP = (int)0xD503201F,
+    GC__A64_RET = (int)0xD65F03C0,
+    GC__A64_ORDER_LOADS = (int)0xD50339BF, /* dmb ishld */
+    GC__A64_B = 0x14000000,
+    GC__A64_BEQ = 0x54000000,
+    GC__A64_BNE = 0x54000001,
+    GC__A64_BHS = 0x54000002,
+    GC__A64_BLO = 0x54000003,
+    GC__A64_BLS = 0x54000009,
+    GC__A64_CBZ = 0x34000000,
+    GC__A64_CBNZ = 0x35000000
+};
+
+static inline void gc__a64_put(gc__a64 *e, uint32_t word) { e->words[e->at++] = word; }
+
+/* An instruction that changes d, and reads n and m. */
+static inline void gc__a64_op(gc__a64 *e, uint32_t operation, unsigned d, unsigned n, unsigned m) {
+    gc__a64_put(e, operation | m << 16 | n << 5 | d);
+    if (d != GC__ZERO) e->code->clobbers |= 1u << d;
+}
+static inline void gc__a64_compare(gc__a64 *e, unsigned n, unsigned m) { gc__a64_op(e, 0xEB000000, GC__ZERO, n, m); }
+static inline void gc__a64_compare_number(gc__a64 *e, unsigned n, unsigned number) {
+    gc__a64_op(e, 0x71000000 | number << 10, GC__ZERO, n, 0);
+}
+static inline void gc__a64_move(gc__a64 *e, unsigned d, unsigned m) { gc__a64_op(e, 0xAA000000, d, GC__ZERO, m); }
+static inline void gc__a64_shift(gc__a64 *e, unsigned d, unsigned n, unsigned shift) {
+    gc__a64_op(e, 0xD340FC00 | shift << 16, d, n, 0);
+}
+static inline void gc__a64_add(gc__a64 *e, unsigned d, unsigned n, unsigned m, unsigned shift) { /* d = n + (m >> shift) */
+    gc__a64_op(e, 0x8B400000 | shift << 10, d, n, m);
+}
+static inline void gc__a64_byte(gc__a64 *e, unsigned d, unsigned n) { gc__a64_op(e, 0x39400000, d, n, 0); }
+static inline void gc__a64_byte_at(gc__a64 *e, unsigned d, unsigned n, unsigned m) { gc__a64_op(e, 0x38606800, d, n, m); }
+
+/* d = a field of the tables. */
+static inline void gc__a64_load(gc__a64 *e, unsigned d, size_t field) {
+    e->code->patch[e->code->patches].at = (uint16_t)e->at;
+    e->code->patch[e->code->patches++].field = (uint16_t)field;
+    gc__a64_op(e, 0x58000000, d, 0, 0);
+}
+#define GC__A64_LOAD(e, d, member) gc__a64_load(e, d, offsetof(gc_barrier_tables, member))
+
+/* A branch to the end of the barrier. */
+static inline void gc__a64_exit(gc__a64 *e, uint32_t branch) {
+    e->exits[e->exit_count++] = e->at;
+    gc__a64_put(e, branch);
+}
+/* Has the branch at that place go to what comes next. */
+static inline void gc__a64_land(gc__a64 *e, uint32_t branch) {
+    uint32_t distance = e->at - branch;
+    e->words[branch] |= (e->words[branch] & 0xFC000000) == GC__A64_B ? distance & 0x3FFFFFF : (distance & 0x7FFFF) << 5;
+}
+static inline void gc__a64_land_exits(gc__a64 *e) {
+    while (e->exit_count) gc__a64_land(e, e->exits[--e->exit_count]);
+}
+
+/* Writes 0xFF where n leads to. */
+static inline void gc__a64_write(gc__a64 *e, unsigned n) {
+    gc__a64_op(e, 0x12800000, GC__B, 0, 0); /* mov w10, #-1 */
+    gc__a64_put(e, 0x39000000 | n << 5 | GC__B);
+}
+static inline void gc__a64_set(gc__a64 *e) {
+    gc__a64_byte(e, GC__B, GC__A);
+    gc__a64_compare_number(e, GC__B, 255);
+    gc__a64_exit(e, GC__A64_BEQ);
+    gc__a64_write(e, GC__A);
+}
+
+/* Sets the bits of `bit` in the byte that n leads to, unless they are set. */
+static inline void gc__a64_or(gc__a64 *e, unsigned bit, unsigned n, unsigned x, unsigned y) {
+    gc__a64_op(e, 0x085F7C00, x, n, 0);    /* ldxrb */
+    gc__a64_op(e, 0x2A000000, x, x, bit);  /* orr */
+    gc__a64_put(e, 0x08007C00 | y << 16 | n << 5 | x); /* stxrb */
+    e->code->clobbers |= 1u << y;
+    gc__a64_put(e, GC__A64_CBNZ | (0x7FFFFu & (0u - 3)) << 5 | y);
+}
+static inline void gc__a64_set_bit(gc__a64 *e, unsigned bit, unsigned n, unsigned x, unsigned y) {
+    gc__a64_byte(e, x, n);
+    gc__a64_op(e, 0x6A000000, GC__ZERO, x, bit); /* tst */
+    gc__a64_exit(e, GC__A64_BNE);
+    gc__a64_or(e, bit, n, x, y);
+}
+
+/* d = 1 << ((n >> shift) & 7) */
+static inline void gc__a64_bit(gc__a64 *e, unsigned d, unsigned spare, unsigned n, unsigned shift) {
+    gc__a64_op(e, 0xD3400000 | shift << 16 | (shift + 2) << 10, d, n, 0); /* ubfx */
+    gc__a64_op(e, 0x52800020, spare, 0, 0);                               /* mov spare, #1 */
+    gc__a64_op(e, 0x1AC02000, d, spare, d);                               /* lsl */
+}
+
+static inline void gc__a64_card(gc__a64 *e, unsigned d) {
+    GC__A64_LOAD(e, d, cards);
+    gc__a64_add(e, d, d, 0, GC_CARD_BYTE_SHIFT);
+}
+static inline void gc__a64_bundle_entry(gc__a64 *e) {
+    GC__A64_LOAD(e, GC__A, bundles);
+    gc__a64_add(e, GC__A, GC__A, 0, GC_BUNDLE_SHIFT);
+}
+static inline void gc__a64_bundle(gc__a64 *e) {
+    if (!GC_BUNDLE_SHIFT) return;
+    gc__a64_bundle_entry(e);
+    gc__a64_set(e);
+}
+
+static inline void gc__a64_mark_byte(gc__a64 *e) {
+    gc__a64_card(e, GC__A);
+    gc__a64_set(e);
+    gc__a64_bundle(e);
+}
+static inline void gc__a64_mark_bit(gc__a64 *e) {
+    gc__a64_bit(e, GC__B, GC__C, 0, GC_CARD_BYTE_SHIFT - 3);
+    gc__a64_card(e, GC__A);
+    gc__a64_set_bit(e, GC__B, GC__A, GC__C, GC__D);
+    gc__a64_bundle(e);
+}
+static inline void gc__a64_mark_card(gc__a64 *e) {
+    if (GC_CARD_BITS)
+        gc__a64_mark_bit(e);
+    else
+        gc__a64_mark_byte(e);
+}
+static inline void gc__a64_mark_always(gc__a64 *e) {
+    if (GC_CARD_BITS) {
+        gc__a64_bit(e, GC__B, GC__C, 0, GC_CARD_BYTE_SHIFT - 3);
+        gc__a64_card(e, GC__A);
+        gc__a64_or(e, GC__B, GC__A, GC__C, GC__D);
+    } else {
+        gc__a64_card(e, GC__A);
+        gc__a64_write(e, GC__A);
+    }
+    if (!GC_BUNDLE_SHIFT) return;
+    gc__a64_bundle_entry(e);
+    gc__a64_write(e, GC__A);
+}
+/* The ranks are in A. */
+static inline void gc__a64_mark_select(gc__a64 *e) {
+    gc__a64_card(e, GC__B);
+    e->dirty = e->at;
+    gc__a64_op(e, 0x10000000, GC__C, 0, 0); /* adr */
+    gc__a64_compare_number(e, GC__A, 3);
+    gc__a64_op(e, 0x9A803000, GC__A, GC__C, GC__B); /* csel x9, x11, x10, lo */
+    if (GC_CARD_BITS) {
+        gc__a64_bit(e, GC__B, GC__C, 0, GC_CARD_BYTE_SHIFT - 3);
+        gc__a64_set_bit(e, GC__B, GC__A, GC__C, GC__D);
+    } else {
+        gc__a64_set(e);
+    }
+    gc__a64_bundle(e);
+}
+static inline void gc__a64_mark_log(gc__a64 *e) {
+    gc__a64_bit(e, GC__B, GC__C, 0, 3);
+    GC__A64_LOAD(e, GC__A, log_bits);
+    gc__a64_add(e, GC__A, GC__A, 0, 6);
+    gc__a64_set_bit(e, GC__B, GC__A, GC__C, GC__D);
+    GC__A64_LOAD(e, GC__A, log);
+    gc__a64_op(e, 0xC85F7C00, GC__C, GC__A, 0);                         /* ldxr x11, [x9] */
+    gc__a64_op(e, 0x91002000, GC__B, GC__C, 0);                         /* add x10, x11, #8 */
+    gc__a64_put(e, 0xC8007C00 | GC__D << 16 | GC__A << 5 | GC__B);      /* stxr w12, x10, [x9] */
+    e->code->clobbers |= 1u << GC__D;
+    gc__a64_put(e, GC__A64_CBNZ | (0x7FFFFu & (0u - 3)) << 5 | GC__D);
+    gc__a64_op(e, 0xF9400400, GC__B, GC__A, 0);                         /* ldr x10, [x9, #8] */
+    gc__a64_compare(e, GC__C, GC__B);
+    uint32_t full = e->at;
+    gc__a64_put(e, GC__A64_BHS);
+    gc__a64_put(e, 0xF9000000 | GC__C << 5); /* str x0, [x11] */
+    gc__a64_exit(e, GC__A64_B);
+    gc__a64_land(e, full);
+    gc__a64_mark_card(e);
+}
+
+static inline void gc__a64_bound(gc__a64 *e, unsigned n, size_t field, uint32_t branch) {
+    gc__a64_load(e, GC__B, field);
+    gc__a64_compare(e, n, GC__B);
+    gc__a64_exit(e, branch);
+}
+static inline void gc__a64_range(gc__a64 *e, int has_end) {
+    gc__a64_put(e, (uint32_t)GC__A64_ORDER_LOADS);
+    gc__a64_bound(e, 1, offsetof(gc_barrier_tables, low), GC__A64_BLO);
+    if (has_end) gc__a64_bound(e, 1, offsetof(gc_barrier_tables, high), GC__A64_BHS);
+    gc__a64_put(e, (uint32_t)GC__A64_ORDER_LOADS);
+}
+
+/* C = the age table, A = the slot's age. */
+static inline void gc__a64_age(gc__a64 *e) {
+    GC__A64_LOAD(e, GC__C, age);
+    gc__a64_shift(e, GC__A, 0, GC_REGION_SHIFT);
+    gc__a64_byte_at(e, GC__A, GC__C, GC__A);
+}
+
+static inline void gc__a64_filter(gc__a64 *e, int filter) {
+    enum { SHIFT = GC_ADDRESS_BITS - GC_REGION_SHIFT };
+    switch (filter) {
+    case GC__FILTER_LOW:
+        gc__a64_range(e, 0);
+        break;
+    case GC__FILTER_RANGE:
+        gc__a64_range(e, 1);
+        break;
+    case GC__FILTER_OLD:
+        gc__a64_age(e);
+        gc__a64_exit(e, GC__A64_CBZ | GC__A);
+        break;
+    case GC__FILTER_REGION:
+        gc__a64_age(e);
+        gc__a64_exit(e, GC__A64_CBZ | GC__A);
+        gc__a64_range(e, 1);
+        gc__a64_shift(e, GC__B, 1, GC_REGION_SHIFT);
+        gc__a64_byte_at(e, GC__B, GC__C, GC__B);
+        gc__a64_compare(e, GC__B, GC__A);
+        gc__a64_exit(e, GC__A64_BHS);
+        break;
+    case GC__FILTER_RANK:
+    case GC__FILTER_SUM:
+        gc__a64_age(e);
+        gc__a64_op(e, 0xD2800000 | (uint32_t)(SHIFT / 16) << 21 | (1u << SHIFT % 16) << 5, GC__D, 0, 0); /* mov x12, #entries */
+        gc__a64_op(e, 0xCB000000, GC__C, GC__C, GC__D);                                                  /* sub */
+        gc__a64_shift(e, GC__B, 1, GC_REGION_SHIFT);
+        gc__a64_byte_at(e, GC__B, GC__C, GC__B);
+        gc__a64_op(e, 0x0B000000, GC__A, GC__A, GC__B); /* add */
+        if (filter == GC__FILTER_SUM) break;
+        gc__a64_compare_number(e, GC__A, 2);
+        gc__a64_exit(e, GC__A64_BLS);
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void gc__a64_watch(gc__a64 *e) {
+    GC__A64_LOAD(e, GC__A, watch);
+    gc__a64_add(e, GC__A, GC__A, 0, GC_WATCH_SHIFT);
+    gc__a64_byte(e, GC__B, GC__A);
+    uint32_t known = e->at;
+    gc__a64_put(e, GC__A64_CBNZ | GC__B);
+    gc__a64_write(e, GC__A);
+    gc__a64_land(e, known);
+}
+
+/* Emits the store and everything after it, up to the exit. */
+static inline void gc__a64_body(gc__a64 *e, gc__barrier_parts parts, unsigned form) {
+    gc__a64_put(e, 0xC89FFC01); /* stlr x1, [x0] */
+    if (parts.mark == GC__MARK_NOTHING) return;
+    if (form & GC_EMIT_CHECKED) {
+        gc__a64_put(e, (uint32_t)GC__A64_ORDER_LOADS);
+        gc__a64_bound(e, 0, offsetof(gc_barrier_tables, lowest), GC__A64_BLO);
+        gc__a64_bound(e, 0, offsetof(gc_barrier_tables, highest), GC__A64_BHS);
+        gc__a64_put(e, (uint32_t)GC__A64_ORDER_LOADS);
+    }
+    if (parts.watch) gc__a64_watch(e);
+    gc__a64_filter(e, parts.filter);
+    switch (parts.mark) {
+    case GC__MARK_CARD:
+        gc__a64_mark_card(e);
+        break;
+    case GC__MARK_BYTE:
+        gc__a64_mark_byte(e);
+        break;
+    case GC__MARK_BIT:
+        gc__a64_mark_bit(e);
+        break;
+    case GC__MARK_ALWAYS:
+        gc__a64_mark_always(e);
+        break;
+    case GC__MARK_SELECT:
+        gc__a64_mark_select(e);
+        break;
+    default:
+        gc__a64_mark_log(e);
+        break;
+    }
+}
+
+static inline void gc__a64_assign(gc__a64 *e, gc__barrier_parts parts, unsigned form) {
+    gc__a64_op(e, 0x91002000, GC__FROM, 1, 0); /* add x14, x1, #8 */
+    gc__a64_op(e, 0xF9400000, 1, 1, 0);        /* ldr x1, [x1] */
+    gc__a64_body(e, parts, form);
+    gc__a64_land_exits(e);
+    gc__a64_op(e, 0x91002000, 0, 0, 0); /* add x0, x0, #8 */
+    gc__a64_move(e, 1, GC__FROM);
+}
+
+/* Emits a loop upwards or downwards: x13 = slot, x14 = source - destination, x15 = the end, x16 = 8 or -8. */
+static inline void gc__a64_copy(gc__a64 *e, gc__barrier_parts parts, unsigned form) {
+    uint32_t nothing = e->at;
+    gc__a64_put(e, 0xB4000002);                                /* cbz x2 */
+    gc__a64_op(e, 0xCB000000, GC__FROM, 1, 0);                 /* sub x14, x1, x0 */
+    gc__a64_op(e, 0x8B000C00, GC__END, 0, 2);                  /* add x15, x0, x2, lsl #3 */
+    gc__a64_op(e, 0xD2800100, GC__STEP, 0, 0);                 /* mov x16, #8 */
+    gc__a64_move(e, GC__TO, 0);
+    gc__a64_op(e, 0xCB000000, GC__A, 0, 1);                    /* sub x9, x0, x1 */
+    gc__a64_op(e, 0xD37DF000, GC__B, 2, 0);                    /* lsl x10, x2, #3 */
+    gc__a64_compare(e, GC__A, GC__B);
+    uint32_t upwards = e->at;
+    gc__a64_put(e, GC__A64_BHS);
+    gc__a64_op(e, 0xD1002000, GC__TO, GC__END, 0);             /* sub x13, x15, #8 */
+    gc__a64_op(e, 0xD1002000, GC__END, 0, 0);                  /* sub x15, x0, #8 */
+    gc__a64_op(e, 0x928000E0, GC__STEP, 0, 0);                 /* mov x16, #-8 */
+    gc__a64_land(e, upwards);
+    uint32_t loop = e->at;
+    gc__a64_move(e, 0, GC__TO);
+    gc__a64_op(e, 0xF8606800, 1, GC__TO, GC__FROM); /* ldr x1, [x13, x14] */
+    gc__a64_body(e, parts, form);
+    gc__a64_land_exits(e);
+    gc__a64_op(e, 0x8B000000, GC__TO, GC__TO, GC__STEP);
+    gc__a64_compare(e, GC__TO, GC__END);
+    gc__a64_put(e, GC__A64_BNE | (0x7FFFF & (loop - e->at)) << 5);
+    gc__a64_land(e, nothing);
+}
+
+/* Returns the code's words, and the number of its bytes in code->bytes. */
+static inline const void *gc__a64_emit(gc__a64 *e, gc_barrier_code *code, gc__barrier_parts parts, unsigned form,
+                                       const gc_barrier_tables *tables) {
+    memset(e, 0, sizeof *e);
+    e->code = code;
+    e->tables = tables;
+    if (form & GC_EMIT_COPY)
+        gc__a64_copy(e, parts, form);
+    else if (form & GC_EMIT_ASSIGN)
+        gc__a64_assign(e, parts, form);
+    else
+        gc__a64_body(e, parts, form);
+    gc__a64_land_exits(e);
+    gc__a64_put(e, (uint32_t)GC__A64_RET);
+    if (e->at % 2) gc__a64_put(e, (uint32_t)GC__A64_NOP);
+    for (uint32_t i = 0; i < code->patches; i++, e->at += 2) {
+        gc__a64_land(e, code->patch[i].at);
+        code->patch[i].at = (uint16_t)(e->at * 4);
+        memcpy(&e->words[e->at], (const char *)tables + code->patch[i].field, 8);
+    }
+    if (e->dirty) {
+        gc__a64_land(e, e->dirty);
+        memset(&e->words[e->at], 0xFF, 8);
+        e->at += 2;
+    }
+    code->bytes = e->at * 4;
+    return e->words;
+}
+/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it. What follows
+   is for x86-64.
 
    Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both are
    8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
@@ -844,23 +1400,6 @@ static inline const gc_barrier_functions *gc_barrier_functions_of(gc_barrier bar
    executable. Every address in the code is a 64-bit immediate aligned to 8 bytes, so that gc_barrier_patch replaces it
    by one store, even while threads run the code. For a change to another barrier threads must be stopped. */
 
-
-/* Forms: a store, unless it is an assign or a copy; each may be checked. */
-enum { GC_EMIT_STORE = 0, GC_EMIT_CHECKED = 1, GC_EMIT_ASSIGN = 2, GC_EMIT_COPY = 4 };
-
-#define GC_EMIT_BYTES_MAX 384 /* no barrier in any form is longer */
-
-/* The emitted code, and where its immediates are. Owned by the host; needed to patch. */
-typedef struct gc_barrier_code {
-    uint32_t bytes;
-    uint32_t
-        clobbers; /* bit n: register n of the machine's numbering, rax = 0, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8.. */
-    uint32_t patches;
-    struct {
-        uint16_t at;    /* offset of the immediate in the code */
-        uint16_t field; /* offset in gc_barrier_tables of the field that the immediate holds */
-    } patch[12];
-} gc_barrier_code;
 
 typedef struct gc__emitter {
     gc_barrier_code *code;
@@ -1255,11 +1794,15 @@ void gc__emit_declined(void)
    thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
-    gc__emitter e;
     if (!GC_HAS_EMIT) gc__emit_declined();
-    memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
+#if GC__IS_AARCH64
+    gc__a64 e;
+    const void *words = gc__a64_emit(&e, code, gc__barrier_parts_of(barrier), form, tables);
+#else
+    gc__emitter e;
+    memset(&e, 0, sizeof e);
     e.code = code;
     e.tables = tables;
     e.leaves_by_jump = form & (GC_EMIT_ASSIGN | GC_EMIT_COPY) ? 1 : 0;
@@ -1272,15 +1815,17 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
         gc__emit_exit(&e);
     }
     code->bytes = e.at;
-    if (e.at > bytes || ((uintptr_t)buffer & 7)) return 0;
-    memcpy(buffer, e.bytes, e.at);
-    return e.at;
+    const void *words = e.bytes;
+#endif
+    if (code->bytes > bytes || ((uintptr_t)buffer & 7)) return 0;
+    memcpy(buffer, words, code->bytes);
+    return code->bytes;
 }
 
 /* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs the
    code at the same time sees old bounds with old or new tables, both of which are right. `buffer`: where the code is,
-   or a writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned
-   store. [any thread; never collects; cannot fail] */
+   or a writable alias of it. No instruction needs flushing, since each immediate changes by one aligned store, and
+   on AArch64 is no part of an instruction. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, const gc_barrier_tables *tables) {
     for (int bounds = 0; bounds < 2; bounds++)
         for (uint32_t i = 0; i < code->patches; i++) {

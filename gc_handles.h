@@ -590,8 +590,8 @@ GC__FN gc_handle gc__handle_make(gc_heap *heap, gc_handle_kind kind, uintptr_t o
     if (!place) return NULL;
     gc__handle_segment *segment = gc__handle_segment_of((uintptr_t)place);
     size_t index = gc__handle_index(segment, (uintptr_t)place);
-    if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELAXED);
-    if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELAXED);
+    if (extra) __atomic_store_n(gc__handle_extra(segment, index), extra, __ATOMIC_RELEASE);
+    if (mine || object) __atomic_store_n(place, object, __ATOMIC_RELEASE);
     if (extra && kind == GC_HANDLE_DEPENDENT) gc__handle_remember(segment, index, extra);
     if (object) gc__handle_remember(segment, index, object);
     gc_handle handle = gc__handle_value(segment, index);
@@ -1937,7 +1937,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
         precleaned |= (uint16_t)((unsigned)clean << i);
     }
     /* If a store has come in between, the exchange fails, and no handle of the clump is precleaned. */
-    __atomic_compare_exchange_n(&segment->precleaned[clump], &all, precleaned, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&segment->precleaned[clump], &all, precleaned, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* Begins a cycle: no handle is precleaned. */

@@ -82,11 +82,8 @@ int main(void) {
         mprotect(code, 4096, PROT_READ | PROT_WRITE);
         if (!gc_barrier_emit(&emitted, code, 4096, barriers[i], GC_EMIT_CHECKED, &tables)) return 1;
         mprotect(code, 4096, PROT_READ | PROT_EXEC);
-#if defined(__x86_64__)
+        __builtin___clear_cache((char *)code, (char *)code + emitted.bytes);
         show("emitted", gc_barrier_name(barriers[i]), jump);
-#else
-        (void)jump;
-#endif
     }
     return 0;
 }

@@ -15,7 +15,7 @@
 
    Each barrier NAME comes as
 
-       gc_barrier_store_NAME(tables, slot, ref)      inline assembly (C without x86-64, or with GC_PORTABLE_BARRIERS)
+       gc_barrier_store_NAME(tables, slot, ref)      inline assembly (C elsewhere, or with GC_PORTABLE_BARRIERS)
        gc_barrier_checked_NAME(tables, slot, ref)    for slots that may lie outside the heap
        gc_barrier_after_NAME(tables, slot, ref)      the barrier alone, after a store
        gc_barrier_assign_NAME(tables, &to, &from)    *to = *from, and moves both; also _checked_
@@ -35,8 +35,11 @@ GC__STYLE_BEGIN
 
 #include "barrier/tables.h"
 #include "barrier/portable.h"
+#include "barrier/assembly_aarch64.h"
 #include "barrier/assembly.h"
 #include "barrier/forms.h"
+#include "barrier/emit_code.h"
+#include "barrier/emit_aarch64.h"
 #include "barrier/emit.h"
 
 GC__STYLE_END

@@ -134,8 +134,8 @@ static inline __attribute__((always_inline)) void *gc_new_with(gc_thread *thread
 #if !GC_HAS_MODEL
 /* Makes an array longer where it is, with zeroed elements, if the memory behind it is free: at the end of what the thread has
    just allocated, in a hole, or in the pages of a large object. False: it is not, or `length` is less than before, or
-   another thread has the heap's lock; then nothing has changed, and a new array is what remains. [cooperative; never collects;
-   false] */
+   another thread has the heap's lock; then nothing has changed, and a new array is what remains. Another thread that uses the
+   array meanwhile reads its length by an acquire load. [cooperative; never collects; false] */
 GC_API bool gc_array_grow(gc_thread *thread, void *array, size_t length);
 #endif
 

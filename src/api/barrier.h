@@ -3,6 +3,19 @@
    the stack, static, malloc'ed) may be stored to either way, except those that an object owns and reports with
    GC_SLOT_OWNED: gc_store_in and gc_remember are for these. None of these functions collects.
 
+   What other threads see. Each of these stores is a release: a thread that reads the reference from the slot also sees what the
+   storing thread had written before, such as the object's header and fields, and what these lead to. So an object is published by
+   one such store, and the stores that initialize it before may be plain. The reader needs no more than a load of the whole word,
+   since every processor of gc.h orders a load after the one that its address came from. Two threads that store to one slot leave
+   one of the two references there.
+   Three things are the host's own. References that reach a thread in another way than by these stores, handles and
+   finalizers, as in a static root, need a release store there, or a lock. What is found by an index or a flag, not by a
+   reference, needs a release and an acquire: gc_array_grow writes the length of an array after its elements, so other threads
+   read that length by an acquire load. And compiled code whose stores are its own makes them release stores (stlr on AArch64,
+   mov on x86-64), or begins to copy with a fence. Cards and logs need nothing: the collector reads them when it has stopped
+   their threads, by a mode or lock that orders all that they have done; a host that stops threads itself (options.suspend)
+   does so in a way that orders it, too.
+
    The barrier in them is GC_BARRIER, a compile-time choice from GC_BARRIERS (gc_barrier_x86_64.h). With GC_BARRIER
    at_run_time they call it out of line, and gc_barrier_switch chooses. */
 #pragma once
@@ -63,7 +76,7 @@ static inline void gc_store(gc_thread *thread, void *slot, const void *ref) {
    fail] */
 static inline void gc_store_value(gc_thread *thread, void *slot, uintptr_t value) {
     (void)thread;
-    __atomic_store_n((gc_word *)slot, value, __ATOMIC_RELAXED); /* the marker may be reading it */
+    gc__barrier_publish(slot, value); /* the marker may be reading it, too */
     if (GC_VALUE_IS_REF(value))
         GC__THE_BARRIER(after_checked)(&gc__tables, slot, (const void *)GC_VALUE_TO_REF(value));
     gc__store_shadow(slot, 1);
@@ -77,14 +90,14 @@ static inline const void *gc__barrier_owner(const void *owner) { return (const c
 static inline void gc_store_in(gc_thread *thread, const void *owner, void *slot, const void *ref) {
     (void)thread;
     if (GC_DEBUG >= 2) gc__check_outside("gc_store_in");
-    *(gc_word *)slot = (uintptr_t)ref;
+    gc__barrier_publish(slot, (uintptr_t)ref);
     GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), ref);
 }
 
 /* gc_store_in for a tagged value. [cooperative; never collects; cannot fail] */
 static inline void gc_store_value_in(gc_thread *thread, const void *owner, void *slot, uintptr_t value) {
     (void)thread;
-    *(gc_word *)slot = value;
+    gc__barrier_publish(slot, value);
     if (GC_VALUE_IS_REF(value))
         GC__THE_BARRIER(after_checked)(&gc__tables, gc__barrier_owner(owner), (const void *)GC_VALUE_TO_REF(value));
 }

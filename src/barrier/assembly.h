@@ -1,13 +1,11 @@
-/* The barriers as x86-64 inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME.
+/* The barriers as inline assembly: gc__barrier_after_NAME (without the store) and gc_barrier_store_NAME. The texts here
+   are those for x86-64.
 
    Each is composed of the texts of its write watch, filter and mark, in which a and b are scratch registers and label 1
    is the end. */
 #pragma once
 
-#include "portable.h"
-
-#define GC__TEXT(x) GC__TEXT_(x)
-#define GC__TEXT_(x) #x
+#include "assembly_aarch64.h"
 
 /* clang-format off */
 /* Instructions in both dialects of assembly, since no macro says which one the compiler uses (-masm=intel). */
@@ -135,17 +133,30 @@
 #define GC__ASM_STEPS_REGION GC__ASM_STORE_FIRST
 #define GC__ASM_STEPS_SUM GC__ASM_STORE_FIRST
 #define GC__ASM_STEPS_OLD GC__ASM_STORE_FIRST
-#define GC__ASM_STEPS_RANK(store, filter, mark) filter store "\n\t" mark GC__ASM("jmp 1f") "4:\n\t" store "\n\t"
+#define GC__ASM_STEPS_RANK(store, filter, mark) filter store "\n\t" mark GC__ASM(GC__BARRIER_JUMP " 1f") "4:\n\t" store "\n\t"
 /* clang-format on */
 
 /* The operands are listed by name, so an operand that a text does not mention costs at most a register. The memory
    clobber declares that the tables are written. */
+#if GC__IS_AARCH64
+#define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                        \
+    GC__A64_LOCALS_##mark __asm__ volatile(                                                                     \
+        GC__ASM_STEPS_##filter(store, GC__A64_WATCH_##watch GC__A64_FILTER_##filter, GC__A64_MARK_##mark) "1:"  \
+        : GC__A64_OUT_##mark                                                                                    \
+        : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__A64_IN_##filter GC__ASM_IN_##mark \
+        : "cc", "memory" GC__A64_CLOBBERS_##filter)
+#define GC__BARRIER_STORE GC__A64_STORE
+#define GC__BARRIER_JUMP "b"
+#else
+#define GC__BARRIER_JUMP "jmp"
+#define GC__BARRIER_STORE GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]")
 #define GC__BARRIER_ASSEMBLY(store, watch, filter, mark)                                                  \
     GC__ASM_LOCALS_##mark __asm__ volatile(                                                               \
         GC__ASM_STEPS_##filter(store, GC__ASM_WATCH_##watch GC__ASM_FILTER_##filter, GC__ASM_MARK_##mark) "1:" \
         : GC__ASM_OUT_##mark                                                                              \
         : [slot] "r"(slot), [ref] "r"(ref)GC__ASM_IN_WATCH_##watch GC__ASM_IN_##filter GC__ASM_IN_##mark  \
         : "cc", "memory")
+#endif
 
 #define GC__BARRIER_IN_ASSEMBLY(name, NAME, watch, filter, mark)                                                       \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
@@ -156,8 +167,7 @@
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         void *object = slot;                                                                                           \
         (void)tables, (void)object;                                                                                    \
-        GC__BARRIER_ASSEMBLY(GC__ASM_BOTH("mov %[ref], (%[slot])", "mov qword ptr [%[slot]], %[ref]"), watch, filter,  \
-                             mark);                                                                                    \
+        GC__BARRIER_ASSEMBLY(GC__BARRIER_STORE, watch, filter, mark);                                                  \
     }
 #define GC__BARRIER_IN_C(name, NAME, watch, filter, mark)                                                              \
     static inline void gc__barrier_after_##name(const gc_barrier_tables *tables, const void *object, const void *slot, \
@@ -166,7 +176,7 @@
     }                                                                                                                  \
     static inline void gc_barrier_store_##name(const gc_barrier_tables *tables, void *slot, const void *ref) {         \
         int seen = GC__FILTER_##filter == GC__FILTER_RANK && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref); \
-        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);                                           \
+        gc__barrier_publish(slot, (uintptr_t)ref);                                                               \
         if (!seen) gc__barrier_after_##name(tables, slot, slot, ref);                                                  \
     }
 

@@ -1,4 +1,5 @@
-/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it.
+/* The barriers as machine code, written into a buffer of the host's: for JIT compilers, whose code calls it. What follows
+   is for x86-64.
 
    Calling convention. Store: rdi = slot, rsi = reference. Assign: rdi = slot, rsi = address of the reference; both are
    8 higher on return. Copy: rdi = destination, rsi = source, rdx = count. The code may change rax, rcx, rdx, rdi, rsi,
@@ -13,24 +14,7 @@
    by one store, even while threads run the code. For a change to another barrier threads must be stopped. */
 #pragma once
 
-#include "forms.h"
-
-/* Forms: a store, unless it is an assign or a copy; each may be checked. */
-enum { GC_EMIT_STORE = 0, GC_EMIT_CHECKED = 1, GC_EMIT_ASSIGN = 2, GC_EMIT_COPY = 4 };
-
-#define GC_EMIT_BYTES_MAX 384 /* no barrier in any form is longer */
-
-/* The emitted code, and where its immediates are. Owned by the host; needed to patch. */
-typedef struct gc_barrier_code {
-    uint32_t bytes;
-    uint32_t
-        clobbers; /* bit n: register n of the machine's numbering, rax = 0, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8.. */
-    uint32_t patches;
-    struct {
-        uint16_t at;    /* offset of the immediate in the code */
-        uint16_t field; /* offset in gc_barrier_tables of the field that the immediate holds */
-    } patch[12];
-} gc_barrier_code;
+#include "emit_aarch64.h"
 
 typedef struct gc__emitter {
     gc_barrier_code *code;
@@ -425,11 +409,15 @@ void gc__emit_declined(void)
    thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
-    gc__emitter e;
     if (!GC_HAS_EMIT) gc__emit_declined();
-    memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;
+#if GC__IS_AARCH64
+    gc__a64 e;
+    const void *words = gc__a64_emit(&e, code, gc__barrier_parts_of(barrier), form, tables);
+#else
+    gc__emitter e;
+    memset(&e, 0, sizeof e);
     e.code = code;
     e.tables = tables;
     e.leaves_by_jump = form & (GC_EMIT_ASSIGN | GC_EMIT_COPY) ? 1 : 0;
@@ -442,15 +430,17 @@ static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t
         gc__emit_exit(&e);
     }
     code->bytes = e.at;
-    if (e.at > bytes || ((uintptr_t)buffer & 7)) return 0;
-    memcpy(buffer, e.bytes, e.at);
-    return e.at;
+    const void *words = e.bytes;
+#endif
+    if (code->bytes > bytes || ((uintptr_t)buffer & 7)) return 0;
+    memcpy(buffer, words, code->bytes);
+    return code->bytes;
 }
 
 /* Makes emitted code use the tables' present values. New tables are published before new bounds: a thread that runs the
    code at the same time sees old bounds with old or new tables, both of which are right. `buffer`: where the code is,
-   or a writable alias of it. No instruction needs flushing on x86-64, since each immediate changes by one aligned
-   store. [any thread; never collects; cannot fail] */
+   or a writable alias of it. No instruction needs flushing, since each immediate changes by one aligned store, and
+   on AArch64 is no part of an instruction. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_patch(const gc_barrier_code *code, void *buffer, const gc_barrier_tables *tables) {
     for (int bounds = 0; bounds < 2; bounds++)
         for (uint32_t i = 0; i < code->patches; i++) {

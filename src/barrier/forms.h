@@ -21,6 +21,19 @@
     *destination = (char *)*destination + 8;                              \
     *source = (const char *)*source + 8
 
+/* Moves words that need no barrier. */
+static inline void gc__barrier_move(void *destination, const void *source, size_t count) {
+    GC__ORDER_STORES();
+    if (count) memmove(destination, source, count * 8);
+}
+
+/* Returns whether the slot may lie in the heap. A page that is watched may be one of those that have just been added; a
+   slot there needs no card, since all that is new is young. */
+GC__BARRIER_INLINE int gc__barrier_is_in(int watch, const gc_barrier_tables *tables, const void *slot) {
+    if (watch) GC__ORDER_LOADS();
+    return gc__barrier_in_heap(tables, slot);
+}
+
 /* clang-format off */
 #define GC__BARRIER_FORMS(name, NAME, watch, filter, mark) \
     /* The barrier alone, for a slot that has just been stored to. */ \
@@ -28,12 +41,12 @@
         gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
     static inline void gc_barrier_after_checked_##name(const gc_barrier_tables *tables, const void *slot, const void *ref) { \
-        if (gc__barrier_in_heap(tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
+        if (gc__barrier_is_in(watch, tables, slot)) gc__barrier_after_##name(tables, slot, slot, ref); \
     } \
     /* The store with the barrier; slots outside [lowest, highest) are only stored to. */ \
     static inline void gc_barrier_checked_##name(const gc_barrier_tables *tables, void *slot, const void *ref) { \
-        if (gc__barrier_in_heap(tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
-        else __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED); \
+        if (gc__barrier_is_in(watch, tables, slot)) gc_barrier_store_##name(tables, slot, ref); \
+        else gc__barrier_publish(slot, (uintptr_t)ref); \
     } \
     /* Stores **source to **destination and moves both to the next word. */ \
     static inline void gc_barrier_assign_##name(const gc_barrier_tables *tables, void **destination, const void **source) { \
@@ -47,15 +60,15 @@
     static inline void gc_barrier_copy_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
                                               size_t count) { \
         if (GC__ANYWHERE(watch, GC__FILTER_##filter) && (!count || !gc__barrier_age(tables, (uintptr_t)destination))) { \
-            if (count) memmove(destination, source, count * 8); \
+            gc__barrier_move(destination, source, count); \
             return; \
         } \
         GC__BARRIER_COPY(gc_barrier_store_##name); \
     } \
     static inline void gc_barrier_copy_checked_##name(const gc_barrier_tables *tables, void *destination, const void *source, \
                                                       size_t count) { \
-        if (gc__barrier_in_heap(tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
-        else if (count) memmove(destination, source, count * 8); \
+        if (gc__barrier_is_in(watch, tables, destination)) gc_barrier_copy_##name(tables, destination, source, count); \
+        else gc__barrier_move(destination, source, count); \
     }
 /* clang-format on */
 GC_BARRIERS(GC__BARRIER_FORMS)
@@ -64,7 +77,7 @@ GC_BARRIERS(GC__BARRIER_FORMS)
    own: the collector would take the logged address for that of a slot. [any thread; never collects; cannot fail] */
 static inline void gc_barrier_store_in_object(const gc_barrier_tables *tables, void *object, void *slot,
                                               const void *ref) {
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_publish(slot, (uintptr_t)ref);
     gc__barrier_after_object_logging(tables, object, slot, ref);
 }
 
@@ -79,7 +92,7 @@ GC__BARRIER_INLINE void gc_barrier_store_c(gc_barrier barrier, const gc_barrier_
                                            const void *ref) {
     int ranks = gc__barrier_parts_of(barrier).filter == GC__FILTER_RANK;
     int seen = ranks && gc__barrier_before_c(tables, (uintptr_t)slot, (uintptr_t)ref);
-    __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+    gc__barrier_publish(slot, (uintptr_t)ref);
     if (!seen) gc_barrier_after_c(barrier, tables, slot, ref);
 }
 
@@ -88,7 +101,7 @@ GC__BARRIER_INLINE void gc_barrier_checked_c(gc_barrier barrier, const gc_barrie
     if (gc__barrier_in_heap(tables, slot))
         gc_barrier_store_c(barrier, tables, slot, ref);
     else
-        __atomic_store_n((gc_word *)slot, (uintptr_t)ref, __ATOMIC_RELAXED);
+        gc__barrier_publish(slot, (uintptr_t)ref);
 }
 
 #define GC__STORE_C(tables, slot, ref) gc_barrier_store_c(barrier, tables, slot, ref)

@@ -40,10 +40,14 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
+/* The length of user addresses, unless the program asks for higher ones. Where a system gives fewer (39 bits, on some of
+   AArch64) the tables can be smaller. */
+#ifndef GC_ADDRESS_BITS
 #ifdef __x86_64__
-#define GC_ADDRESS_BITS 47 /* the length of user addresses, unless the program asks for higher ones */
+#define GC_ADDRESS_BITS 47
 #else
 #define GC_ADDRESS_BITS 48
+#endif
 #endif
 /* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
    are words for a whole frame that has saved them. */
@@ -76,10 +80,15 @@
 #error "GC_BUNDLE_SHIFT must be 0 or between GC_CARD_SHIFT + 6 and GC_REGION_SHIFT: a bundle covers at least 64 cards"
 #endif
 
-#if defined(__x86_64__) && !defined(GC_PORTABLE_BARRIERS)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(GC_PORTABLE_BARRIERS)
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+#ifdef __aarch64__
+#define GC__IS_AARCH64 1
+#else
+#define GC__IS_AARCH64 0
 #endif
 #if defined(__x86_64__) || defined(__aarch64__)
 #define GC_HAS_EMIT 1
@@ -114,6 +123,21 @@
 #define GC__PRINTF(format_at, arguments_at) format(printf, format_at, arguments_at)
 #endif
 
+/* The order that x86-64 keeps by itself, and other processors only where they are told: what comes before is read, or read and
+   written, before what comes after is read, or written. */
+#if defined(__x86_64__)
+#define GC__ORDER_LOADS() __asm__ volatile("" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("" ::: "memory")
+#elif defined(__aarch64__)
+#define GC__ORDER_LOADS() __asm__ volatile("dmb ishld" ::: "memory")
+#define GC__ORDER_STORES() __asm__ volatile("dmb ish" ::: "memory")
+#else
+#define GC__ORDER_LOADS() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define GC__ORDER_STORES() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
+#define GC__TEXT(x) GC__TEXT_(x)
+#define GC__TEXT_(x) #x
 #define GC__PASTE(a, b) GC__PASTE_(a, b)
 #define GC__PASTE_(a, b) a##b
 

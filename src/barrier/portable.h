@@ -5,7 +5,14 @@
 
 #define GC__BARRIER_INLINE static inline __attribute__((always_inline))
 
+/* Bounds are compared after the reference was read, since it may lie where they have just widened to; by ranks, whose address
+   comes from the reference, that is so anyway. */
+GC__BARRIER_INLINE int gc__barrier_is_above(const gc_barrier_tables *tables, uintptr_t ref) {
+    GC__ORDER_LOADS();
+    return ref >= gc__barrier_bound(&tables->low);
+}
 GC__BARRIER_INLINE int gc__barrier_in_range(const gc_barrier_tables *tables, uintptr_t ref) {
+    GC__ORDER_LOADS();
     return ref >= gc__barrier_bound(&tables->low) && ref < gc__barrier_bound(&tables->high);
 }
 
@@ -13,7 +20,7 @@ GC__BARRIER_INLINE int gc__barrier_passes(const gc_barrier_tables *tables, gc__f
                                           uintptr_t ref) {
     switch (filter) {
     case GC__FILTER_LOW:
-        return ref >= gc__barrier_bound(&tables->low);
+        return gc__barrier_is_above(tables, ref);
     case GC__FILTER_RANGE:
         return gc__barrier_in_range(tables, ref);
     case GC__FILTER_REGION: {
@@ -33,9 +40,9 @@ GC__BARRIER_INLINE void gc__barrier_log(const gc_barrier_tables *tables, uintptr
     uint8_t *bits = tables->log_bits + (object >> 6), bit = (uint8_t)(1u << ((object >> 3) & 7));
     if (gc__barrier_load(bits) & bit) return;
     __atomic_fetch_or(bits, bit, __ATOMIC_RELAXED);
-    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_RELAXED);
+    uintptr_t place = __atomic_fetch_add(&tables->log->next, 8, __ATOMIC_ACQUIRE);
     if (place < tables->log->limit)
-        *(gc_word *)place = object;
+        __atomic_store_n((gc_word *)place, object, __ATOMIC_RELAXED);
     else
         gc__barrier_dirty_card(tables, (void *)slot);
 }

@@ -26,8 +26,9 @@ typedef struct gc_barrier_tables {
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
     /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
-       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. The
-       collector's functions are gc__store_logged and gc__store_logged_call. */
+       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. On AArch64
+       they are in x17 and x16, which it may change: it then reads the word at x16, and so faults if ref is stale. The collector's
+       functions are gc__store_logged and gc__store_logged_call. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;
@@ -131,6 +132,9 @@ static inline gc_barrier gc_barrier_named(const char *name) {
 /* True if barriers with this watch and filter read the slot's age first, so that any slot is correct without a
    check. */
 #define GC__ANYWHERE(watch, filter) (!(watch) && (filter) >= GC__FILTER_REGION)
+
+/* *slot = ref. Another thread that reads the reference there also sees what this thread wrote to the object before. */
+static inline void gc__barrier_publish(void *slot, uintptr_t ref) { __atomic_store_n((gc_word *)slot, ref, __ATOMIC_RELEASE); }
 
 static inline uint8_t gc__barrier_load(const uint8_t *byte) { return __atomic_load_n(byte, __ATOMIC_RELAXED); }
 static inline void gc__barrier_write(uint8_t *byte) {

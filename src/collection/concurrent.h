@@ -24,7 +24,7 @@
 GC__COLD void gc__marking_tables(void) {
     if (gc__tables.log_store || !(GC__HAS_MARKER || GC_DIAGNOSTICS)) return;
     gc__tables.log_store = gc__store_logged;
-    gc__tables.log_store_call = gc__store_logged_call;
+    gc__tables.log_store_call = GC__LOG_STORE_ADDRESS(gc__store_logged_call);
 }
 
 /* Returns GC__EDGES_*: what the collection's workers do with the objects of generation 2 that they meet. If stores

@@ -3,7 +3,7 @@
 
 #include "../trace/shade.h"
 #include "../space/cards.h"
-#include "../threads/lock.h"
+#include "../threads/stop.h"
 
 GC__FN void gc__barrier_after_word(gc_word *slot, uintptr_t word, bool value) {
     if (value && !GC_VALUE_IS_REF(word)) return;
@@ -97,6 +97,7 @@ GC_API void gc_stores_begin(gc_thread *thread, void *slots, size_t count, unsign
     gc__stores range = {slots, count, flags};
     if (gc__brackets_are_logged(thread)) gc__stores_push(range);
     gc__stored_before(slots, count);
+    GC__ORDER_STORES();
 }
 
 GC_API void gc_stores_end(gc_thread *thread, void *slots, size_t count, unsigned flags) {
@@ -113,6 +114,7 @@ GC_API void gc_copy_refs(gc_thread *thread, void *destination, const void *sourc
 
 /* Does what memmove does, but in whole words while the marker may be reading them. */
 GC__FN void gc__values_move(gc_word *to, const gc_word *from, size_t count) {
+    GC__ORDER_STORES();
     bool up = (uintptr_t)to - (uintptr_t)from >= count * 8;
     if (!gc__is_marking((uintptr_t)to)) {
         memmove(to, from, count * 8);
@@ -132,14 +134,15 @@ GC_API void gc_copy_values(gc_thread *thread, void *destination, const void *sou
     gc__stored(destination, count, true);
 }
 
-/* Takes the written pages of a region. The heap's lock is held. Bytes are exchanged, so that a concurrent store is
-   reported now or the next time. */
+/* Takes the written pages of a region. The world is stopped: a thread might otherwise make a store, and read that its page is
+   known, before others see the store. */
 GC__FN size_t gc__region_take_written(const gc__region *region, void **pages, size_t most) {
     uintptr_t end = gc__region_end(region);
     size_t count = 0;
     for (uintptr_t page = region->base; page < end && count < most; page += (size_t)1 << GC_WATCH_SHIFT) {
         uint8_t *watch = &gc__tables.watch[page >> GC_WATCH_SHIFT];
-        if (!__atomic_load_n(watch, __ATOMIC_RELAXED) || !__atomic_exchange_n(watch, 0, __ATOMIC_ACQUIRE)) continue;
+        if (!*watch) continue;
+        *watch = 0;
         pages[count++] = (void *)page;
     }
     return count;
@@ -152,10 +155,10 @@ GC_API size_t gc_heap_take_written_pages(gc_heap *heap, void **pages, size_t mos
     GC__API_SCOPE("gc_heap_take_written_pages");
     size_t count = 0;
     if (!gc__barrier_watches()) return 0;
-    gc__heap_lock(heap);
+    gc__world_stop(heap);
     for (int g = 0; g < GC_GENERATIONS; g++)
         for (const gc__region *region = heap->regions[g]; region && count < most; region = region->next)
             count += gc__region_take_written(region, pages + count, most - count);
-    gc__heap_unlock(heap);
+    gc__world_resume(heap);
     return count;
 }

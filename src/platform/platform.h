@@ -241,4 +241,11 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
 #include "cpu_portable.h"
+/* What a processor need not define. */
+#ifndef GC__LOG_STORE_ADDRESS
+#define GC__LOG_STORE_ADDRESS(name) name
+#endif
+#ifndef GC__FRAME_TOP
+#define GC__FRAME_TOP() ((uintptr_t)__builtin_frame_address(0)) /* in the calling function's frame, above its variables */
+#endif
 #include "sanitize.h"

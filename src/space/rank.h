@@ -16,8 +16,8 @@ GC__COLD void gc__region_set_rank(const gc__region *region, int age, bool ranked
     uint8_t *entry = gc__tables.age + (region->base >> GC_REGION_SHIFT);
     int generation = age & GC_AGE_GENERATION;
     for (uint32_t i = 0; i < region->span; i++) {
-        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker may be reading it */
-        *(entry + i - GC_RANK_ENTRIES) = (uint8_t)(ranked ? 2 - generation : 0);
+        __atomic_store_n(entry + i, (uint8_t)age, __ATOMIC_RELAXED); /* a marker or barrier may be reading it */
+        __atomic_store_n(entry + i - GC_RANK_ENTRIES, (uint8_t)(ranked ? 2 - generation : 0), __ATOMIC_RELAXED);
     }
     uintptr_t end = gc__region_end(region);
     if (ranked && generation < 2 &&

@@ -130,7 +130,7 @@ GC__COLD bool gc__refuse_in_hook(const gc_heap *heap, const char *function, uint
    whether it did. */
 GC__INLINED bool gc__is_called_by_hook(const gc_heap *heap, const char *function) {
     if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
-    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, (uintptr_t)__builtin_frame_address(0));
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, GC__FRAME_TOP());
 }
 
 /* Takes the lock, after the caller has saved its registers. */

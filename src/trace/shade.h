@@ -241,6 +241,7 @@ GC__IN_BARRIER GC__FN void gc__store_logged(const void *slot, const void *ref) {
 GC__LOG_STORE_CALL(gc__store_logged_call, gc__store_look, gc__tables.age, gc__the_store_logging)
 #else
 #define gc__store_logged_call NULL
+#define gc__store_logged_call_address() NULL
 #endif
 
 /* Makes room for this many more words on one of the marker's lists. Returns false if there is no memory. */

@@ -86,7 +86,7 @@ GC__FN void gc__clump_preclean(gc__handle_segment *segment, size_t clump, bool *
         precleaned |= (uint16_t)((unsigned)clean << i);
     }
     /* If a store has come in between, the exchange fails, and no handle of the clump is precleaned. */
-    __atomic_compare_exchange_n(&segment->precleaned[clump], &all, precleaned, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&segment->precleaned[clump], &all, precleaned, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* Begins a cycle: no handle is precleaned. */

@@ -13,7 +13,7 @@ static struct {
     uint64_t emitted, patched;
 } jit;
 
-#if defined(__x86_64__)
+#if GC_HAS_EMIT
 static void emitted_store(void *slot, const void *ref) { ((GC_EMITTED void (*)(void *, const void *))(uintptr_t)jit.buffer)(slot, ref); }
 #else
 static void emitted_store(void *slot, const void *ref) { gc_store(NULL, slot, ref); }
@@ -29,6 +29,7 @@ static void on_barrier_changed(void *host, const gc_barrier_change *change) {
         jit.emitted++;
         if (GC_HAS_EMIT && !gc_barrier_emit(&jit.code, jit.buffer, 4096, change->barrier, GC_EMIT_STORE, change->tables))
             wrong("gc_barrier_emit");
+        __builtin___clear_cache((char *)jit.buffer, (char *)jit.buffer + 4096);
     } else {
         if (change->barrier != jit.barrier) wrong("barrier %d became %d without a switch", jit.barrier, change->barrier);
         jit.patched++;

@@ -59,4 +59,20 @@ is "$(errors finalizers.pml '' safety)" 0 'finalizers beside a mutator: what a r
 for fault in UNTAKEN NO_ROOTS MARKS_ON END_UNDECIDED LATE_CLEAR UNLOGGED UNVISITED UNTRACED; do
     is "$(errors finalizers.pml "-D$fault" safety)" 1 "$fault: an error is found"
 done
+# ordered PROTOCOL HAVING: nothing goes wrong; and an error is found for each of the faults that follow
+ordered() {
+    protocol=$1
+    is "$(errors order.pml "$protocol" safety)" 0 "weakly ordered memory, $2"
+    shift 2
+    for fault; do is "$(errors order.pml "$protocol -D$fault" safety)" 1 "$fault: an error is found"; done
+}
+ordered -DPUBLISH 'a new object is found in a slot: it has its header, and its card' PLAIN_STORE PLAIN_STOP
+ordered '-DPUBLISH -DUNREAD' 'its card, if nobody reads it' PLAIN_STORE
+ordered '-DPUBLISH -DCOPIED' 'or in one of many slots that are copied' NO_FENCE
+ordered '-DPUBLISH -DRANGE' 'or where barriers compare bounds' NO_ACQUIRE
+ordered -DSTOP 'no thread works in a collection' EARLY_LOAD
+ordered -DLOG 'a chunk that is handed over is whole, and its stores are made' PLAIN_ENTRY PLAIN_WHOLE
+ordered -DHANDLE 'a clean handle refers to a marked object' PLAIN_FLAG
+ordered -DPAGES 'a page whose last store was not seen is taken again' UNSTOPPED
+ordered -DINDEX 'what an index or a jump leads to is there' NO_ACQUIRE
 finish

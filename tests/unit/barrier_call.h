@@ -134,15 +134,15 @@ static inline void call_pointers(int f, call *c) {
 
 enum { CODE_BYTES = 4096 };
 static uint8_t *code_alias, *code_page;
+static int code_file;
 static gc_barrier_code emitted;
 
 static inline void make_code_page(void) {
-    int file = memfd_create("barrier", 0);
-    if (file < 0 || ftruncate(file, CODE_BYTES) != 0) abort();
-    code_alias = (uint8_t *)mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    code_page = (uint8_t *)mmap(NULL, CODE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
+    code_file = memfd_create("barrier", 0);
+    if (code_file < 0 || ftruncate(code_file, CODE_BYTES) != 0) abort();
+    code_alias = (uint8_t *)mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, code_file, 0);
+    code_page = (uint8_t *)mmap(NULL, CODE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, code_file, 0);
     if (code_alias == MAP_FAILED || code_page == MAP_FAILED) abort();
-    close(file);
 }
 
 #ifdef __x86_64__
@@ -151,6 +151,14 @@ static inline void make_code_page(void) {
 static inline void code_changed(void) {
     unsigned a = 0, c = 0;
     __asm__ volatile("cpuid" : "+a"(a), "+c"(c) : : "ebx", "edx", "memory");
+}
+#elif defined(__aarch64__)
+#define CAN_EXECUTE 1
+/* An emulator notices changes of code through another address only if it is mapped again. */
+static inline void code_changed(void) {
+    __builtin___clear_cache((char *)code_alias, (char *)code_alias + CODE_BYTES);
+    if (mmap(code_page, CODE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, code_file, 0) == MAP_FAILED) abort();
+    __builtin___clear_cache((char *)code_page, (char *)code_page + CODE_BYTES);
 }
 #else
 #define CAN_EXECUTE 0
@@ -183,7 +191,15 @@ static inline void call_emitted_as_c(int f, call *c) {
     }
 }
 
+#ifdef __aarch64__
+enum { IN_SLOT = 0, IN_SOURCE = 1, IN_COUNT = 2, REGISTERS = 18 };
+enum { STORE_CLOBBERS = 0xF << 9, ALL_CLOBBERS = STORE_CLOBBERS | 0xF << 13 | 3 };
+#else
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, REGISTERS = 16 };
+enum { IN_SLOT = RDI, IN_SOURCE = RSI, IN_COUNT = RDX };
+enum { STORE_CLOBBERS = 1 << RAX | 1 << RCX | 1 << RDX | 1 << RDI | 1 << RSI | 1 << R8 | 1 << R9 };
+enum { ALL_CLOBBERS = STORE_CLOBBERS | 1 << R10 | 1 << R11 };
+#endif
 enum { STACK_BYTES = 1 << 16, STACK_TOP = STACK_BYTES - 1024, RED_ZONE_BYTES = 24, STACK_FILL = 0xB7 };
 static uint32_t changed_registers; /* by emitted code, since it was set to 0 */
 static uint8_t private_stack[STACK_BYTES] __attribute__((aligned(64)));
@@ -196,7 +212,7 @@ static inline bool private_stack_is_whole(void) {
     return true;
 }
 
-#if GC_HAS_ASSEMBLY
+#if GC_HAS_ASSEMBLY && CAN_EXECUTE
 #ifdef __cplusplus
 extern "C"
 #else
@@ -206,6 +222,16 @@ extern
     __attribute__((visibility("hidden"))) void
     barrier_trampoline(const void *code, uint64_t *r);
 
+#ifdef __aarch64__
+__asm__(".text\n\t.p2align 4\nbarrier_trampoline:\n\t"
+        "stp x29, x30, [sp, #-32]!\n\tstp x19, x20, [sp, #16]\n\tmov x19, x0\n\tmov x20, x1\n\t"
+        "ldp x2, x3, [x20, #16]\n\tldp x4, x5, [x20, #32]\n\tldp x6, x7, [x20, #48]\n\tldp x8, x9, [x20, #64]\n\t"
+        "ldp x10, x11, [x20, #80]\n\tldp x12, x13, [x20, #96]\n\tldp x14, x15, [x20, #112]\n\tldp x16, x17, [x20, #128]\n\t"
+        "ldp x0, x1, [x20]\n\tblr x19\n\t"
+        "stp x0, x1, [x20]\n\tstp x2, x3, [x20, #16]\n\tstp x4, x5, [x20, #32]\n\tstp x6, x7, [x20, #48]\n\tstp x8, x9, [x20, #64]\n\t"
+        "stp x10, x11, [x20, #80]\n\tstp x12, x13, [x20, #96]\n\tstp x14, x15, [x20, #112]\n\tstp x16, x17, [x20, #128]\n\t"
+        "ldp x19, x20, [sp, #16]\n\tldp x29, x30, [sp], #32\n\tret\n\t.previous");
+#else
 /* With -masm=intel, gcc's assembler is in that dialect here; clang's is not. */
 #if defined(INTEL_DIALECT) && !defined(__clang__)
 #define ATT_SYNTAX ".att_syntax prefix\n\t"
@@ -229,19 +255,22 @@ __asm__(ATT_SYNTAX ".text\n\t.p2align 4\nbarrier_trampoline:\n\t"
         "movq 8(%rsp), %rcx\n\tmovq %rcx, 0(%rax)\n\tleaq 16(%rsp), %rcx\n\tmovq %rcx, 32(%rax)\n\t"
         "movq 128(%rax), %rsp\n\t"
         "popq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbp\n\tpopq %rbx\n\tret\n\t.previous\n\t" FORMER_SYNTAX);
+#endif
 
 static inline void call_emitted(int f, call *c) {
     uint64_t before[REGISTERS + 1], after[REGISTERS + 1];
     for (unsigned i = 0; i < REGISTERS; i++) before[i] = 0xC0DE5B6C7D8E9FA3 + i * 0x0101010101010101; /* no address */
+#ifdef __x86_64__
     before[RSP] = (uintptr_t)(private_stack + STACK_TOP);
-    before[RDI] = (uintptr_t)c->slot;
-    before[RSI] = forms[f].copies || forms[f].assigns ? (uintptr_t)c->source : (uintptr_t)*c->source;
-    if (forms[f].copies) before[RDX] = c->count;
+#endif
+    before[IN_SLOT] = (uintptr_t)c->slot;
+    before[IN_SOURCE] = forms[f].copies || forms[f].assigns ? (uintptr_t)c->source : (uintptr_t)*c->source;
+    if (forms[f].copies) before[IN_COUNT] = c->count;
     memcpy(after, before, sizeof after);
     barrier_trampoline(code_page, after);
     for (int i = 0; i < REGISTERS; i++) changed_registers |= (uint32_t)(after[i] != before[i]) << i;
-    c->to = forms[f].assigns ? (void *)(uintptr_t)after[RDI] : c->slot;
-    c->from = forms[f].assigns ? (const void *)(uintptr_t)after[RSI] : c->source;
+    c->to = forms[f].assigns ? (void *)(uintptr_t)after[IN_SLOT] : c->slot;
+    c->from = forms[f].assigns ? (const void *)(uintptr_t)after[IN_SOURCE] : c->source;
 }
 #else
 static inline void call_emitted(int f, call *c) { call_emitted_as_c(f, c); }

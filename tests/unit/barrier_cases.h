@@ -37,7 +37,8 @@ static inline void describe(void) {
 
 /* The highest page that is to be had: its ranks are the tables' last. */
 static inline gc_word *map_high_page(void) {
-    for (uintptr_t at = ((uintptr_t)1 << 47) - 2 * PAGE_BYTES; at > (uintptr_t)1 << 46; at -= 16 * PAGE_BYTES) {
+    const int bits = GC_ADDRESS_BITS < 47 ? GC_ADDRESS_BITS : 47;
+    for (uintptr_t at = ((uintptr_t)1 << bits) - 2 * PAGE_BYTES; at > (uintptr_t)1 << (bits - 1); at -= 16 * PAGE_BYTES) {
         void *page = mmap((void *)at, PAGE_BYTES, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (page == (void *)at) return (gc_word *)page;
@@ -202,7 +203,7 @@ static void all_bounds(void) {
 
 /* Emitted code changes only the registers that it says; over all cases, each of them. A copy of one word need not move on. */
 static inline void check_registers(void) {
-    if (now.group != EMITTED || !GC_HAS_ASSEMBLY || is_wrong) return;
+    if (now.group != EMITTED || !GC_HAS_ASSEMBLY || !CAN_EXECUTE || is_wrong) return;
     uint32_t undeclared = changed_registers & ~emitted.clobbers, unchanged = emitted.clobbers & ~changed_registers;
     bool kept_stack = private_stack_is_whole();
     if (!undeclared && (!unchanged || now.form == COPY_ONE || now.form == COPY_ONE_CHECKED) && kept_stack) return;

@@ -176,9 +176,16 @@ static inline void set_log(size_t words_left) {
     expected_log = object_log;
 }
 
+/* An emulator takes time for each page of address space: there, a table has only the entries of the arena and what is beside it. */
 static inline void make_table(int index, const char *name, int shift) {
+#ifdef __x86_64__
     size_t bytes = (size_t)1 << (GC_ADDRESS_BITS - shift);
-    table_pair t = {name, (uintptr_t)reserve(bytes), (uintptr_t)reserve(bytes), shift};
+    uintptr_t bias = 0;
+#else
+    size_t bytes = (((REGIONS + 2) * GC_REGION_BYTES) >> shift) + 4 * PAGE_BYTES;
+    uintptr_t bias = (((arena - GC_REGION_BYTES) >> shift) & ~(uintptr_t)(PAGE_BYTES - 1)) - PAGE_BYTES;
+#endif
+    table_pair t = {name, (uintptr_t)reserve(bytes) - bias, (uintptr_t)reserve(bytes) - bias, shift};
     table[index] = t;
 }
 

@@ -7,6 +7,7 @@
 
 #include "../tap.h"
 #include "single_step.h"
+#include "space_limit.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -719,7 +720,7 @@ static void limited(void *argument) {
 static void system_refuses(void) {
     static char output[4096];
     static const size_t rooms[] = {1 << 20, 24 << 20};
-    for (int i = 0; i < 2 && !SANITIZED; i++) {
+    for (int i = 0; i < 2 && !SANITIZED && space_can_be_limited(); i++) {
         tap_child(limited, (void *)(uintptr_t)&rooms[i], output, sizeof output);
         has(output, gc_result_text(GC_ERROR_MEMORY), "RLIMIT_AS with room for %zu MiB: the result", rooms[i] >> 20);
         has(output, i ? "gets no more" : "after 0: gc_code_add: cannot reserve", "the message");

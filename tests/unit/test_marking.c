@@ -1175,6 +1175,42 @@ static void registers_stay(void) {
     mark_all();
     finish();
     scene_close();
+#elif defined(__aarch64__) && !defined(GC_PORTABLE_BARRIERS)
+    double in[64], out[64];
+    uint64_t sum = 0;
+    uintptr_t read = 0;
+    scene_open();
+    to_the_scene();
+    void *slot = &scanned->items[5], *ref = last_of(list)->right;
+    for (int i = 0; i < 64; i++) in[i] = 1.5 * i + 1;
+    memset(out, 0, sizeof out);
+    register uintptr_t from __asm__("x19") = (uintptr_t)in, to __asm__("x20") = (uintptr_t)out;
+    register uintptr_t call __asm__("x21") = (uintptr_t)gc__tables.log_store_call;
+    register uintptr_t first __asm__("x22") = (uintptr_t)slot, second __asm__("x23") = (uintptr_t)ref;
+#define EACH_PAIR(operation, at)                                                                                                  \
+    operation " q0, q1, [" at "]\n\t" operation " q2, q3, [" at ", #32]\n\t" operation " q6, q7, [" at ", #96]\n\t"               \
+    operation " q8, q9, [" at ", #128]\n\t" operation " q14, q15, [" at ", #224]\n\t" operation " q16, q17, [" at ", #256]\n\t" \
+    operation " q30, q31, [" at ", #480]\n\t"
+    __asm__ volatile(
+        EACH_PAIR("ldp", "x19")
+        "mov x0, #1\n\tmov x1, #2\n\tmov x2, #4\n\tmov x3, #8\n\tmov x7, #16\n\tmov x8, #32\n\tmov x9, #64\n\tmov x10, #128\n\t"
+        "mov x11, #256\n\tmov x14, #512\n\tmov x15, #1024\n\tmov x16, x22\n\tmov x17, x23\n\tblr x21\n\t"
+        "mov %[read], x16\n\tadd x0, x0, x1\n\tadd x0, x0, x2\n\tadd x0, x0, x3\n\tadd x0, x0, x7\n\tadd x0, x0, x8\n\tadd x0, x0, x9\n\t"
+        "add x0, x0, x10\n\tadd x0, x0, x11\n\tadd x0, x0, x14\n\tadd %[sum], x0, x15\n\t" EACH_PAIR("stp", "x20")
+        : [sum] "=&r"(sum), [read] "=&r"(read)
+        : "r"(from), "r"(to), "r"(call), "r"(first), "r"(second)
+        : "x0", "x1", "x2", "x3", "x7", "x8", "x9", "x10", "x11", "x14", "x15", "x16", "x17", "x30", "v0", "v1", "v2", "v3", "v6",
+          "v7", "v8", "v9", "v14", "v15", "v16", "v17", "v30", "v31", "cc", "memory");
+    *(void **)slot = ref;
+    is(sum, 2047, "general registers stay");
+    bool same = true;
+    static const unsigned char pairs[] = {0, 1, 3, 4, 7, 8, 15};
+    for (unsigned i = 0; i < sizeof pairs; i++) same &= memcmp(in + 4 * pairs[i], out + 4 * pairs[i], 32) == 0;
+    ok(same, "vectors stay");
+    ok(read && read != (uintptr_t)ref && is_known(ref), "and the reference was seen");
+    mark_all();
+    finish();
+    scene_close();
 #else
     ok(true, "# SKIP barriers are in C");
 #endif
