@@ -9132,7 +9132,9 @@ GC__HOT bool gc__ambiguous_reserve(gc_heap *heap) {
 #define GC__FIFO 32     /* slots between prefetch and use; a power of two */
 #define GC__CARD_FIFO 4 /* dirty cards, or dirty bundles, between prefetch and use */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
+#ifndef GC__SMALL_MARK_STACK
 #define GC__SMALL_MARK_STACK 64
+#endif
 /* Tags of mark stack entries. The rest of an array is an end and an index, both * 4 + NUMBER, and above them the
    array | CONTINUED. So a stack can also be read from its bottom. */
 #define GC__CONTINUED 1
@@ -12538,9 +12540,11 @@ GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t o
 /* Scans every marked object of the next region for which there was no room. Returns false if there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool unscanned = __atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE);
-    if (!marker->rescans && !unscanned && !marker->worker.overflowed) return false;
-    marker->worker.overflowed = false;
+    if (!marker->rescans) { /* what is left during a search is found by the next one */
+        bool unscanned = __atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE);
+        if (!unscanned && !marker->worker.overflowed) return false;
+        marker->worker.overflowed = false;
+    }
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         /* not region->base, which a thread that takes the region may be writing */

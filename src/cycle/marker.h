@@ -62,9 +62,11 @@ GC__FN void gc__marker_scan_again(gc_heap *heap, gc__region *region, uintptr_t o
 /* Scans every marked object of the next region for which there was no room. Returns false if there is none. */
 GC__FN bool gc__marker_rescan(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool unscanned = __atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE);
-    if (!marker->rescans && !unscanned && !marker->worker.overflowed) return false;
-    marker->worker.overflowed = false;
+    if (!marker->rescans) { /* what is left during a search is found by the next one */
+        bool unscanned = __atomic_exchange_n(&marker->unscanned, false, __ATOMIC_ACQUIRE);
+        if (!unscanned && !marker->worker.overflowed) return false;
+        marker->worker.overflowed = false;
+    }
     for (size_t i = marker->rescans, used = gc__regions_used(); i < used; i++) {
         gc__region *region = &gc__the_arena.regions[i];
         /* not region->base, which a thread that takes the region may be writing */

@@ -16,7 +16,9 @@
 #define GC__FIFO 32     /* slots between prefetch and use; a power of two */
 #define GC__CARD_FIFO 4 /* dirty cards, or dirty bundles, between prefetch and use */
 #define GC__CHUNK 32    /* elements of an array that are scanned at a time */
+#ifndef GC__SMALL_MARK_STACK
 #define GC__SMALL_MARK_STACK 64
+#endif
 /* Tags of mark stack entries. The rest of an array is an end and an index, both * 4 + NUMBER, and above them the
    array | CONTINUED. So a stack can also be read from its bottom. */
 #define GC__CONTINUED 1

@@ -71,7 +71,7 @@ build/tests/handles-$(1): tests/random/handles.c tests/fixture.h tests/tap.h $(p
 	$(2) -std=c11 $(WARNINGS) -pthread -g1 -Isrc $(3) tests/random/handles.c -o $$@
 random_programs += build/tests/handles-$(1)
 endef
-$(eval $(call handles_variant,shift16,$(CC),-O1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0))
+$(eval $(call handles_variant,shift16,$(CC),-O1 -DGC_REGION_SHIFT=16 -DGC_CARD_BITS=1 -DGC_BUNDLE_SHIFT=0 -DGC__SMALL_MARK_STACK=12))
 $(eval $(call handles_variant,shift18,$(CC),-O1 -DGC_REGION_SHIFT=18))
 $(eval $(call handles_variant,shift22,$(CC),-O2))
 $(eval $(call handles_variant,debug,$(CC),-O1 -DGC_REGION_SHIFT=17 -DGC_DEBUG=3))
