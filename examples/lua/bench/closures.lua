@@ -1,4 +1,4 @@
-local n = tonumber(arg and arg[1]) or 3000000
+local n = tonumber(arg and arg[1]) or 1500000
 local function counter(start) local c = start return function(d) c = c + d return c end end
 local sum, ring = 0, {}
 for i = 1, 512 do ring[i] = counter(i) end

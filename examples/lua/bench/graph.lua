@@ -1,5 +1,5 @@
 -- a large live graph whose edges are changed at random, with garbage beside
-local n = tonumber(arg and arg[1]) or 3000000
+local n = tonumber(arg and arg[1]) or 700000
 local size = 200000
 local nodes = {}
 for i = 1, size do nodes[i] = {id = i, next = nodes[i - 1]} end

@@ -1,4 +1,4 @@
-local n = tonumber(arg and arg[1]) or 2000000
+local n = tonumber(arg and arg[1]) or 600000
 local size = 20000
 local head, tail, map, count = nil, nil, {}, 0
 local function unlink(e)

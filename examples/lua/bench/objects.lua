@@ -1,4 +1,4 @@
-local n = tonumber(arg and arg[1]) or 5000000
+local n = tonumber(arg and arg[1]) or 2000000
 local Point = {} Point.__index = Point
 function Point.new(x, y) return setmetatable({x = x, y = y}, Point) end
 function Point.__add(a, b) return Point.new(a.x + b.x, a.y + b.y) end

@@ -1,4 +1,4 @@
-local n = tonumber(arg and arg[1]) or 2000000
+local n = tonumber(arg and arg[1]) or 600000
 local kept, sum = {}, 0
 for i = 1, n do
   local s = "key" .. i % 5003 .. ":" .. i

@@ -1,4 +1,4 @@
-local n = tonumber(arg and arg[1]) or 200
+local n = tonumber(arg and arg[1]) or 120
 local sum = 0
 for round = 1, n do
   local t = {}

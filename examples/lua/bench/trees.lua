@@ -1,4 +1,4 @@
-local depth = tonumber(arg and arg[1]) or 15
+local depth = tonumber(arg and arg[1]) or 14
 local function make(d) if d == 0 then return {} end return {make(d - 1), make(d - 1)} end
 local function check(t) if t[1] then return 1 + check(t[1]) + check(t[2]) end return 1 end
 local long = make(depth)

@@ -53,10 +53,9 @@ typedef struct luaC_State {
     int hidden;     /* Lua has stopped its collector: nothing that it can see may die */
     int collecting; /* between the hooks at the start and the end of a collection */
     int deferred;   /* luaC_step was called while that was not allowed */
-    lu_mem live;    /* bytes after the last collection */
-    uint64_t allocated; /* at that time */
-    lu_mem freed_hidden; /* bytes that Lua still counts, as it has stopped its collector */
-    lu_mem credit;       /* bytes of steps asked for, towards a collection */
+    lu_mem stopped_live;        /* bytes when Lua stopped its collector */
+    uint64_t stopped_allocated; /* until then */
+    lu_mem credit;              /* bytes of steps asked for, towards a collection */
 } luaC_State;
 
 static _Thread_local global_State *collected; /* whose heap this thread may collect now: trace functions know their object only */
@@ -295,24 +294,12 @@ static void scan_roots(void *host, gc_thread *thread, gc_visitor *visitor) {
     gc_visit_weak(visitor, &strings);
 }
 
-static uint64_t allocated(const global_State *g) {
-    const gc_thread *t = g->gc;
-    return gc_heap_allocated(g->gcs->heap) - (uint64_t)(t->window.limit - t->window.next) -
-           (uint64_t)(t->raw.limit - t->raw.next);
-}
-
-static lu_mem objects_count(const global_State *g) {
-    const luaC_State *s = g->gcs;
-    return s->live + (lu_mem)(allocated(g) - s->allocated);
-}
-
 static void collection_start(void *host, const gc_collection *collection) {
     global_State *g = (global_State *)host;
     luaC_State *s = g->gcs;
     (void)collection;
     s->collecting = 1;
     s->hidden = (g->gcstp & GCSTPUSR) && !s->explicit;
-    if (s->hidden) s->freed_hidden += objects_count(g);
 }
 
 /* What a dead prototype or coroutine owns goes here and not by a finalizer, which would run while another finalizer can
@@ -358,13 +345,10 @@ static void finish_weak(luaC_State *s) {
 
 static void collection_end(void *host, const gc_collection *collection) {
     global_State *g = (global_State *)host;
-    luaC_State *s = g->gcs;
-    finish_weak(s);
+    (void)collection;
+    finish_weak(g->gcs);
     if (g->memerrmsg) luaS_clearcache(g);
-    s->live = collection->promoted_bytes;
-    s->allocated = allocated(g);
-    if (s->hidden) s->freed_hidden -= s->live;
-    s->collecting = 0;
+    g->gcs->collecting = 0;
     g->gcpending = 1;
 }
 
@@ -502,8 +486,24 @@ void luaC_fullgc(lua_State *L, int isemergency) {
     if (!isemergency) finish(L);
 }
 
+/* While Lua has stopped its collector, it does not see that gc.h frees something. */
 lu_mem luaC_count(global_State *g) {
-    return objects_count(g) + g->gcs->freed_hidden + g->external + (lu_mem)g->GCdebt;
+    const luaC_State *s = g->gcs;
+    gc_stats stats;
+    gc_heap_stats(s->heap, &stats);
+    lu_mem live = stats.live_bytes;
+    if (g->gcstp & GCSTPUSR) live = s->stopped_live + (lu_mem)(stats.allocated_bytes - s->stopped_allocated);
+    return live + g->external + (lu_mem)g->GCdebt;
+}
+
+static void stop(global_State *g) {
+    luaC_State *s = g->gcs;
+    gc_stats stats;
+    if (g->gcstp & GCSTPUSR) return;
+    gc_heap_stats(s->heap, &stats);
+    s->stopped_live = stats.live_bytes;
+    s->stopped_allocated = stats.allocated_bytes;
+    g->gcstp = GCSTPUSR;
 }
 
 /* A step asks for some KiB of work; when that adds up to what there is, all is done at once. */
@@ -540,10 +540,9 @@ int luaC_control(lua_State *L, int what, va_list arguments) {
     global_State *g = G(L);
     luaC_State *s = g->gcs;
     switch (what) {
-    case LUA_GCSTOP: g->gcstp = GCSTPUSR; return 0;
+    case LUA_GCSTOP: stop(g); return 0;
     case LUA_GCRESTART:
         g->gcstp = 0;
-        s->freed_hidden = 0;
         g->gcpending |= (lu_byte)s->deferred;
         s->deferred = 0;
         return 0;
