@@ -471,6 +471,14 @@ void luaC_step(lua_State *L) {
         g->gcs->deferred = 1;
 }
 
+/* From now on it counts what is allocated. */
+static void count_anew(luaC_State *s) {
+    gc_stats stats;
+    gc_heap_stats(s->heap, &stats);
+    s->stopped_live = stats.live_bytes;
+    s->stopped_allocated = stats.allocated_bytes;
+}
+
 static void collect(lua_State *L, int generation) {
     global_State *g = G(L);
     luaC_State *s = g->gcs;
@@ -479,6 +487,7 @@ static void collect(lua_State *L, int generation) {
     s->explicit = 1;
     gc_collect(s->heap, generation, GC_COLLECT_DEFAULT);
     s->explicit = 0;
+    count_anew(s);
 }
 
 void luaC_fullgc(lua_State *L, int isemergency) {
@@ -494,16 +503,6 @@ lu_mem luaC_count(global_State *g) {
     lu_mem live = stats.live_bytes;
     if (g->gcstp & GCSTPUSR) live = s->stopped_live + (lu_mem)(stats.allocated_bytes - s->stopped_allocated);
     return live + g->external + (lu_mem)g->GCdebt;
-}
-
-static void stop(global_State *g) {
-    luaC_State *s = g->gcs;
-    gc_stats stats;
-    if (g->gcstp & GCSTPUSR) return;
-    gc_heap_stats(s->heap, &stats);
-    s->stopped_live = stats.live_bytes;
-    s->stopped_allocated = stats.allocated_bytes;
-    g->gcstp = GCSTPUSR;
 }
 
 /* A step asks for some KiB of work; when that adds up to what there is, all is done at once. */
@@ -540,7 +539,10 @@ int luaC_control(lua_State *L, int what, va_list arguments) {
     global_State *g = G(L);
     luaC_State *s = g->gcs;
     switch (what) {
-    case LUA_GCSTOP: stop(g); return 0;
+    case LUA_GCSTOP:
+        if (!(g->gcstp & GCSTPUSR)) count_anew(s);
+        g->gcstp = GCSTPUSR;
+        return 0;
     case LUA_GCRESTART:
         g->gcstp = 0;
         g->gcpending |= (lu_byte)s->deferred;

@@ -52,6 +52,29 @@ end)
 co2()
 collectgarbage() collectgarbage()
 for i = 1, 50 do setter(value(i)) young() assert(co2()[1] == "v" .. i) end
+-- an upvalue whose coroutine dies takes a value along that is younger than it
+for i = 1, 50 do
+  local co3 = coroutine.create(function() local x local f = function() return x end x = coroutine.yield(f) coroutine.yield() end)
+  local _, f = coroutine.resume(co3)
+  young() young()
+  coroutine.resume(co3, value(i))
+  co3 = nil
+  young() collectgarbage() young() young()
+  assert(f()[1] == "v" .. i)
+end
+-- an object that a finalizer brings back is stored into an old table
+local back = {}
+collectgarbage()
+for i = 1, 30 do
+  local o = {i}
+  collectgarbage("step")
+  setmetatable(o, {__gc = function(x) back[#back + 1] = x end, x = {i}})
+  o = nil
+  for k = 1, 3 do young() end
+end
+for k = 1, 4 do collectgarbage() young() end
+assert(#back == 30)
+for i = 1, 30 do assert(getmetatable(back[i]).x[1] == back[i][1]) end
 -- loaded chunks and their constants, set fields of old prototypes
 local loaded = {}
 for i = 1, 50 do loaded[i] = load("local a <const> = 'constant" .. i .. "' return function() return a, 'other" .. i .. "' end") young() end

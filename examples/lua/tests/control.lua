@@ -58,6 +58,16 @@ setmetatable({}, {__gc = function() dead = dead + 1 end})
 repeat until collectgarbage("step", 10)
 repeat until collectgarbage("step", 10)
 assert(dead == 3)
+collectgarbage("stop")
+collectgarbage()
+local garbage = {}
+for i = 1, 1000 do garbage[i] = {{}} end
+local with = kib()
+garbage = nil
+repeat until collectgarbage("step", 10)
+repeat until collectgarbage("step", 10)
+assert(kib() < with - 50)
+collectgarbage("restart")
 assert(collectgarbage("generational") == "incremental")
 setmetatable({}, {__gc = function() dead = dead + 1 end})
 for i = 1, 4 do collectgarbage("step") end

@@ -52,6 +52,36 @@ setmetatable({}, late)
 late.__gc = function() error("it must not be called") end
 collectgarbage()
 
+-- a finalizer in a weak metatable goes before it would run
+local weakly = setmetatable({__gc = function() error("it must not be called") end}, {__mode = "v"})
+setmetatable({}, weakly)
+-- and in a weak table that only the dead object's metatable holds, everything has gone
+local entries
+do
+  local meta = {x = setmetatable({[{0}] = 1, [0] = {1}}, {__mode = "kv"})}
+  meta.__gc = function(o) entries = next(getmetatable(o).x) == nil end
+  setmetatable({}, meta)
+end
+weakly = nil
+collectgarbage()
+assert(entries == true)
+
+-- a dead coroutine, a closure over its own stack, and a table with a finalizer refer to each other
+local collected = false
+do
+  local function f(p)
+    local function inner()
+      p = setmetatable({p, inner}, {__gc = function() collected = true end})
+      coroutine.yield()
+    end
+    inner()
+  end
+  local co = coroutine.create(f)
+  assert(coroutine.resume(co, co))
+end
+collectgarbage() collectgarbage()
+assert(collected)
+
 -- errors become warnings, and others run all the same
 local fine = 0
 warn("@off")
