@@ -368,6 +368,7 @@ static void misused_mode(void) {
     has(report, "gc_collect: the calling thread is attached and in preemptive mode", "so is gc_collect");
 }
 
+#ifdef __GLIBC__ /* musl has no makecontext */
 /* Fibers: each on a native stack of its own. */
 enum { FIBERS = 5, FIBER_BYTES = 256 << 10 };
 static struct fiber {
@@ -586,6 +587,7 @@ static void attached_on_fibers(void) {
        "where it cannot be scanned later either");
     has(report, "gc_thread_set_conservative", "which is reported");
 }
+#endif
 
 static void *conservative_sleeper(void *argument) {
     sleeper *s = argument;
@@ -840,6 +842,7 @@ int main(void) {
     stragglers();
     outlived();
     misused_mode();
+#ifdef __GLIBC__
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_that_migrate, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_of_one_thread, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
@@ -847,6 +850,7 @@ int main(void) {
     run(conservative_fibers, (gc_options){.conservative_stack = true});
     run(chosen_fibers, (gc_options){0});
     attached_on_fibers();
+#endif
     run(conservative_threads, (gc_options){.conservative_stack = true});
     begin(&(gc_options){0}), interrupted(), end();
     from_handlers();
