@@ -8,7 +8,7 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 platform=$1 only=${ONLY:-headers unit random threads examples ladder} ops=${OPS:-1000000}
 out=build/platforms/$platform emulator= link=-static
-warnings='-Wall -Wextra -Werror'
+warnings='-Wall -Wextra -Werror -Wno-clobbered' # on some processors gcc takes a frame of GC_ROOTS for one that longjmp changes
 rm -rf "$out/log" "$out/row" "$out/units" && mkdir -p "$out/log" || exit
 
 # What a compiler or an emulator is called, and the package that has it.
@@ -43,6 +43,7 @@ declined() {
     test_dac*) echo 'the emulator has no process_vm_readv' ;;
     test_fork) echo 'the emulator starts no threads in a child of a process that has some' ;;
     test_code_registry) echo 'it fills address space, which the emulator does not limit' ;;
+    test_stacks) [ "$platform" = aarch64 ] || echo 'it leaves frames by what gc.h knows of a processor; elsewhere the C library lists them' ;;
     test_arena) echo 'it fills an arena again and again, which takes minutes there' ;;
     esac
 }
