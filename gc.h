@@ -96,11 +96,11 @@
 /* The assembly's symbols cannot be static. They are weak, so several units that are linked together may have them: all
    are alike. */
 #if GC_EXPORTED
-#define GC__VISIBLE __attribute__((visibility("default")))
+#define GC__VISIBLE GC__EXPORT
 #define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t"
 #else
-#define GC__VISIBLE __attribute__((visibility("hidden")))
-#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t.hidden " name "\n\t"
+#define GC__VISIBLE GC__INTERNAL
+#define GC__ASSEMBLY_LINKAGE(name) ".weak " name "\n\t" GC__ASM_HIDDEN(name)
 #endif
 
 /* GC__SHARED: linkage of what inline functions use.
@@ -241,7 +241,7 @@ static uintptr_t gc__value_mask, gc__value_tag; /* of the program, which says it
 #define GC__LIKELY(x) __builtin_expect(!!(x), 1)
 
 GC_API void gc__misuse(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4), __noreturn__, __cold__));
+    __attribute__((GC__PRINTF(3, 4), __noreturn__, __cold__));
 
 /* The name of one symbol lists all that inline code depends on. Every unit refers to that symbol and the implementation
    defines it, so units of different configurations do not link, and the linker's message shows both. */
@@ -856,6 +856,23 @@ GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
    For overhead_percent_max the time counts, too, that collections have taken before the call. On failure nothing has changed.
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
+
+/* The options that say when the heap is collected, which may change while it runs. 0 means in each field what it means there. */
+typedef struct gc_pacing {
+    size_t nursery_bytes;
+    size_t growth_bytes_min;
+    unsigned growth_percent;
+    unsigned pause_goal_us; /* another goal does not turn `concurrent` on */
+    /* No collection begins, and no marking ends, but at heap_bytes_max, by gc_collect, gc_heap_set_limits and under stress. So
+       finalizers become due, and weak handles are cleared, by none but these. Off-heap bytes count towards nothing until then. */
+    bool paused;
+} gc_pacing;
+
+/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; never collects; cannot fail] */
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing);
+/* Changes all of it at once. A heap that is paused no more is collected when a thread has next allocated some KiB, if that is
+   due. [cooperative; may wait; never collects; GC_ERROR_ARGUMENT, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing);
 
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
@@ -1815,8 +1832,12 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
    it. */
 
 
-#ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
+#if !defined(__linux__) && !defined(_WIN32)
+#error \
+    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+#endif
+#if defined(_WIN32) && !defined(__x86_64__)
+#error "gc.h: on Windows, collecting is for x86-64 only, so far"
 #endif
 #if defined(__sparc__) || defined(__ia64__)
 #error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
@@ -1868,6 +1889,10 @@ GC__FN void *gc__os_map(size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Releases address space, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Allocates as malloc does, at a multiple of `alignment`. Returns false if there is no memory. gc__os_free_aligned frees
+   it. */
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes);
+GC__INLINED void gc__os_free_aligned(void *memory);
 /* Returns the limit for which the system has just refused `bytes`, as a remedy: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(size_t bytes);
 /* Returns how much memory the process's container (its control groups) allows it, if that is less than the machine has;
@@ -1974,6 +1999,8 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
+/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
@@ -2034,35 +2061,11 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 /* The platform contract for Linux. */
 
-
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <limits.h>
-#include <link.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
-#ifdef __GLIBC__
-#include <execinfo.h>
-#if __GLIBC_PREREQ(2, 32)
-#include <sys/single_threaded.h>
-#define GC__OS_SINGLE_THREADED __libc_single_threaded
-#endif
-#endif
-#ifndef GC__OS_SINGLE_THREADED
-#define GC__OS_SINGLE_THREADED 0
-#endif
-
 /* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
    some among these. Processors that are not listed show none of them. */
 
 
+#ifndef _WIN32
 #include <ucontext.h>
 
 #if defined(__x86_64__)
@@ -2092,6 +2095,32 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
     return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
 }
+#endif
+
+#ifndef _WIN32
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <limits.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#if __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#define GC__OS_SINGLE_THREADED __libc_single_threaded
+#endif
+#endif
+#ifndef GC__OS_SINGLE_THREADED
+#define GC__OS_SINGLE_THREADED 0
+#endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
@@ -2103,6 +2132,8 @@ GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
 #define GC__MADV_POPULATE_WRITE 23
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -2169,6 +2200,11 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
 }
 
 GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    return posix_memalign(memory, alignment, bytes) == 0;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { free(memory); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -2540,6 +2576,7 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
+#endif
 /* The memory and the number of processors that the process may use: the limits of its control groups and its own. */
 
 /* Reads files and pipes line by line, without the C library's memory: a stopped thread may hold the lock of its
@@ -2556,6 +2593,7 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -2753,7 +2791,9 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     return name && *name ? name : NULL;
 }
 #endif
+#endif
 
+#ifndef _WIN32
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -2792,7 +2832,9 @@ GC__IMAGE_FN bool gc__os_line(gc__os_lines *lines, char *line, size_t bytes) {
     line[length] = 0;
     return true;
 }
+#endif
 
+#ifndef _WIN32
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -3008,6 +3050,7 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
                "vm.overcommit_ratio";
     return "raise `ulimit -v`, or vm.max_map_count if the process has many mappings, or give the machine more memory";
 }
+#endif
 /* The platform contract for reports, on Linux: names of code and static data, from the symbols of the loaded files.
    Lines and inlined functions come from the tool addr2line, if it is installed.
 
@@ -3018,6 +3061,7 @@ GC__COLD const char *gc__os_refusal(size_t bytes) {
    handler: they take no lock, and get memory from the system only. */
 
 
+#ifndef _WIN32
 #include <stdio.h>
 
 typedef struct gc__symbol {
@@ -3206,7 +3250,9 @@ GC__IMAGE_FN const gc__symbol *gc__symbols_find(const gc__symbols *symbols, uint
         if (!symbols->list[i].bytes) best = &symbols->list[i];
     return best;
 }
+#endif
 
+#ifndef _WIN32
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
@@ -3456,6 +3502,750 @@ GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr
     gc__os_data_search search = {f, context};
     dl_iterate_phdr(gc__os_data_in, &search);
 }
+#endif
+/* The calls of Windows that gc.h makes, all of kernel32, with the structures that they fill. They have names of gc.h's own
+   here: the system's header would define thousands of names in the host's file. Files may include that header, too. */
+
+
+#ifdef _WIN32
+#define GC__CALL(result, name, arguments) GC__EXTERN result gc__call_##name arguments __asm__(#name)
+
+typedef struct gc__os_part { /* MEMORY_BASIC_INFORMATION */
+    void *start, *reserved_at;
+    uint32_t reserved_protection, partition;
+    size_t bytes;
+    uint32_t state, protection, type;
+} gc__os_part;
+enum { GC__OS_COMMIT = 0x1000, GC__OS_RESERVE = 0x2000, GC__OS_FREE = 0x10000 }; /* states of a part */
+enum { GC__OS_DECOMMIT = 0x4000, GC__OS_RELEASE = 0x8000 };
+enum { GC__OS_IMAGE = 0x1000000 }; /* the type of memory that a program or library is loaded to */
+enum { GC__OS_NO_ACCESS = 1, GC__OS_READ = 2, GC__OS_WRITE = 4, GC__OS_COPY = 8, GC__OS_EXECUTE = 0xF0 };
+GC__CALL(void *, VirtualAlloc, (void *address, size_t bytes, uint32_t how, uint32_t protection));
+GC__CALL(int, VirtualFree, (void *address, size_t bytes, uint32_t how));
+GC__CALL(int, VirtualProtect, (void *address, size_t bytes, uint32_t protection, uint32_t *former));
+GC__CALL(size_t, VirtualQuery, (const void *address, gc__os_part *part, size_t bytes));
+GC__CALL(int, ReadProcessMemory, (void *process, const void *from, void *to, size_t bytes, size_t *done));
+
+typedef struct gc__os_alignment { /* MEM_EXTENDED_PARAMETER for MEM_ADDRESS_REQUIREMENTS, which follow */
+    uint64_t type;                /* 1 */
+    const void *requirements;     /* of `low` */
+    void *low, *high;
+    size_t alignment;
+} gc__os_alignment;
+typedef void *(*gc__os_virtual_alloc_2)(void *process, void *address, size_t bytes, uint32_t how, uint32_t protection,
+                                        const gc__os_alignment *parameters, uint32_t count);
+
+typedef struct gc__os_memory { /* MEMORYSTATUSEX */
+    uint32_t bytes, used_percent;
+    uint64_t total, available, promised_total, promised_available, others[3];
+} gc__os_memory;
+GC__CALL(int, GlobalMemoryStatusEx, (gc__os_memory * memory));
+
+typedef struct gc__os_job { /* JOBOBJECT_EXTENDED_LIMIT_INFORMATION */
+    uint64_t times[2];
+    uint32_t limits, unused;
+    uint64_t others[11], process_bytes, job_bytes, peaks[2];
+} gc__os_job;
+enum { GC__OS_JOB_LIMITS = 9, GC__OS_JOB_CPU = 15 };
+GC__CALL(int, QueryInformationJobObject, (void *job, int what, void *information, uint32_t bytes, uint32_t *needed));
+
+typedef struct gc__os_unit { /* SYSTEM_LOGICAL_PROCESSOR_INFORMATION; relation 2 is a cache */
+    uintptr_t processors;
+    uint32_t relation, unused;
+    uint8_t level, ways;
+    uint16_t line;
+    uint32_t bytes, type, rest;
+} gc__os_unit;
+GC__CALL(int, GetLogicalProcessorInformation, (gc__os_unit * units, uint32_t *bytes));
+GC__CALL(uint32_t, GetActiveProcessorCount, (uint16_t group));
+GC__CALL(int, GetProcessAffinityMask, (void *process, uintptr_t *mine, uintptr_t *all));
+GC__CALL(uintptr_t, SetThreadAffinityMask, (void *thread, uintptr_t mask));
+GC__CALL(uint32_t, GetCurrentProcessorNumber, (void));
+
+GC__CALL(int, QueryPerformanceFrequency, (int64_t * per_s));
+GC__CALL(int, QueryPerformanceCounter, (int64_t * ticks));
+GC__CALL(int, GetThreadTimes, (void *thread, uint64_t *start, uint64_t *end, uint64_t *kernel, uint64_t *user));
+GC__CALL(void, Sleep, (uint32_t ms));
+
+GC__CALL(void *, GetCurrentProcess, (void));
+GC__CALL(uint32_t, GetCurrentProcessId, (void));
+GC__CALL(void *, GetCurrentThread, (void));
+GC__CALL(uint32_t, GetCurrentThreadId, (void));
+GC__CALL(int, SetThreadPriorityBoost, (void *thread, int is_off));
+GC__CALL(uint32_t, WaitForSingleObject, (void *handle, uint32_t ms));
+GC__CALL(int, CloseHandle, (void *handle));
+GC__CALL(void, AcquireSRWLockExclusive, (void **lock));
+GC__CALL(void, ReleaseSRWLockExclusive, (void **lock));
+GC__CALL(uint32_t, GetLastError, (void));
+GC__CALL(void, SetLastError, (uint32_t error));
+
+GC__CALL(void *, GetModuleHandleA, (const char *name));
+GC__CALL(uint32_t, GetModuleFileNameA, (void *module, char *name, uint32_t bytes));
+typedef void gc__os_any_function(void);
+GC__CALL(gc__os_any_function *, GetProcAddress, (void *module, const char *name));
+
+/* The words are Rax to R15, in the order of the processor's numbers, and Rip. */
+enum { GC__OS_WORDS = 17, GC__OS_STACK_POINTER = 4, GC__OS_FRAME_POINTER = 5, GC__OS_FAULT_PC = 16 };
+typedef struct __attribute__((aligned(16))) gc__os_context { /* CONTEXT */
+    uint64_t before[15];
+    uintptr_t words[GC__OS_WORDS];
+    uint64_t after[122];
+} gc__os_context;
+GC__STATIC_ASSERT(sizeof(gc__os_context) == 1232, "Windows has another CONTEXT");
+typedef struct gc__os_exception { /* EXCEPTION_RECORD */
+    uint32_t code, flags;
+    void *next, *at;
+    uint32_t count, unused;
+    uintptr_t words[15]; /* for an access violation: 0: read, 1: write, 8: execute; the address */
+} gc__os_exception;
+typedef struct gc__os_exception_at { /* EXCEPTION_POINTERS */
+    const gc__os_exception *exception;
+    gc__os_context *context;
+} gc__os_exception_at;
+#define GC__OS_ACCESS_VIOLATION 0xC0000005u
+typedef int32_t gc__os_exception_handler(gc__os_exception_at *at); /* returns -1 to continue there, 0 to search on */
+GC__CALL(void *, AddVectoredExceptionHandler, (uint32_t is_first, gc__os_exception_handler *handler));
+GC__CALL(uint32_t, RemoveVectoredExceptionHandler, (void *handle));
+GC__CALL(void, RtlCaptureContext, (gc__os_context * context));
+GC__CALL(void *, RtlLookupFunctionEntry, (uintptr_t pc, uintptr_t *base, void *history));
+GC__CALL(void *, RtlVirtualUnwind,
+         (uint32_t handlers, uintptr_t base, uintptr_t pc, void *function, gc__os_context *context, void **data,
+          uintptr_t *frame, void *pointers));
+#endif
+/* The platform contract for Windows on x86-64: processors, clocks, stacks, locks, threads, faults. It needs no library but
+   kernel32 and the C library. Functions that not every Windows has are looked up when they are first called. */
+
+
+#ifdef _WIN32
+#include <errno.h>
+#include <limits.h>
+#include <process.h>
+#include <stdlib.h>
+
+#define GC__OS_PATH_BYTES 1024
+
+#define GC__NOTE_SECTION(contents) "" /* files have no notes */
+
+/* A function of a library that is always loaded; NULL if this Windows does not have it. */
+GC__COLD gc__os_any_function *gc__os_function(const char *library, const char *name) {
+    void *module = gc__call_GetModuleHandleA(library);
+    return module ? gc__call_GetProcAddress(module, name) : NULL;
+}
+
+GC__FN size_t gc__os_page_bytes(void) { return 4096; }
+
+GC__COLD size_t gc__os_l2_bytes(void) {
+    gc__os_unit all[128];
+    uint32_t bytes = sizeof all;
+    if (!gc__call_GetLogicalProcessorInformation(all, &bytes)) bytes = 0;
+    for (uint32_t i = 0; i < bytes / sizeof *all; i++)
+        if (all[i].relation == 2 && all[i].level == 2 && all[i].bytes) return all[i].bytes;
+    return (size_t)1 << 20;
+}
+
+GC__COLD unsigned gc__os_processors(void) {
+    uintptr_t mine = 0, all = 0;
+    gc__call_GetProcessAffinityMask(gc__call_GetCurrentProcess(), &mine, &all);
+    return mine ? (unsigned)__builtin_popcountll(mine) : 1;
+}
+
+GC__FN int gc__os_processor(void) { return (int)gc__call_GetCurrentProcessorNumber(); }
+
+/* Time passes in ticks; their product with 10^9 would not fit in 64 bits. */
+GC__FN uint64_t gc__os_now_ns(void) {
+    static int64_t frequency; /* atomic; it never changes */
+    int64_t now, per_s = __atomic_load_n(&frequency, __ATOMIC_RELAXED);
+    if (!per_s) {
+        gc__call_QueryPerformanceFrequency(&per_s);
+        __atomic_store_n(&frequency, per_s, __ATOMIC_RELAXED);
+    }
+    gc__call_QueryPerformanceCounter(&now);
+    return (uint64_t)(now / per_s) * 1000000000u + (uint64_t)(now % per_s) * 1000000000u / (uint64_t)per_s;
+}
+
+GC__FN uint64_t gc__os_cpu_ns(void) {
+    uint64_t start, end, kernel = 0, user = 0; /* in units of 100 ns */
+    gc__call_GetThreadTimes(gc__call_GetCurrentThread(), &start, &end, &kernel, &user);
+    return (kernel + user) * 100;
+}
+
+/* Fibers are known to the system: these are the bounds of the fiber's stack while a thread runs one. The lower part is
+   reserved only, until the stack reaches it. */
+GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
+    gc__os_part part;
+    __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(*high)); /* NT_TIB.StackBase */
+    if (!gc__call_VirtualQuery((const char *)*high - 1, &part, sizeof part)) return false;
+    *low = (uintptr_t)part.reserved_at;
+    return true;
+}
+
+GC__FN char *gc__os_stack_base(bool *elsewhere) {
+    uintptr_t low, high;
+    if (!gc__os_stack_bounds(&low, &high)) return NULL;
+    *elsewhere = (uintptr_t)__builtin_frame_address(0) - low >= high - low;
+    return *elsewhere ? NULL : (char *)high;
+}
+
+static uint64_t gc__os_selves; /* atomic */
+static __thread uint64_t gc__os_identity;
+GC__OUT_OF_LINE uint64_t gc__os_self_new(void) {
+    gc__os_identity = __atomic_add_fetch(&gc__os_selves, 1, __ATOMIC_RELAXED);
+    return gc__os_identity;
+}
+GC__FN uint64_t gc__os_self(void) { return GC__LIKELY(gc__os_identity) ? gc__os_identity : gc__os_self_new(); }
+GC__FN bool gc__os_is_single_threaded(void) { return false; }
+GC__FN uint32_t gc__os_thread_number(void) { return gc__call_GetCurrentThreadId(); }
+
+/* Where the system has no WaitOnAddress (before Windows 8), waiting threads look at the word every millisecond. */
+static struct {
+    int (*wait)(const volatile void *word, const void *value, size_t bytes, uint32_t ms);
+    void (*wake_one)(const void *word);
+    void (*wake_all)(const void *word);
+    uint8_t (*is_ending)(void); /* the process ends, and its other threads have been ended already */
+} gc__os_waits;
+static uint32_t gc__os_waits_known; /* atomic; 1: gc__os_waits is complete */
+
+/* Several threads may store the same. */
+GC__COLD void gc__os_waits_find(void) {
+    gc__os_any_function *wait = gc__os_function("kernelbase.dll", "WaitOnAddress"),
+                        *one = gc__os_function("kernelbase.dll", "WakeByAddressSingle"),
+                        *all = gc__os_function("kernelbase.dll", "WakeByAddressAll");
+    bool found = wait && one && all;
+    gc__os_waits.wake_one = found ? (void (*)(const void *))one : NULL;
+    gc__os_waits.wake_all = found ? (void (*)(const void *))all : NULL;
+    gc__os_waits.wait = found ? (int (*)(const volatile void *, const void *, size_t, uint32_t))wait : NULL;
+    gc__os_waits.is_ending = (uint8_t(*)(void))gc__os_function("ntdll.dll", "RtlDllShutdownInProgress");
+    __atomic_store_n(&gc__os_waits_known, 1, __ATOMIC_RELEASE);
+}
+GC__FN bool gc__os_has_waits(void) {
+    if (!__atomic_load_n(&gc__os_waits_known, __ATOMIC_ACQUIRE)) gc__os_waits_find();
+    return gc__os_waits.wait != NULL;
+}
+
+GC__OUT_OF_LINE void gc__os_wake(const uint32_t *word) {
+    if (gc__os_has_waits()) gc__os_waits.wake_all(word);
+}
+
+GC__FN void gc__os_wait_ms(const uint32_t *word, uint32_t value, uint32_t ms) {
+    if (gc__os_has_waits())
+        gc__os_waits.wait(word, &value, sizeof value, ms);
+    else if (__atomic_load_n(word, __ATOMIC_RELAXED) == value)
+        gc__call_Sleep(1);
+}
+
+GC__OUT_OF_LINE void gc__os_wait_for(const uint32_t *word, uint32_t value, uint64_t ns) {
+    uint64_t ms = (ns + GC__NS_PER_MS - 1) / GC__NS_PER_MS;
+    gc__os_wait_ms(word, value, ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX - 1);
+}
+
+struct gc__lock {
+    uint32_t state; /* atomic; 0: free; 1: taken; 2: taken, and a thread may wait */
+    uint64_t owner; /* atomic; the owner's gc__os_self; 0: nobody */
+};
+#define GC__LOCK_INITIALIZER \
+    { 0, 0 }
+
+GC__FN void gc__lock_own(gc__lock *lock, uint64_t owner) { __atomic_store_n(&lock->owner, owner, __ATOMIC_RELAXED); }
+GC__FN bool gc__lock_is_mine(const gc__lock *lock) {
+    return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN bool gc__lock_is_free(const gc__lock *lock) { return !__atomic_load_n(&lock->owner, __ATOMIC_RELAXED); }
+
+GC__FN bool gc__lock_grab(gc__lock *lock, uint32_t state) {
+    uint32_t free = 0;
+    return __atomic_compare_exchange_n(&lock->state, &free, state, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Waits until `end_ns`. Returns whether the lock is taken. When the process ends, the system has ended other threads
+   wherever they were: then a lock that they held is not waited for. */
+GC__COLD bool gc__lock_wait(gc__lock *lock, uint64_t end_ns) {
+    enum { SPINS = 100, ENDING_MS = 100 };
+    for (int i = 0; i < SPINS; i++) {
+        gc__cpu_pause();
+        if (gc__lock_grab(lock, 1)) return true;
+    }
+    while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) {
+        uint64_t now = end_ns == UINT64_MAX ? 0 : gc__os_now_ns(), left = end_ns > now ? end_ns - now : 0;
+        if (!left) return false;
+        if (gc__os_has_waits() && gc__os_waits.is_ending && gc__os_waits.is_ending()) return true;
+        gc__os_wait_for(&lock->state, 2, left < ENDING_MS * GC__NS_PER_MS ? left : ENDING_MS * GC__NS_PER_MS);
+    }
+    return true;
+}
+
+GC__OUT_OF_LINE void gc__lock_take(gc__lock *lock) {
+    GC_ASSERT(!gc__lock_is_mine(lock),
+              "the thread waits for a lock of gc.h that it holds itself, called in a signal handler, or the heap was "
+              "destroyed already");
+    if (!gc__lock_grab(lock, 1)) gc__lock_wait(lock, UINT64_MAX);
+    gc__lock_own(lock, gc__os_self());
+}
+GC__FN void gc__lock_release(gc__lock *lock) {
+    gc__lock_own(lock, 0);
+    if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2 && gc__os_has_waits())
+        gc__os_waits.wake_one(&lock->state);
+}
+GC__OUT_OF_LINE bool gc__lock_try(gc__lock *lock) {
+    bool taken = gc__lock_grab(lock, 1);
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
+GC__COLD bool gc__lock_take_for(gc__lock *lock, uint64_t ns) {
+    bool taken = gc__lock_grab(lock, 1) || gc__lock_wait(lock, gc__os_now_ns() + ns);
+    if (taken) gc__lock_own(lock, gc__os_self());
+    return taken;
+}
+GC__FN void gc__lock_init(gc__lock *lock) {
+    static const gc__lock fresh = GC__LOCK_INITIALIZER;
+    *lock = fresh;
+}
+GC__FN void gc__lock_end(gc__lock *lock) { (void)lock; }
+
+/* There is no fork. */
+GC__FN void gc__lock_fork_take(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_adopt(gc__lock *lock) { (void)lock; }
+GC__FN void gc__lock_fork_release(gc__lock *lock) { (void)lock; }
+GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {
+    return (void)before, (void)in_parent, (void)in_child, true;
+}
+
+struct gc__os_thread {
+    void *handle;
+    uint64_t self; /* gc__os_self of the thread, once it runs; atomic */
+    void (*f)(void *context);
+    void *context;
+};
+
+GC__FN unsigned __stdcall gc__os_thread_main(void *thread) {
+    gc__os_thread *self = (gc__os_thread *)thread;
+    __atomic_store_n(&self->self, gc__os_self(), __ATOMIC_RELAXED);
+    self->f(self->context);
+    return 0;
+}
+GC__FN bool gc__os_thread_start(gc__os_thread *thread, void (*f)(void *context), void *context) {
+    thread->f = f;
+    thread->context = context;
+    thread->self = 0;
+    thread->handle = (void *)_beginthreadex(NULL, 0, gc__os_thread_main, thread, 0, NULL);
+    return thread->handle != NULL;
+}
+/* Not every Windows gives names to threads. */
+GC__COLD bool gc__os_worker_start(gc__os_thread *thread, const char *name, void (*f)(void *context), void *context) {
+    gc__os_any_function *describe = gc__os_function("kernelbase.dll", "SetThreadDescription");
+    uint16_t wide[32];
+    size_t length = 0;
+    if (!gc__os_thread_start(thread, f, context)) return false;
+    for (; name[length] && length < 31; length++) wide[length] = (uint16_t)name[length];
+    wide[length] = 0;
+    if (describe) ((int32_t(*)(void *, const uint16_t *))describe)(thread->handle, wide);
+    return true;
+}
+GC__FN void gc__os_thread_join(gc__os_thread *thread) {
+    gc__call_WaitForSingleObject(thread->handle, UINT32_MAX);
+    gc__call_CloseHandle(thread->handle);
+}
+GC__FN void gc__os_thread_is_patient(void) { gc__call_SetThreadPriorityBoost(gc__call_GetCurrentThread(), 1); }
+GC__FN bool gc__os_thread_is_self(const gc__os_thread *thread) {
+    return __atomic_load_n(&thread->self, __ATOMIC_RELAXED) == gc__os_self();
+}
+GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
+    uintptr_t mine = 0, all = 0;
+    (void)self;
+    if (processor < 0 || processor > 63 || !gc__call_GetProcessAffinityMask(gc__call_GetCurrentProcess(), &mine, &all)) return;
+    mine &= ~((uintptr_t)1 << processor);
+    if (mine) gc__call_SetThreadAffinityMask(gc__call_GetCurrentThread(), mine);
+}
+GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(thread->handle); }
+
+static bool (*gc__os_end)(void); /* atomic; NULL: none */
+static __thread bool gc__os_ends; /* it is to be called at the end of this thread */
+
+/* The loader calls this at the end of each thread: after the destructors of keys of pthread_key_create and of fiber-local
+   storage, and before it ends thread-local variables. It comes too early for those that C++ destroys there, so the second
+   call of gc__os_end follows the first. */
+GC__COLD void gc__os_loader_event(void *module, uint32_t reason, void *reserved) {
+    enum { THREAD_ENDS = 3 };
+    (void)module, (void)reserved;
+    bool (*end)(void) = reason == THREAD_ENDS ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
+    if (end && gc__os_ends && end()) end();
+}
+/* The linker sorts these sections by name: the C library's own entries for the start of a thread are in C, and for its
+   end in D. */
+__attribute__((section(".CRT$XLCZ"), used)) static void (*const gc__os_loader_entry)(void *, uint32_t, void *) =
+    gc__os_loader_event;
+
+GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
+    __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
+    gc__os_ends = true;
+    return true;
+}
+
+GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
+
+static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
+static void *gc__os_fault_handle;      /* of the handler that the system calls; atomic */
+
+GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access);
+
+/* The system calls this for every exception. Those of others are passed on, and the last error is that of the code that
+   they interrupted. */
+GC__COLD int32_t gc__os_on_exception(gc__os_exception_at *at) {
+    const gc__os_exception *exception = at->exception;
+    if (exception->code != GC__OS_ACCESS_VIOLATION || exception->count < 2) return 0;
+    const uintptr_t *words = at->context->words;
+    uintptr_t address = exception->words[1];
+    uint32_t error = gc__call_GetLastError();
+    bool handled = gc__os_fault_is_over(address, exception->words[0]) ||
+                   (gc__os_fault && gc__os_fault(address, words, GC__OS_WORDS, words[GC__OS_STACK_POINTER]));
+    gc__call_SetLastError(error);
+    return handled ? -1 : 0;
+}
+
+GC__COLD void gc__os_handle_faults(void) {
+    if (__atomic_load_n(&gc__os_fault_handle, __ATOMIC_ACQUIRE)) return;
+    void *mine = gc__call_AddVectoredExceptionHandler(1, gc__os_on_exception), *none = NULL;
+    if (!__atomic_compare_exchange_n(&gc__os_fault_handle, &none, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        gc__call_RemoveVectoredExceptionHandler(mine);
+}
+
+GC__COLD void gc__os_on_fault(gc__fault_handler f) {
+    gc__os_fault = f;
+    gc__os_handle_faults();
+}
+
+GC__COLD void gc__os_leave(void) {
+    void *handle = __atomic_exchange_n(&gc__os_fault_handle, NULL, __ATOMIC_ACQ_REL);
+    if (handle) gc__call_RemoveVectoredExceptionHandler(handle);
+    gc__os_fault = NULL;
+    __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
+}
+
+GC__FN bool gc__os_is_file_code(const void *address) {
+    gc__os_part part;
+    return gc__call_VirtualQuery(address, &part, sizeof part) && part.type == GC__OS_IMAGE && (part.protection & GC__OS_EXECUTE);
+}
+
+/* Follows the call stack from those registers on, by the tables that the linker keeps for exceptions. A function without
+   an entry there calls nothing, so that its return address is at the stack pointer. */
+GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
+    uintptr_t *pc = &context->words[GC__OS_FAULT_PC], *sp = &context->words[GC__OS_STACK_POINTER], base, frame;
+    int count = 0;
+    while (count < GC__STACK_FRAMES && *pc) {
+        frames[count++] = (void *)*pc;
+        void *data, *function = gc__call_RtlLookupFunctionEntry(*pc, &base, NULL);
+        uintptr_t before = *sp;
+        if (function) {
+            gc__call_RtlVirtualUnwind(0, base, *pc, function, context, &data, &frame, NULL);
+        } else {
+            if (count > 1 || before % 8) break;
+            *pc = *(const gc_word *)before;
+            *sp += 8;
+        }
+        if (*sp <= before || !gc__os_is_file_code((const void *)*pc)) break;
+    }
+    return count;
+}
+
+GC__OUT_OF_LINE int gc__os_stack_frames(void **frames) {
+    gc__os_context context;
+    gc__call_RtlCaptureContext(&context);
+    int count = gc__os_unwind(&context, frames);
+    memmove(frames, frames + 1, (size_t)(count > 0 ? count - 1 : 0) * sizeof *frames); /* without this function */
+    return count > 0 ? count - 1 : 0;
+}
+
+/* Only profiles ask for this, which are declined here. */
+GC__FN int gc__os_list_frames(void **frames, int most) {
+    (void)frames, (void)most;
+    return 0;
+}
+
+GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
+    gc__os_context context;
+    gc__call_RtlCaptureContext(&context);
+    memcpy(context.words, words, sizeof context.words);
+    return gc__os_unwind(&context, frames);
+}
+
+GC__FN uint64_t gc__os_stack_hash(void) {
+    void *frames[GC__STACK_FRAMES];
+    int count = gc__os_stack_frames(frames);
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < count; i++) hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 1099511628211u;
+    return hash;
+}
+
+GC__FN const char *gc__os_setting(const char *variable) {
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+/* The name is without the folder and, like a command, without ".exe". */
+GC__COLD const char *gc__os_program_name(void) {
+    static char path[GC__OS_PATH_BYTES];
+    uint32_t length = gc__call_GetModuleFileNameA(NULL, path, GC__OS_PATH_BYTES - 1);
+    if (length > 4 && path[length - 4] == '.') path[length - 4] = 0;
+    const char *folder = strrchr(path, '\\');
+    return folder ? folder + 1 : path;
+}
+GC__FN uint32_t gc__os_process_number(void) { return gc__call_GetCurrentProcessId(); }
+#endif
+/* The platform contract for memory on Windows: VirtualAlloc, and the limits of the process's job. */
+
+
+#ifdef _WIN32
+#include <malloc.h>
+
+GC__FN void gc__os_check(const void *address, size_t bytes) {
+    (void)address, (void)bytes;
+    GC_ASSERT(bytes && !(((uintptr_t)address | bytes) & (gc__os_page_bytes() - 1)),
+              "%zu bytes at %p are not whole pages: a fault of gc.h, please report it", bytes, address);
+}
+
+/* The reservations. Memory that is only reserved cannot be read, so in those that are `readable` a fault commits the page,
+   read-only: barriers read the tables at few places. A page is in one of three states: reserved; committed by a fault;
+   committed by gc__os_commit. It never leaves the last one, except while gc__os_discard exchanges its memory. */
+enum { GC__OS_RESERVATIONS_MAX = 32 };
+typedef struct gc__os_reservation {
+    uintptr_t start, end; /* atomic; 0: there is none */
+    bool readable;        /* written before `end` */
+} gc__os_reservation;
+static gc__os_reservation gc__os_reservations[GC__OS_RESERVATIONS_MAX];
+/* A lock of the system, free at first, that guards the reservations and the states of their pages. */
+static void *gc__os_pages_lock;
+
+GC__FN gc__os_reservation *gc__os_reservation_of(uintptr_t address) {
+    for (int i = 0; i < GC__OS_RESERVATIONS_MAX; i++) {
+        gc__os_reservation *each = &gc__os_reservations[i];
+        uintptr_t end = __atomic_load_n(&each->end, __ATOMIC_ACQUIRE), start = __atomic_load_n(&each->start, __ATOMIC_RELAXED);
+        if (end && address >= start && address < end) return each;
+    }
+    return NULL;
+}
+
+/* Returns whether a fault in a reservation needs no further handling: the page has been committed meanwhile, or here. */
+GC__FN bool gc__os_fault_is_over(uintptr_t address, uintptr_t access) {
+    const gc__os_reservation *reservation = gc__os_reservation_of(address);
+    gc__os_part part;
+    bool is_over = false;
+    if (!reservation || access > 1) return false;
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    if (!gc__call_VirtualQuery((void *)address, &part, sizeof part)) part.state = GC__OS_FREE;
+    if (part.state == GC__OS_COMMIT)
+        is_over = part.protection == GC__OS_WRITE || (part.protection == GC__OS_READ && !access);
+    else if (part.state == GC__OS_RESERVE && reservation->readable && !access)
+        is_over = gc__call_VirtualAlloc((void *)address, 1, GC__OS_COMMIT, GC__OS_READ) != NULL;
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return is_over;
+}
+
+/* Returns false if there are too many. */
+GC__COLD bool gc__os_note_reservation(char *start, size_t bytes, bool readable) {
+    int i = 0;
+    gc__os_handle_faults();
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    while (i < GC__OS_RESERVATIONS_MAX && gc__os_reservations[i].end) i++;
+    if (i < GC__OS_RESERVATIONS_MAX) {
+        gc__os_reservations[i].readable = readable;
+        __atomic_store_n(&gc__os_reservations[i].start, (uintptr_t)start, __ATOMIC_RELAXED);
+        __atomic_store_n(&gc__os_reservations[i].end, (uintptr_t)start + bytes, __ATOMIC_RELEASE);
+    }
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return i < GC__OS_RESERVATIONS_MAX;
+}
+
+/* Alignment beyond the system's 64 KiB is asked for where it can be. Otherwise a larger range shows where there is room,
+   which another thread may take first. */
+GC__COLD char *gc__os_reserve_aligned(size_t bytes, size_t alignment) {
+    gc__os_any_function *allocate = gc__os_function("kernelbase.dll", "VirtualAlloc2");
+    gc__os_alignment wanted = {1, &wanted.low, NULL, NULL, alignment};
+    char *aligned = allocate ? (char *)((gc__os_virtual_alloc_2)allocate)(gc__call_GetCurrentProcess(), NULL, bytes,
+                                                                          GC__OS_RESERVE, GC__OS_NO_ACCESS, &wanted, 1)
+                             : NULL;
+    if (aligned) return aligned;
+    for (int tries = 0; tries < 16; tries++) {
+        char *wide = (char *)gc__call_VirtualAlloc(NULL, bytes + alignment, GC__OS_RESERVE, GC__OS_NO_ACCESS);
+        if (!wide) return NULL;
+        gc__call_VirtualFree(wide, 0, GC__OS_RELEASE);
+        char *start = (char *)(((uintptr_t)wide + alignment - 1) & ~(uintptr_t)(alignment - 1));
+        if (gc__call_VirtualAlloc(start, bytes, GC__OS_RESERVE, GC__OS_NO_ACCESS)) return start;
+    }
+    return NULL;
+}
+
+GC__FN void *gc__os_reserve(size_t bytes, size_t alignment, bool readable) {
+    enum { ALIGNMENT = 1 << 16 };
+    gc__os_check(NULL, bytes | alignment);
+    char *start = alignment > ALIGNMENT ? gc__os_reserve_aligned(bytes, alignment)
+                                        : (char *)gc__call_VirtualAlloc(NULL, bytes, GC__OS_RESERVE, GC__OS_NO_ACCESS);
+    if (!start || ((uintptr_t)start & (alignment - 1)) || gc__os_note_reservation(start, bytes, readable)) return start;
+    gc__call_VirtualFree(start, 0, GC__OS_RELEASE);
+    return NULL;
+}
+
+GC__FN bool gc__os_commit(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool done = gc__call_VirtualAlloc(address, bytes, GC__OS_COMMIT, GC__OS_WRITE) != NULL;
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return done;
+}
+
+GC__FN bool gc__os_access(void *address, size_t bytes, bool accessible) {
+    uint32_t former;
+    gc__os_check(address, bytes);
+    return gc__call_VirtualProtect(address, bytes, accessible ? GC__OS_WRITE : GC__OS_NO_ACCESS, &former);
+}
+
+/* Another process may take the memory that is given back here, before it is asked for again: then this one waits for
+   more. */
+GC__FN bool gc__os_discard(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    bool given = gc__call_VirtualFree(address, bytes, GC__OS_DECOMMIT);
+    while (given && !gc__call_VirtualAlloc(address, bytes, GC__OS_COMMIT, GC__OS_WRITE)) gc__call_Sleep(1);
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+    return given;
+}
+
+GC__FN void gc__os_leave_out_of_dumps(void *address, size_t bytes) { gc__os_check(address, bytes); }
+
+GC__FN void *gc__os_map(size_t bytes) { return gc__call_VirtualAlloc(NULL, bytes, GC__OS_RESERVE | GC__OS_COMMIT, GC__OS_WRITE); }
+
+GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) {
+    (void)bytes;
+    gc__call_AcquireSRWLockExclusive(&gc__os_pages_lock);
+    gc__os_reservation *reservation = gc__os_reservation_of((uintptr_t)address);
+    if (reservation) __atomic_store_n(&reservation->end, (uintptr_t)0, __ATOMIC_RELEASE);
+    gc__call_VirtualFree(address, 0, GC__OS_RELEASE);
+    gc__call_ReleaseSRWLockExclusive(&gc__os_pages_lock);
+}
+
+GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
+    gc__os_check(NULL, old_bytes | new_bytes);
+    void *mapped = gc__os_map(new_bytes);
+    if (!mapped) return NULL;
+    memcpy(mapped, address, old_bytes < new_bytes ? old_bytes : new_bytes);
+    gc__os_unmap(address, old_bytes);
+    return mapped;
+}
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    *memory = _aligned_malloc(bytes, alignment);
+    return *memory != NULL;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { _aligned_free(memory); }
+
+GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
+    gc__os_part part;
+    uintptr_t at = (uintptr_t)address, end = at + bytes;
+    for (; at < end; at = (uintptr_t)part.start + part.bytes)
+        if (!gc__call_VirtualQuery((const void *)at, &part, sizeof part) || part.state != GC__OS_COMMIT) return false;
+    return true;
+}
+
+GC__FN bool gc__os_read(void *to, const void *from, size_t bytes) {
+    size_t done = 0;
+    return gc__call_ReadProcessMemory(gc__call_GetCurrentProcess(), from, to, bytes, &done) && done == bytes;
+}
+
+/* Huge pages need a right that few users have, and cannot be given back in parts. */
+GC__FN void gc__os_prefer_huge_pages(void *address, size_t bytes) { (void)address, (void)bytes; }
+GC__FN void gc__os_prefer_small_pages(void *address, size_t bytes) { gc__os_check(address, bytes); }
+
+GC__FN void gc__os_populate(void *address, size_t bytes) {
+    gc__os_check(address, bytes);
+    for (size_t i = 0; i < bytes; i += gc__os_page_bytes()) __atomic_fetch_or((uint8_t *)address + i, 0, __ATOMIC_RELAXED);
+}
+
+/* The system does not say which pages were written to. */
+GC__FN void gc__os_each_written(uintptr_t from, uintptr_t end, void (*visit)(void *, uintptr_t, uintptr_t), void *context) {
+    if (from < end) visit(context, from, end);
+}
+
+GC__COLD size_t gc__os_container_bytes(void) {
+    enum { PROCESS = 0x100, JOB = 0x200 };
+    gc__os_job job;
+    gc__os_memory machine;
+    size_t bytes = SIZE_MAX;
+    machine.bytes = sizeof machine;
+    if (!gc__call_QueryInformationJobObject(NULL, GC__OS_JOB_LIMITS, &job, sizeof job, NULL)) return 0;
+    if ((job.limits & PROCESS) && job.process_bytes < bytes) bytes = job.process_bytes;
+    if ((job.limits & JOB) && job.job_bytes < bytes) bytes = job.job_bytes;
+    return bytes < SIZE_MAX && gc__call_GlobalMemoryStatusEx(&machine) && bytes < machine.total ? bytes : 0;
+}
+
+GC__COLD unsigned gc__os_quota(void) {
+    enum { ENABLED = 1, HARD_CAP = 4, WHOLE = 10000, ALL_GROUPS = 0xFFFF };
+    struct {
+        uint32_t flags, rate; /* in hundredths of a percent of all processors */
+    } job = {0, 0};
+    if (!gc__call_QueryInformationJobObject(NULL, GC__OS_JOB_CPU, &job, sizeof job, NULL)) return UINT_MAX;
+    if (!(job.flags & ENABLED) || !(job.flags & HARD_CAP) || !job.rate || job.rate > WHOLE) return UINT_MAX;
+    return (unsigned)((gc__call_GetActiveProcessorCount(ALL_GROUPS) * (uint64_t)job.rate + WHOLE - 1) / WHOLE);
+}
+
+GC__COLD const char *gc__os_refusal(size_t bytes) {
+    enum { TOO_MUCH = 1455 }; /* ERROR_COMMITMENT_LIMIT */
+    gc__os_memory machine;
+    machine.bytes = sizeof machine;
+    if (gc__call_GetLastError() == TOO_MUCH || (gc__call_GlobalMemoryStatusEx(&machine) && machine.promised_available < bytes))
+        return "the system promises no more memory than it has: enlarge the page file, or end other programs";
+    return "give the machine more memory, or raise the limits of the process's job";
+}
+#endif
+/* The platform contract for reports, on Windows: places in loaded files. The names of functions and variables are not read:
+   a tool such as addr2line finds them by the offset. */
+
+
+#ifdef _WIN32
+#include <stdio.h>
+
+/* Writes "file+offset", or the address alone if it is in no file. */
+GC__COLD void gc__os_place_text(char *text, size_t bytes, uintptr_t address) {
+    char path[GC__OS_PATH_BYTES];
+    gc__os_part part;
+    bool is_known = gc__call_VirtualQuery((const void *)address, &part, sizeof part) && part.type == GC__OS_IMAGE;
+    uint32_t length = is_known ? gc__call_GetModuleFileNameA(part.reserved_at, path, GC__OS_PATH_BYTES - 1) : 0;
+    path[length] = 0;
+    if (length)
+        snprintf(text, bytes, "%s+%#zx", path, (size_t)(address - (uintptr_t)part.reserved_at));
+    else
+        snprintf(text, bytes, "%p, which is in no file", (void *)address);
+}
+
+GC__COLD void gc__os_name_frames(void *const *frames, int count, uintptr_t exact) {
+    char text[GC__OS_PATH_BYTES + 32];
+    for (int i = 0; i < count; i++) {
+        uintptr_t pc = (uintptr_t)frames[i];
+        gc__os_place_text(text, sizeof text, pc - (pc != exact)); /* a return address is that of the next instruction */
+        fprintf(stderr, "gc.h:     %s\n", text);
+    }
+}
+
+GC__COLD void gc__os_print_stack(void) {
+    void *frames[GC__STACK_FRAMES];
+    gc__os_name_frames(frames, gc__os_stack_frames(frames), 0);
+}
+
+GC__COLD void gc__os_name_data(char *text, size_t bytes, uintptr_t address) {
+    char place[GC__OS_PATH_BYTES + 32];
+    gc__os_place_text(place, sizeof place, address);
+    snprintf(text, bytes, "static data at %p (%s)", (void *)address, place);
+}
+
+/* The parts of the address space that files are mapped to are asked for one by one: this takes no lock of the loader. */
+GC__COLD void gc__os_each_data(void (*f)(void *context, uintptr_t start, uintptr_t end), void *context) {
+    gc__os_part part;
+    for (uintptr_t at = 0; gc__call_VirtualQuery((const void *)at, &part, sizeof part);) {
+        uintptr_t start = (uintptr_t)part.start, end = start + part.bytes;
+        bool is_written = part.protection == GC__OS_WRITE || part.protection == GC__OS_COPY;
+        if (part.type == GC__OS_IMAGE && part.state == GC__OS_COMMIT && is_written) f(context, start, end);
+        if (end <= at) break;
+        at = end;
+    }
+}
+#endif
 /* The platform contract for x86-64. */
 
 
@@ -3480,6 +4270,13 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
 #define GC__NAKED_CLOBBERS "memory"
 #endif
 
+#ifdef _WIN32
+/* The barrier that calls a function is in C. */
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+#else
 /* For functions that run in the middle of inline assembly, which expects its vector registers to be preserved. */
 #define GC__KEEPS_VECTORS target("general-regs-only")
 #define GC__THREAD_POINTER() \
@@ -3560,6 +4357,32 @@ GC__FN uint64_t gc__cpu_ticks(void) { return __builtin_ia32_rdtsc(); }
     }
 /* clang-format on */
 
+#endif
+#ifdef _WIN32
+/* Compilers keep references in vector registers across calls, too, where functions preserve those. */
+#define GC__SAVE_VECTOR(number, offset) \
+    "{movups %%xmm" #number ", " #offset "(%%rcx)|movups [rcx+" #offset "], xmm" #number "}\n\t"
+/* The linker keeps one of the functions of that name; what is weak here could not be called from another file. */
+GC__EXTERN __attribute__((naked, noinline, no_instrument_function, section(".text$gc__save_registers"), GC__NAKED_MORE)) void
+gc__save_registers(uintptr_t *registers __attribute__((unused))) {
+    __asm__(".linkonce discard\n\t"
+            "{movq %%rbx, 0(%%rcx)|mov [rcx], rbx}\n\t"
+            "{movq %%rbp, 8(%%rcx)|mov [rcx+8], rbp}\n\t"
+            "{movq %%r12, 16(%%rcx)|mov [rcx+16], r12}\n\t"
+            "{movq %%r13, 24(%%rcx)|mov [rcx+24], r13}\n\t"
+            "{movq %%r14, 32(%%rcx)|mov [rcx+32], r14}\n\t"
+            "{movq %%r15, 40(%%rcx)|mov [rcx+40], r15}\n\t"
+            "{movq %%rdi, 48(%%rcx)|mov [rcx+48], rdi}\n\t"
+            "{movq %%rsi, 56(%%rcx)|mov [rcx+56], rsi}\n\t"
+            GC__SAVE_VECTOR(6, 64) GC__SAVE_VECTOR(7, 80) GC__SAVE_VECTOR(8, 96) GC__SAVE_VECTOR(9, 112)
+            GC__SAVE_VECTOR(10, 128) GC__SAVE_VECTOR(11, 144) GC__SAVE_VECTOR(12, 160) GC__SAVE_VECTOR(13, 176)
+            GC__SAVE_VECTOR(14, 192) GC__SAVE_VECTOR(15, 208)
+            "{leaq 8(%%rsp), %%rax|lea rax, [rsp+8]}\n\t"
+            "{movq %%rax, 248(%%rcx)|mov [rcx+248], rax}\n\t"
+            "ret" ::
+                : "memory");
+}
+#else
 /* The code is in both dialects of assembly, for -masm=intel. The function is weak, for GC__ASSEMBLY_LINKAGE; also, no
    caller of a weak function relies on which registers its body leaves alone. */
 GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __attribute__((unused))) {
@@ -3574,6 +4397,7 @@ GC__EXTERN GC__VISIBLE GC__NAKED void gc__save_registers(uintptr_t *registers __
             "ret" ::
                 : "memory");
 }
+#endif
 #endif
 /* The platform contract for AArch64. */
 
@@ -3757,8 +4581,8 @@ static __thread gc_result gc__last_result;
 static __thread char gc__last_message[GC__MESSAGE_BYTES];
 
 GC__COLD void gc__fatal(const gc_options *options, const char *format, ...)
-    __attribute__((format(printf, 2, 3), __noreturn__, __cold__));
-GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+    __attribute__((GC__PRINTF(2, 3), __noreturn__, __cold__));
+GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) __attribute__((GC__PRINTF(2, 3), cold));
 
 /* Records why a call fails, and returns `result`. */
 GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
@@ -3771,7 +4595,7 @@ GC__COLD gc_result gc__fail(gc_result result, const char *format, ...) {
 }
 
 /* Appends to the sentence of the last gc__fail. */
-GC__COLD void gc__fail_more(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+GC__COLD void gc__fail_more(const char *format, ...) __attribute__((GC__PRINTF(1, 2), cold));
 GC__COLD void gc__fail_more(const char *format, ...) {
     size_t length = strlen(gc__last_message);
     va_list arguments;
@@ -3950,7 +4774,7 @@ typedef struct gc__text {
     size_t length;
 } gc__text;
 
-GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__text_add(gc__text *text, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 GC__FN void gc__text_add(gc__text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -5595,7 +6419,7 @@ struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free, *free_last; /* the region freed last comes first, so that a small nursery stays in cache */
+    gc__region *free; /* the region freed last comes first, so that a small nursery stays in cache */
     size_t free_count;
     size_t free_for_copies; /* mutators leave this many free regions to the next collection, if the arena has others */
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
@@ -5617,6 +6441,7 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
+    bool is_paused;        /* by the host: collected only at the limit, or when it asks for that */
     bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
     size_t metadata_bytes; /* of memory outside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
@@ -5625,7 +6450,6 @@ struct gc_heap {
     size_t unowned_bytes;                 /* those of gc_heap_add_external; atomic */
     size_t large_regions;                 /* regions that large objects occupy */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
-    size_t fresh_regions;                 /* never written to, taken since free regions were last prefaulted; atomic */
     size_t uncommit_bytes;                    /* how much of the free memory is to be returned to the system */
     bool uncommit_waits;                      /* return only memory that is still free after a while */
     uint64_t uncommitted_ns;                  /* when `uncommit_bytes` was last decided */
@@ -5718,28 +6542,10 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     region->spare = spare;
     region->previous = NULL;
     region->next = heap->free;
-    if (heap->free)
-        heap->free->previous = region;
-    else
-        heap->free_last = region;
+    if (heap->free) heap->free->previous = region;
     heap->free = region;
     heap->free_count++;
     heap->free_spare_bytes += spare;
-}
-
-/* Puts a region at the end of the free list, so that the others are used first. */
-GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
-    if (!heap->free) {
-        gc__heap_list_free(heap, region, 0);
-        return;
-    }
-    region->kind = GC__FREE;
-    region->spare = 0;
-    region->next = NULL;
-    region->previous = heap->free_last;
-    heap->free_last->next = region;
-    heap->free_last = region;
-    heap->free_count++;
 }
 
 GC__FN size_t gc__free_bytes(const gc_heap *heap) {
@@ -5751,10 +6557,7 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
         region->previous->next = region->next;
     else
         heap->free = region->next;
-    if (region->next)
-        region->next->previous = region->previous;
-    else
-        heap->free_last = region->previous;
+    if (region->next) region->next->previous = region->previous;
     heap->free_count--;
     heap->free_spare_bytes -= region->spare;
     region->spare = 0;
@@ -5963,7 +6766,6 @@ GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t spa
         gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
-    if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
     *clean = last->dirty_end == last->base && !last->populated ? GC_REGION_BYTES : last->spare;
     for (uint32_t i = 0; i < span; i++) {
         gc__region *part = region + i;
@@ -6305,7 +7107,7 @@ GC__FN bool gc__is_by_marks(const gc__region *region) {
 /* The smallest suitable hole is taken from the lists; a window's leftover is listed again. */
 
 GC__FN unsigned gc__hole_class(size_t bytes) {
-    unsigned log2 = 63 - (unsigned)__builtin_clzl(bytes);
+    unsigned log2 = 63 - (unsigned)__builtin_clzll(bytes);
     if (log2 < GC__HOLE_LOG2_EXACT) return (unsigned)(bytes - GC__HOLE_BYTES_MIN_MUTATOR) / 8;
     return GC__HOLE_SIZES + (log2 - GC__HOLE_LOG2_EXACT) * 4 + (unsigned)(bytes >> (log2 - 2) & 3);
 }
@@ -6368,7 +7170,7 @@ GC__FN unsigned gc__holes_from(const gc__holes *holes, unsigned list) {
     for (unsigned word = list / 64; word < 2; word++) {
         uint64_t listed = holes->listed[word];
         if (word == list / 64) listed &= ~(uint64_t)0 << list % 64;
-        if (listed) return word * 64 + (unsigned)__builtin_ctzl(listed);
+        if (listed) return word * 64 + (unsigned)__builtin_ctzll(listed);
     }
     return GC__HOLE_LISTS;
 }
@@ -9306,7 +10108,6 @@ typedef struct gc__marker {
     bool gives_back;              /* some memory has still to be returned to the system; atomic */
     /* Called by the thread when it has been idle for a while, and marking is done or memory has to be returned. */
     void (*rests)(gc_heap *);
-    bool looks;                   /* the thread checks periodically whether free regions were taken; atomic */
     bool is_closing;              /* the heap is being destroyed; written under the heap's lock */
     bool refused;                 /* the system gave no memory or no thread; the heap does not try again */
     bool has_thread, is_ending;   /* the second is atomic */
@@ -13717,6 +14518,10 @@ GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
 
 /* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+    if (heap->is_paused && event != GC__LIMIT_MET && event != GC__STRESS_POINT) {
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+        return false;
+    }
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
@@ -14769,10 +15574,35 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     }
 }
 
-/* Reports what holds the address. Reads whole stack frames, including what AddressSanitizer puts between variables. */
-__attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
-                                                                       const uintptr_t *words, size_t count,
-                                                                       uintptr_t stack_pointer) {
+/* Searches the calling thread's native stack from `from` on: whole frames, including what AddressSanitizer puts between
+   variables. */
+__attribute__((no_sanitize("address"))) GC__COLD void gc__holder_stack(const gc__holder_search *search, uintptr_t from,
+                                                                     uintptr_t end) {
+    char held[24];
+    unsigned shown = 0;
+    for (uintptr_t at = from & ~(uintptr_t)7; at + 8 <= end && shown < 4; at += 8) {
+        if (!gc__is_searched(search, *(gc_word *)at)) continue;
+        fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
+                gc__held_text(search, *(gc_word *)at, held), (void *)at, (size_t)(at - from));
+        shown++;
+    }
+}
+
+GC__COLD void gc__print_frames(gc_thread *thread, bool is_mine) {
+    unsigned shown = 0;
+    fprintf(stderr, "gc.h:   frames in force%s%s, innermost first:\n", is_mine ? "" : " in thread ",
+            is_mine ? "" : gc__thread_name(thread));
+    for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
+        fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file, frame->site->line,
+                frame->site->names);
+    if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
+    /* A thread in cooperative mode may be changing its frames concurrently. */
+    if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
+}
+
+/* Reports what holds an address of [first, last]. */
+GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, const uintptr_t *words, size_t count,
+                                 uintptr_t stack_pointer) {
     gc__holder_search search = {{gc__holder_visit}, 0, first, last, {0}, 0, 0};
     char held[24];
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -14785,23 +15615,8 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
     if (gc__compiled) gc__compiled->print_use(gc__os_fault_pc(words));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         bool is_mine = thread == gc__thread_self(heap);
-        unsigned shown = 0;
-        for (uintptr_t at = stack_pointer & ~(uintptr_t)7;
-             is_mine && at + 8 <= (uintptr_t)gc__record(thread)->stack_base && shown < 4; at += 8) {
-            if (!gc__is_searched(&search, *(gc_word *)at)) continue;
-            fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
-                    gc__held_text(&search, *(gc_word *)at, held), (void *)at, (size_t)(at - stack_pointer));
-            shown++;
-        }
-        fprintf(stderr, "gc.h:   frames in force%s%s, innermost first:\n", is_mine ? "" : " in thread ",
-                is_mine ? "" : gc__thread_name(thread));
-        shown = 0;
-        for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
-            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
-                    frame->site->line, frame->site->names);
-        if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
-        /* A thread in cooperative mode may be changing its frames concurrently. */
-        if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
+        if (is_mine) gc__holder_stack(&search, stack_pointer, (uintptr_t)gc__record(thread)->stack_base);
+        gc__print_frames(thread, is_mine);
     }
 }
 
@@ -15368,41 +16183,46 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
     gc__text_add(text, "%s` to stop", pause->slowest);
 }
 
-GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
-    uint64_t ns = gc__pause_part_ns(pause, part);
-    switch (part) {
-    case GC__PAUSE_HELP:
-        gc__reason_us(text, "waited ", ns, "for the marking, since the program allocates faster than is marked");
-        break;
-    case GC__PAUSE_STOP: gc__reason_stop(text, pause); break;
-    case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
-    case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;
-    case GC__PAUSE_HOOKS: gc__reason_us(text, "", ns, "in hooks at the end"); break;
-    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "before anything was collected (start hook, verification)"); break;
+/* Appends the amounts of what the phase did. Returns what it did in its time; NULL: the amounts say that. */
+GC__COLD const char *gc__reason_phase(gc__text *text, const gc_pause *pause, int phase) {
+    switch (phase) {
+    case GC_PHASE_OPEN: return "before anything was collected (start hook, verification)";
     case GC_PHASE_GATHER:
         gc__reason_count(text, pause->roots, "root", "roots");
         gc__reason_count(text, pause->pins, "pin", "pins");
-        gc__reason_us(text, "", ns, "in gathering them");
-        break;
+        return "in gathering them";
     case GC_PHASE_ROOTS:
-    case GC_PHASE_CARDS: gc__reason_trace(text, pause); break;
-    case GC_PHASE_REMARK: gc__reason_remark(text, pause); break;
+    case GC_PHASE_CARDS: gc__reason_trace(text, pause); return NULL;
+    case GC_PHASE_REMARK: gc__reason_remark(text, pause); return NULL;
     case GC_PHASE_AMBIGUOUS:
         gc__reason_count(text, pause->ambiguous, "object that a conservative word alone keeps",
                          "objects that conservative words alone keep");
-        break;
+        return NULL;
     case GC_PHASE_FINALIZERS:
         gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due");
         gc__reason_count(text, pause->finalizers_left, "more left for later", "more left for later");
-        break;
+        return NULL;
     case GC_PHASE_PLAN:
     case GC_PHASE_SWEEP:
         gc__reason_count(text, pause->regions, "region", "regions");
-        gc__reason_us(text, "", ns, part == GC_PHASE_PLAN ? "in planning" : "in freeing memory");
-        break;
-    case GC_PHASE_HANDLES: gc__reason_us(text, "", ns, "in handles and weak tables"); break;
-    default: gc__reason_us(text, "", ns, "in pacing, verification or giving memory back"); break;
+        return phase == GC_PHASE_PLAN ? "in planning" : "in freeing memory";
+    case GC_PHASE_HANDLES: return "in handles and weak tables";
+    default: return "in pacing, verification or giving memory back";
     }
+}
+
+GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
+    static const char *const outside[][2] = {
+        {"waited ", "for the marking, since the program allocates faster than is marked"},
+        {NULL, NULL},
+        {"waited ", "for the thread that marks"},
+        {"", "in waking the thread that marks"},
+        {"", "in hooks at the end"}};
+    const char *const *words = outside[part < GC_PHASE_COUNT ? 0 : part - GC_PHASE_COUNT];
+    const char *before = part < GC_PHASE_COUNT ? "" : words[0];
+    const char *after = part < GC_PHASE_COUNT ? gc__reason_phase(text, pause, part) : words[1];
+    if (after) gc__reason_us(text, before, gc__pause_part_ns(pause, part), after);
+    if (part == GC__PAUSE_STOP) gc__reason_stop(text, pause);
 }
 
 /* Returns the part of the pause that took longest among those that are not in the set `done`. */
@@ -16043,13 +16863,11 @@ GC__COLD GcDacVars *gc__dac_own(void) { return &gc__dac_vars; }
 /* Exists for the ELF note, and is never called: a function can define the note whatever the compiler calls the
    record. */
 __attribute__((used, noinline)) GC__FN void gc__dac_note(void) {
-    __asm__ volatile(".pushsection .note.gc.h,\"a\",@note\n\t"
-                     ".balign 4\n\t"
-                     ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
-                     ".asciz \"gc.h\"\n\t"
-                     ".balign 4\n\t"
-                     ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t"
-                                                            ".popsection" ::GC__ASM_OPERAND(gc__dac_vars));
+    __asm__ volatile(GC__NOTE_SECTION(".balign 4\n\t"
+                                      ".long 5, 8, 1\n\t" /* bytes of owner and contents, type */
+                                      ".asciz \"gc.h\"\n\t"
+                                      ".balign 4\n\t"
+                                      ".quad " GC__ASM_ADDRESS(gc__dac_vars) " - .\n\t")::GC__ASM_OPERAND(gc__dac_vars));
 }
 #endif
 /* The range barriers, and the pages that write watch has seen. */
@@ -16318,70 +17136,6 @@ GC__COLD void gc__metadata_count(gc_heap *heap) {
         gc__owned_each(heap, GC__SCRATCH, GC__OWN_COUNT) + gc__workers_lists_bytes(gc__heap_workers(heap), false) > much;
     gc__metadata_set(heap, release);
     if (!release && gc__bytes_charged(heap) > heap->limit_bytes) gc__metadata_set(heap, true);
-}
-/* Free regions whose memory is prefaulted.
-
-   The first touch of a page takes the system 0.3 us, or even ten in a guest whose host provides memory only then; a
-   huge page of a table takes up to 5 ms. In a growing heap, copies and nurseries would wait for that. So the
-   marker's thread takes regions in advance, twice as many as were taken recently, and has the system provide their
-   memory and that of their tables while it holds no lock. */
-
-
-#define GC__PREFAULT_MOST 32    /* regions */
-#define GC__PREFAULT_PART 16    /* at most 1/n of the heap's regions */
-/* Tables are prefaulted for at most this many regions ahead: one huge page has marks for as many. */
-#define GC__PREFAULT_AHEAD 512
-
-/* Lists another free region if more of them are wanted; returns NULL if not. A collection that finds few others may
-   take the region before its memory is there, so regions are listed one by one. The heap's lock is held. */
-GC__FN gc__region *gc__prefault_take(gc_heap *heap) {
-    size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__PREFAULT_PART, GC__PREFAULT_MOST);
-    bool wanted = heap->free_count < gc__min(2 * used, most);
-    bool fits = gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap);
-    gc__region *region = wanted && fits ? gc__arena_acquire(heap, 1) : NULL;
-    if (!region) {
-        __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
-        return NULL;
-    }
-    gc__region_note_taken(region, 1, false);
-    gc__os_mark_free(region->base, GC_REGION_BYTES, true);
-    heap->held_regions++;
-    gc__heap_list_free_last(heap, region);
-    gc__heap_note_held(heap);
-    return region;
-}
-
-GC__FN void gc__prefault_table(int which, size_t region) {
-    uintptr_t page = gc__os_page_bytes();
-    gc__lock_take(&gc__the_arena.lock);
-    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
-    const gc__side *side = &gc__sides[which];
-    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[which];
-    bool exists = opened && side->start;
-    gc__lock_release(&gc__the_arena.lock);
-    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
-}
-
-/* Prefaults the region and its tables. No lock is held: the region may be in use by now, or released to the system
-   again; then the only effect is that it takes memory earlier. */
-GC__FN void gc__prefault_region(const gc__region *region) {
-    size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__PREFAULT_AHEAD);
-    for (size_t i = number; i <= number + ahead; i += ahead) {
-        gc__prefault_table(GC__SIDE_MARKS, i);
-        gc__prefault_table(GC__SIDE_CARDS, i);
-        gc__prefault_table(GC__SIDE_MARKS_SECOND, i);
-    }
-    gc__supply_populate((void *)region->base, GC_REGION_BYTES);
-}
-
-/* Replaces some of the free regions that were taken, on the marker's thread. Returns false if none was taken. */
-GC__FN bool gc__prefault_next(gc_heap *heap) {
-    if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
-    bool may = !gc__stress_of(heap) && !gc__supply_is_host();
-    gc__region *region = may ? gc__prefault_take(heap) : NULL;
-    gc__heap_unlock(heap);
-    if (region) gc__prefault_region(region);
-    return true;
 }
 /* Phase "sweep": decides what becomes of each condemned region. Objects are not touched. */
 
@@ -16735,11 +17489,7 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
-/* While objects are being marked, the thread prefaults memory only once in this many turns: what mutators allocate
-   until the marking ends stays allocated until the next one has ended. */
-#define GC__PREFAULT_TURNS 256
-#define GC__PREFAULT_LOOKS 20 /* the thread checks in vain this often whether free regions were taken, */
-#define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
+#define GC__PREFAULT_REGIONS 512 /* whose mark bits a huge page has */
 #define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
@@ -16812,39 +17562,42 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
     if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
-    heap->marker->provided += GC__PREFAULT_AHEAD;
+    heap->marker->provided += GC__PREFAULT_REGIONS;
     return number;
+}
+
+/* Has the system provide the page with the region's next mark bits, without the marker's lock. */
+GC__COLD void gc__marker_provide(size_t region) {
+    uintptr_t page = gc__os_page_bytes();
+    gc__lock_take(&gc__the_arena.lock);
+    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
+    const gc__side *side = &gc__sides[GC__SIDE_MARKS_SECOND];
+    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[GC__SIDE_MARKS_SECOND];
+    bool exists = opened && side->start;
+    gc__lock_release(&gc__the_arena.lock);
+    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
 }
 
 GC__COLD void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
-    unsigned looks = 0;
     /* Otherwise waking it could preempt the thread that has collected, and with it the world. */
     gc__os_thread_is_patient();
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
-        bool more = true, marks = false;
+        bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
             size_t number = gc__marker_unprovided(heap);
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
-            marks = more && gc__heap_is_marking(heap);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_MARKS_SECOND, number);
+            if (number != SIZE_MAX) gc__marker_provide(number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
-        if (!marks || marker->turns % GC__PREFAULT_TURNS == 0) looks = gc__prefault_next(heap) ? GC__PREFAULT_LOOKS : looks;
         if (!more || marker->turns % GC__MARKING_TIMED == 0)
             __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         if (more) continue;
-        __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
-        if (looks) {
-            looks--;
-            gc__os_wait_for(&marker->turn, turn, GC__PREFAULT_NS);
-            continue;
-        }
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
         bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
@@ -16868,8 +17621,7 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted || prefaults;
+    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         gc__preclean_allow(&heap->handles->preclean);
@@ -17270,6 +18022,14 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     gc__warn(&heap->options, gc__last_message);
 }
 
+/* Checks what the host asked to be checked before each collection. */
+GC__FN void gc__cycle_check(gc_heap *heap) {
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
+    if (gc__stress_of(heap)) gc__stress_index(heap);
+    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    gc__shadow_check(heap);
+}
+
 /* The body of gc__collect_stopped, while the marker rests. */
 GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
@@ -17281,10 +18041,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     int generation = heap->collection.generation;
     /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
-    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
-    if (gc__stress_of(heap)) gc__stress_index(heap);
-    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
-    gc__shadow_check(heap);
+    gc__cycle_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
@@ -17670,9 +18427,10 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
-/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
-   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
-   out_of_memory hook all of that once more. */
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries to end its nursery,
+   if pauses have a goal; to begin a cycle, or to wait for the one that runs; a collection of all; compactions, for as
+   long as these make room; sliding; to reuse all holes; the reserve; and after the host's out_of_memory hook all of that
+   once more. */
 
 
 /* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
@@ -17888,11 +18646,26 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     return gc__bytes_charged(heap) <= bytes;
 }
 
-/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
+/* Replaces defaults, and values larger than any sensible one. */
+GC__COLD void gc__options_resolve(gc_options *options) {
+    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
+    bool wanted = options->pause_goal_us && options->collector_threads != 1;
+    if (options->concurrent == GC_CONCURRENT_DEFAULT)
+        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
+    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
+    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
+    if (options->patience_ms == 0) options->patience_ms = 10000;
+}
+
+/* Adapts to other limits and options the values that depend on them. The world is stopped. */
 GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
-    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+    if (heap->options.nursery_bytes)
+        pace->nursery_bytes = heap->options.nursery_bytes;
+    else if (!heap->options.non_generational)
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
     __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
     gc__heap_note_held(heap);
@@ -17941,6 +18714,33 @@ GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
     gc_result result = gc__limits_change(heap, limits);
     gc__world_resume(heap);
     return result;
+}
+
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing) {
+    if (gc__is_null(heap, "gc_heap_pacing", "heap") || gc__is_null(pacing, "gc_heap_pacing", "pacing")) return;
+    gc__heap_lock(heap);
+    const gc_options *o = &heap->options;
+    const gc_pacing now = {o->nursery_bytes, o->growth_bytes_min, o->growth_percent, o->pause_goal_us, heap->is_paused};
+    *pacing = now;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
+    GC__API_SCOPE("gc_heap_set_pacing");
+    if (gc__is_null(heap, "gc_heap_set_pacing", "heap") || gc__is_null(pacing, "gc_heap_set_pacing", "pacing"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_pacing")) return GC_ERROR_MISUSE;
+    gc__world_stop(heap);
+    gc_options *options = &heap->options;
+    options->nursery_bytes = pacing->nursery_bytes;
+    options->growth_bytes_min = pacing->growth_bytes_min;
+    options->growth_percent = pacing->growth_percent;
+    options->pause_goal_us = pacing->pause_goal_us;
+    heap->is_paused = pacing->paused;
+    gc__options_resolve(options);
+    gc__limit_adapt(heap);
+    gc__world_resume(heap);
+    return GC_OK;
 }
 /* Allocation's slow paths. */
 
@@ -19215,19 +20015,6 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
                         "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     return GC_OK;
-}
-
-/* Replaces defaults, and values larger than any sensible one. */
-GC__COLD void gc__options_resolve(gc_options *options) {
-    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
-    bool wanted = options->pause_goal_us && options->collector_threads != 1;
-    if (options->concurrent == GC_CONCURRENT_DEFAULT)
-        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
-    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
-    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
-    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
-    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
-    if (options->patience_ms == 0) options->patience_ms = 10000;
 }
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */

@@ -701,6 +701,7 @@ GC_DAC_API void gc_dac_set_host(gc_dac *dac, const gc_dac_host *host);
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -898,7 +899,11 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     return name && *name ? name : NULL;
 }
 #endif
+#endif
 
+#ifdef _WIN32
+#error "gc_dac.h: reading other processes is for Linux only, so far"
+#endif
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

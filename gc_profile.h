@@ -155,6 +155,9 @@ GC_API void gc_profile_code_remove(const void *start);
 /* Files that gc.h writes of its own accord. Errors are left in errno. */
 
 
+#ifdef _WIN32
+#error "gc_profile.h: profiles are for Linux only, so far: on Windows, leave GC_IMPLEMENTATION to gc.h or gc_stackmap.h"
+#endif
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -1542,7 +1545,7 @@ GC__FN void gc__put_byte(gc__output *output, unsigned byte) {
 
 GC__FN void gc__put_text(gc__output *output, const char *text) { gc__put(output, text, strlen(text)); }
 
-GC__FN void gc__put_format(gc__output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+GC__FN void gc__put_format(gc__output *output, const char *format, ...) __attribute__((GC__PRINTF(2, 3)));
 GC__FN void gc__put_format(gc__output *output, const char *format, ...) {
     va_list arguments;
     /* The host's locale may have decimal commas. Systems take no memory for this one. */
@@ -4995,15 +4998,13 @@ GC__FN uint32_t gc__net_stack_number(const gc__nettrace *self, uint32_t stack) {
 
 GC__FN uint32_t gc__net_reason(gc_reason reason) {
     switch (reason) {
-    case GC_REASON_INDUCED:
-        return 1;
-    case GC_REASON_LIMIT:
-        return 5;
-    case GC_REASON_STRESS:
-        return 7;
-    default:
-        return 0;
+    case GC_REASON_NURSERY:
+    case GC_REASON_GROWTH: return 0;
+    case GC_REASON_INDUCED: return 1;
+    case GC_REASON_LIMIT: return 5;
+    case GC_REASON_STRESS: return 7;
     }
+    return 0;
 }
 
 /* An event without contents of its own. */

@@ -166,7 +166,9 @@ typedef struct gc_functions gc_functions; /* a collector's table of all of these
     X(CALL, gc_visitor_range) \
     X(CALL, gc_thread_create) \
     X(CALL, gc_thread_destroy) \
-    X(CALL, gc_heap_allocated)
+    X(CALL, gc_heap_allocated) \
+    X(CALL, gc_heap_pacing) \
+    X(CALL, gc_heap_set_pacing)
 /* clang-format on */
 
 /* Data that inline code reads. A program has its own, which the collector keeps up to date by gc_host.stomp. */
@@ -524,7 +526,7 @@ static const gc_functions gc__functions_here
 #ifndef GC_LIBRARY_SETTINGS
 #define GC_LIBRARY_SETTINGS NULL /* "GC_STRESS=stack GC_VERIFY=1", say: for what the program's settings leave open */
 #endif
-#define GC__LIBRARY_EXPORT GC__EXTERN __attribute__((visibility("default")))
+#define GC__LIBRARY_EXPORT GC__EXTERN GC__EXPORT
 
 GC__LIBRARY_EXPORT gc_version_info_function GC_VersionInfo;
 GC__LIBRARY_EXPORT gc_initialize_function GC_Initialize;
@@ -714,6 +716,9 @@ GC__FN void gc__library_install(const gc_library *library) {
 /* The platform contract for libraries that are loaded by the names of their files, on Linux: finds and opens a file. */
 
 
+#ifdef _WIN32
+#error "gc_standalone.h: collectors as libraries are for Linux only, so far: on Windows, include gc.h or gc_stackmap.h instead"
+#endif
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -738,7 +743,7 @@ typedef struct gc__os_library {
 
 /* Records what is wrong. Returns false. */
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
+    __attribute__((GC__PRINTF(3, 4), cold));
 GC__FN bool gc__os_trouble(gc__os_library *library, const char *remedy, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -1107,7 +1112,7 @@ GC__FN bool gc__elf_check(gc__os_library *library) {
 }
 
 #ifndef GC_STANDALONE_LIBRARY
-#define GC__INTERFACE_LAST gc_heap_allocated /* of version 1.0 */
+#define GC__INTERFACE_LAST gc_heap_set_pacing /* of version 1.0 */
 GC__STATIC_ASSERT(GC_INTERFACE_MAJOR > 1 || GC_INTERFACE_MINOR > 0 ||
                       offsetof(gc_functions, GC__INTERFACE_LAST) + sizeof(void *) == sizeof(gc_functions),
                   "GC__INTERFACE_LAST is not the last function of version 1.0");

@@ -4,6 +4,7 @@
 
 #include "platform.h"
 
+#ifndef _WIN32
 #include <ucontext.h>
 
 #if defined(__x86_64__)
@@ -33,3 +34,4 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
     return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
 }
+#endif

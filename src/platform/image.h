@@ -10,6 +10,7 @@
 #define _GNU_SOURCE /* declares O_CLOEXEC, also under -std=c11 */
 #endif
 
+#ifndef _WIN32
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -206,4 +207,5 @@ GC__IMAGE_FN const char *gc__image_symbol(const gc__image_symbols *symbols, uint
     const char *name = gc__image_text(symbols->image, &symbols->texts, symbol->st_name);
     return name && *name ? name : NULL;
 }
+#endif
 #endif

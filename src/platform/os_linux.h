@@ -2,7 +2,9 @@
 #pragma once
 
 #include "platform.h"
+#include "context_linux.h"
 
+#ifndef _WIN32
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -27,8 +29,6 @@
 #define GC__OS_SINGLE_THREADED 0
 #endif
 
-#include "context_linux.h"
-
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
 #endif
@@ -39,6 +39,8 @@
 #define GC__MADV_POPULATE_WRITE 23
 
 #define GC__MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+#define GC__NOTE_SECTION(contents) ".pushsection .note.gc.h,\"a\",@note\n\t" contents ".popsection"
 
 GC__FN size_t gc__os_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
@@ -105,6 +107,11 @@ GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes) {
 }
 
 GC__OUT_OF_LINE void gc__os_unmap(void *address, size_t bytes) { munmap(address, bytes); }
+
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes) {
+    return posix_memalign(memory, alignment, bytes) == 0;
+}
+GC__INLINED void gc__os_free_aligned(void *memory) { free(memory); }
 
 GC__FN bool gc__os_is_mapped(const void *address, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)address & ~(page - 1);
@@ -476,3 +483,4 @@ GC__FN const char *gc__os_setting(const char *variable) {
 
 GC__FN const char *gc__os_program_name(void) { return program_invocation_short_name; }
 GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
+#endif

@@ -4,8 +4,12 @@
 
 #include "../api/collect.h"
 
-#ifndef __linux__
-#error "gc.h: collecting is for Linux only, so far: the project's src/platform/ has what another system must supply"
+#if !defined(__linux__) && !defined(_WIN32)
+#error \
+    "gc.h: collecting is for Linux and Windows only, so far: the project's src/platform/ has what another system must supply"
+#endif
+#if defined(_WIN32) && !defined(__x86_64__)
+#error "gc.h: on Windows, collecting is for x86-64 only, so far"
 #endif
 #if defined(__sparc__) || defined(__ia64__)
 #error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
@@ -57,6 +61,10 @@ GC__FN void *gc__os_map(size_t bytes);
 GC__FN void *gc__os_remap(void *address, size_t old_bytes, size_t new_bytes);
 /* Releases address space, with the memory that is committed in it. */
 GC__FN void gc__os_unmap(void *address, size_t bytes);
+/* Allocates as malloc does, at a multiple of `alignment`. Returns false if there is no memory. gc__os_free_aligned frees
+   it. */
+GC__INLINED bool gc__os_new_aligned(void **memory, size_t alignment, size_t bytes);
+GC__INLINED void gc__os_free_aligned(void *memory);
 /* Returns the limit for which the system has just refused `bytes`, as a remedy: "raise `ulimit -v`". */
 GC__FN const char *gc__os_refusal(size_t bytes);
 /* Returns how much memory the process's container (its control groups) allows it, if that is less than the machine has;
@@ -163,6 +171,8 @@ GC__FN void gc__os_leave(void);
    program, after the host's own destructors. */
 #define GC__AT_UNLOAD __attribute__((destructor(101)))
 
+/* GC__NOTE_SECTION(contents) is assembly for a note in the program's file, by which readers of processes find it. */
+
 /* Stores the callee-saved registers, and after them the stack pointer of the caller, in `registers`. */
 GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
 #define GC__SAVED_STACK_POINTER (GC__SAVED_REGISTERS - 1)
@@ -224,6 +234,10 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "os_linux.h"
 #include "memory_linux.h"
 #include "names_linux.h"
+#include "calls_windows.h"
+#include "os_windows.h"
+#include "memory_windows.h"
+#include "names_windows.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
 #include "cpu_portable.h"

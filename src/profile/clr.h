@@ -102,15 +102,13 @@ GC__FN uint32_t gc__net_stack_number(const gc__nettrace *self, uint32_t stack) {
 
 GC__FN uint32_t gc__net_reason(gc_reason reason) {
     switch (reason) {
-    case GC_REASON_INDUCED:
-        return 1;
-    case GC_REASON_LIMIT:
-        return 5;
-    case GC_REASON_STRESS:
-        return 7;
-    default:
-        return 0;
+    case GC_REASON_NURSERY:
+    case GC_REASON_GROWTH: return 0;
+    case GC_REASON_INDUCED: return 1;
+    case GC_REASON_LIMIT: return 5;
+    case GC_REASON_STRESS: return 7;
     }
+    return 0;
 }
 
 /* An event without contents of its own. */

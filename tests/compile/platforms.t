@@ -1,6 +1,6 @@
 #!/bin/bash
-# Other systems than x86-64 with glibc: musl, AArch64, RISC-V, S/390 with its highest byte first, pages of 64 KiB; and a sentence
-# where gc.h does not work. This is a sample: tests/platforms/all.sh has the rest.
+# Other systems than x86-64 with glibc: musl, AArch64, RISC-V, S/390 with its highest byte first, Windows, pages of 64 KiB; and a
+# sentence where gc.h does not work. This is a sample: tests/platforms/all.sh has the rest.
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
@@ -14,7 +14,7 @@ refused() {
         matches "$(grep -m1 'error:' <<< "$page")" "error: .*$message" "refused: $name: $compiler"
     done
 }
-refused 'another system' 'for Linux only' -U__linux__
+refused 'another system' 'for Linux and Windows only' -U__linux__
 refused 'SPARC' 'SPARC and Itanium keep registers in a second stack' -U__x86_64__ -D__sparc__
 refused 'pointers of 32 bits' 'needs pointers of 64 bits' -m32
 refused 'another compiler' 'needs gcc or clang' -U__GNUC__
@@ -98,6 +98,17 @@ else
         "musl: no frame has a wrong name"
 fi
 
+# tests/platforms/windows.sh has programs run.
+windows=x86_64-w64-mingw32-gcc
+for header in gc.h gc_stackmap.h; do
+    if ! command -v $windows > /dev/null; then
+        skip "Windows: $header" "$windows is not installed (apt-get install gcc-mingw-w64-x86-64)"
+        continue
+    fi
+    echo "#include \"$header\"" | $windows -std=c11 -x c -Wall -Wextra -Werror -Wpedantic -Wshadow -Wundef -fsyntax-only -I. -DGC_IMPLEMENTATION - >&2
+    ok $? "Windows: $header"
+done
+
 cross=aarch64-linux-gnu-gcc
 if ! command -v $cross > /dev/null; then
     skip "AArch64" "$cross is not installed (apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
@@ -131,7 +142,7 @@ END
         matches "$page" 'the call is not allowed here: .*interrupting compiled code is for x86-64 only' \
             "AArch64: compiled code cannot be interrupted"
         matches "$page" '^1$' "AArch64: there are no compiled frames"
-        matches "$page" 'compiled code can be called on x86-64 only' "AArch64: compiled code cannot be called"
+        matches "$page" 'compiled code can be called on x86-64 Linux only' "AArch64: compiled code cannot be called"
     fi
 fi
 

@@ -14,7 +14,7 @@ static struct {
 } jit;
 
 #if defined(__x86_64__)
-static void emitted_store(void *slot, const void *ref) { ((void (*)(void *, const void *))(uintptr_t)jit.buffer)(slot, ref); }
+static void emitted_store(void *slot, const void *ref) { ((GC_EMITTED void (*)(void *, const void *))(uintptr_t)jit.buffer)(slot, ref); }
 #else
 static void emitted_store(void *slot, const void *ref) { gc_store(NULL, slot, ref); }
 #endif

@@ -174,9 +174,9 @@ static inline void emit_and_patch(gc_barrier barrier, unsigned f) {
     code_changed();
 }
 
-typedef void emitted_store(void *slot, const void *ref);
-typedef void emitted_assign(void *slot, const void *const *source);
-typedef void emitted_copy(void *destination, const void *const *source, size_t count);
+typedef GC_EMITTED void emitted_store(void *slot, const void *ref);
+typedef GC_EMITTED void emitted_assign(void *slot, const void *const *source);
+typedef GC_EMITTED void emitted_copy(void *destination, const void *const *source, size_t count);
 
 /* As a function of C, which does not see what assign leaves in its registers. */
 static inline void call_emitted_as_c(int f, call *c) {
