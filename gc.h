@@ -2538,8 +2538,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 /* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
 GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int most) {
-    while (count < most && pointer % 8 == 0 && gc__os_is_mapped((const void *)(pointer + GC__OS_FRAME_RECORD), 16)) {
-        const gc_word *frame = (const gc_word *)(pointer + GC__OS_FRAME_RECORD);
+    uintptr_t frame[2];
+    while (count < most && pointer % 8 == 0 &&
+           gc__os_read(frame, (const void *)(pointer + GC__OS_FRAME_RECORD), sizeof frame)) {
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
