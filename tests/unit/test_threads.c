@@ -63,7 +63,7 @@ static void modes(void) {
 static __attribute__((noinline)) void nested_bracket(void) {
 #if defined(__x86_64__)
     __asm__ volatile("movq $-1, %%rbx\n\tmovq $-1, %%r12\n\tmovq $-1, %%r13" : : : "rbx", "r12", "r13", "memory");
-#else
+#elif defined(__aarch64__)
     __asm__ volatile("mov x19, #-1\n\tmov x20, #-1\n\tmov x21, #-1" : : : "x19", "x20", "x21", "memory");
 #endif
     GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
