@@ -35,6 +35,7 @@ fi
 declined() {
     case $1 in
     test_left_out) echo 'it is a test of the collector without what can be left out' ;;
+    test_stacks) [ -n "$emulator" ] || echo 'it asks the unwinder of gcc, which needs glibc' ;;
     esac
     [ -n "$emulator" ] || return
     case $1 in
