@@ -2104,6 +2104,15 @@ static const uintptr_t gc__os_context_words[1] = {0};
 #define GC__OS_CONTEXT_WORDS(context) ((void)(context), gc__os_context_words)
 enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_FRAME_POINTER = 0 };
 #endif
+/* Returns the address at which a fault was. S/390 says only in which page that is: one of the registers mostly has the rest. */
+GC__FN uintptr_t gc__os_fault_address(uintptr_t address, const uintptr_t *words) {
+#if defined(__s390x__)
+    for (int i = 2; i < GC__OS_FAULT_WORDS; i++)
+        if (words[i] >> 12 == address >> 12) return words[i];
+#endif
+    return (void)words, address;
+}
+
 /* From a frame pointer to the words with the caller's frame pointer and the return address. */
 #if defined(__riscv)
 #define GC__OS_FRAME_RECORD ((uintptr_t)-16)
@@ -2495,7 +2504,8 @@ static struct sigaction gc__os_fault_former;
 GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
     const uintptr_t *words = gc__os_context((const ucontext_t *)context);
     uintptr_t stack_pointer = GC__OS_FAULT_WORDS ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
-    if (gc__os_fault((uintptr_t)info->si_addr, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
+    uintptr_t address = gc__os_fault_address((uintptr_t)info->si_addr, words);
+    if (gc__os_fault(address, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
     if (gc__os_fault_former.sa_flags & SA_SIGINFO)
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
@@ -2557,8 +2567,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 /* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
 GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int most) {
-    while (count < most && pointer % 8 == 0 && gc__os_is_mapped((const void *)(pointer + GC__OS_FRAME_RECORD), 16)) {
-        const gc_word *frame = (const gc_word *)(pointer + GC__OS_FRAME_RECORD);
+    uintptr_t frame[2];
+    while (count < most && pointer % 8 == 0 &&
+           gc__os_read(frame, (const void *)(pointer + GC__OS_FRAME_RECORD), sizeof frame)) {
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;

@@ -383,7 +383,8 @@ static struct sigaction gc__os_fault_former;
 GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
     const uintptr_t *words = gc__os_context((const ucontext_t *)context);
     uintptr_t stack_pointer = GC__OS_FAULT_WORDS ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
-    if (gc__os_fault((uintptr_t)info->si_addr, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
+    uintptr_t address = gc__os_fault_address((uintptr_t)info->si_addr, words);
+    if (gc__os_fault(address, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
     if (gc__os_fault_former.sa_flags & SA_SIGINFO)
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
@@ -445,8 +446,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 /* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
 GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int most) {
-    while (count < most && pointer % 8 == 0 && gc__os_is_mapped((const void *)(pointer + GC__OS_FRAME_RECORD), 16)) {
-        const gc_word *frame = (const gc_word *)(pointer + GC__OS_FRAME_RECORD);
+    uintptr_t frame[2];
+    while (count < most && pointer % 8 == 0 &&
+           gc__os_read(frame, (const void *)(pointer + GC__OS_FRAME_RECORD), sizeof frame)) {
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;

@@ -8,7 +8,7 @@
 cd "$(dirname "$0")/../.." && . tests/tap.sh || exit
 platform=$1 only=${ONLY:-headers unit random threads examples ladder} ops=${OPS:-1000000}
 out=build/platforms/$platform emulator= link=-static
-warnings='-Wall -Wextra -Werror'
+warnings='-Wall -Wextra -Werror -Wno-clobbered' # on some processors gcc takes a frame of GC_ROOTS for one that longjmp changes
 rm -rf "$out/log" "$out/row" "$out/units" && mkdir -p "$out/log" || exit
 
 # What a compiler or an emulator is called, and the package that has it.
@@ -35,10 +35,29 @@ fi
 declined() {
     case $1 in
     test_left_out) echo 'it is a test of the collector without what can be left out' ;;
-    test_code_calls | test_code_faults | test_code_interrupt | test_code_return | test_code_threads | test_code_walk | test_jit_assembler)
-        [ -z "$emulator" ] || echo 'it runs compiled code, which is for x86-64' ;;
-    test_fork) [ -z "$emulator" ] || echo 'a process of several threads that forks breaks the emulator' ;;
-    test_dac | test_dac_stops | test_dac_model | test_dac_versions) [ -z "$emulator" ] || echo 'it reads another process, which the emulator does not let it' ;;
+    test_stacks) [ -n "$emulator" ] || echo 'it asks the unwinder of gcc, which needs glibc' ;;
+    esac
+    [ -n "$emulator" ] || return
+    case $1 in
+    test_code_[^r]* | test_code_return | test_jit_assembler)
+        echo 'it runs compiled code, which is for x86-64' ;;
+    test_dac*) echo 'the emulator has no process_vm_readv' ;;
+    test_fork) echo 'the emulator starts no threads in a child of a process that has some' ;;
+    test_code_registry) echo 'it fills address space, which the emulator does not limit' ;;
+    test_stacks) [ "$platform" = aarch64 ] || echo 'it leaves frames by what gc.h knows of a processor; elsewhere the C library lists them' ;;
+    test_llvm) [ "$platform" != s390x ] || echo 'it writes sections for x86-64 in the order of bytes of its own processor' ;;
+    test_arena) echo 'it fills an arena again and again, which takes minutes there' ;;
+    esac
+}
+
+# What fails in an emulator because that does not enforce limits on memory (RLIMIT_AS), or because of the small arena: a pattern of
+# names of checks.
+excused() {
+    case $1 in
+    test_finalizer_ends) echo 'without memory for more finalizers|with a message that says so' ;;
+    test_external) echo 'more than the limit' ;;
+    test_workers) echo 'so does the child, with new threads' ;;
+    *) echo 'RLIMIT_AS' ;;
     esac
 }
 
@@ -49,7 +68,7 @@ if [ -n "$emulator" ]; then
     export QUICK=1
     arguments=quick
 fi
-arena='-DGC_ARENA_BYTES=((size_t)1<<32)'
+arena=-DGC_ARENA_BYTES="((size_t)1<<$([ -n "$emulator" ] && echo 32 || echo 40))"
 # Nor do programs there have addresses of more bits.
 [ "$platform" != aarch64 ] || flags="$flags -DGC_ADDRESS_BITS=40"
 
@@ -90,14 +109,16 @@ unit() {
     fi
     if ! $compiler $flags $size $link $others -lm -o "$out/$1" > "$log" 2>&1; then
         echo "$1 does not compile"
-    elif run 600 "$out/$1" $arguments > "$log" 2>&1; then
+    elif run 1200 "$out/$1" $arguments > "$log" 2>&1; then
         echo "$1 passes $(grep -c '^ok' "$log")"
         rm -f "$out/$1"
+    elif [ -n "$emulator" ] && grep -q '^1\.\.' "$log" && ! grep '^not ok' "$log" | grep -vqE "$(excused "$1")"; then
+        echo "$1 passes $(grep -c '^ok' "$log"), but for $(grep -c '^not ok' "$log") that the emulator cannot"
     else
-        echo "$1 fails with status $? in $(grep -c '^not ok' "$log") of $(grep -c '^\(not \)\?ok' "$log")"
+        echo "$1 fails in $(grep -c '^not ok' "$log") of $(grep -c '^\(not \)\?ok' "$log")"
     fi
 }
-export -f unit run
+export -f unit run excused
 export out compiler flags arena link emulator arguments
 
 units() {
@@ -153,7 +174,10 @@ examples() {
     ok $? "$platform: the collector of the examples compiles"
     for source in examples/*.c; do
         name=$(basename "$source" .c)
-        case $name-$emulator in stackmap-?*) skip "$platform: $source" 'it runs compiled code, which is for x86-64'; continue ;; esac
+        case $name-$emulator in
+        fibers-) skip "$platform: $source" 'musl has no makecontext'; continue ;;
+        stackmap-?*) skip "$platform: $source" 'it runs compiled code, which is for x86-64'; continue ;;
+        esac
         case $name in
         hello | barriers) cp "$source" "$out/$name.c" && others= ;;
         *) sed '/^#define GC_IMPLEMENTATION$/d' "$source" > "$out/$name.c" && others=$out/collector.o ;;

@@ -497,11 +497,10 @@ static void instructions(void) {
 static int emit_to_stdout(const char *name, const char *form) {
     gc_barrier_tables t = numbered_tables(new_number);
     gc_barrier_code code;
-    static buffer b;
+    buffer b;
     gc_barrier barrier = gc_barrier_named(name);
-    size_t bytes = 0;
     if (barrier == GC_BARRIER_COUNT) return 2;
-    if (GC_HAS_EMIT) bytes = gc_barrier_emit(&code, b.bytes, sizeof b, barrier, (unsigned)atoi(form), &t);
+    size_t bytes = gc_barrier_emit(&code, b.bytes, sizeof b, barrier, (unsigned)atoi(form), &t);
     return fwrite(b.bytes, 1, bytes, stdout) != bytes;
 }
 

@@ -6,7 +6,9 @@
 #include "../fixture.h"
 #include "code.h"
 
-#include <unwind.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#endif
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -134,20 +136,17 @@ static void exports(void) {
     is(gc_code_call(gc, (const void *)(uintptr_t)test_exported, three, 3), 314, "and gc_code_call may call one");
 }
 
+#ifdef __GLIBC__ /* musl has neither backtrace nor makecontext */
 /* The native call stack: the unwinder of C++ exceptions and of debuggers comes through the stubs. */
 
 static unsigned traced;
 static bool through;
-static _Unwind_Reason_Code count_frame(struct _Unwind_Context *frame, void *unused) {
-    (void)unused;
-    traced++;
-    through |= _Unwind_GetIP(frame) == (uintptr_t)gc__code_entered;
-    return _URC_NO_REASON;
-}
 static __attribute__((noinline)) void trace(gc_thread *thread) {
+    void *addresses[64];
+    int count = backtrace(addresses, 64);
     (void)thread;
-    traced = 0;
-    _Unwind_Backtrace(count_frame, NULL);
+    traced = (unsigned)count;
+    for (int i = 0; i < count; i++) through |= addresses[i] == (void *)(uintptr_t)gc__code_entered;
 }
 GC_CODE_EXPORT(test_trace, trace);
 
@@ -164,6 +163,8 @@ static void unwinding(void) {
     ok(through && shallow > 4, "an unwinder sees gc_code_call below the native function");
     is(deep, shallow + 5, "and all frames below that");
 }
+
+#endif
 
 /* longjmp and marks. */
 
@@ -229,6 +230,7 @@ static void jumps_below(void) {
     method_free(m), method_free(jumps_within);
 }
 
+#ifdef __GLIBC__
 /* Fibers: compiled frames are left on stacks that do not run. */
 enum { FIBERS = 4, FIBER_BYTES = 256 << 10 };
 static struct fiber {
@@ -313,6 +315,7 @@ static void on_fibers(void) {
     is(wrong, 0, "compiled frames that are left on the stacks of fibers keep their roots");
     fibers_end();
 }
+#endif
 
 /* Native code below compiled code in preemptive mode, while another thread collects. */
 static uint32_t stage; /* atomic */
@@ -351,14 +354,16 @@ int main(void) {
     run(clobbers, (gc_options){0});
     run(results, STRESSED);
     run(exports, STRESSED);
+#ifdef __GLIBC__
     run(unwinding, (gc_options){0});
+    run(on_fibers, (gc_options){0});
+    run(on_fibers, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 3});
+#endif
     run(jumps, (gc_options){0});
     run(jumps, STRESSED);
     run(last_call, (gc_options){0});
     run(jumps_below, (gc_options){0});
     run(jumps_below, STRESSED);
-    run(on_fibers, (gc_options){0});
-    run(on_fibers, (gc_options){.debug.stress = GC_STRESS_NTH, .debug.stress_interval = 3});
     run(preemptive, (gc_options){0});
     return done();
 }

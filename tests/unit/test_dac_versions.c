@@ -36,7 +36,7 @@ static void fake_program(void) {
     fake.vars = gc__dac_vars;
     memcpy(fake.header.e_ident, ELFMAG, SELFMAG);
     fake.header.e_ident[EI_CLASS] = ELFCLASS64;
-    fake.header.e_ident[EI_DATA] = ELFDATA2LSB;
+    fake.header.e_ident[EI_DATA] = GC__IMAGE_ORDER;
     fake.header.e_phoff = sizeof fake.header;
     fake.header.e_phentsize = sizeof(Elf64_Phdr);
     fake.header.e_phnum = 2;

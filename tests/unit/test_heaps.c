@@ -71,7 +71,28 @@ __asm__(".pushsection .text\n\t.globl call_holding\n\t.type call_holding, @funct
         "call *(%rax)\n\t"
         "addq $8, %rsp\n\tpopq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbp\n\tpopq %rbx\n\tret\n\t"
         ".size call_holding, .-call_holding\n\t.popsection");
-#else
+#elif defined(__riscv)
+__asm__(".pushsection .text\n\t.globl call_holding\n\t.type call_holding, @function\n"
+        "call_holding:\n\t"
+        "addi sp, sp, -64\n\tsd ra, 0(sp)\n\tsd s1, 8(sp)\n\tsd s2, 16(sp)\n\tsd s3, 24(sp)\n\t"
+        "sd s4, 32(sp)\n\tsd s5, 40(sp)\n\tsd s6, 48(sp)\n\t"
+        "mv t0, a0\n\tld a0, 8(t0)\n\tld a1, 16(t0)\n\tld a2, 24(t0)\n\tld a3, 32(t0)\n\t"
+        "ld s1, 40(t0)\n\tld s2, 48(t0)\n\tld s3, 56(t0)\n\tld s4, 64(t0)\n\tld s5, 72(t0)\n\tld s6, 80(t0)\n\t"
+        "not s1, s1\n\tnot s2, s2\n\tnot s3, s3\n\tnot s4, s4\n\tnot s5, s5\n\tnot s6, s6\n\t"
+        "ld t1, 0(t0)\n\tjalr t1\n\t"
+        "ld ra, 0(sp)\n\tld s1, 8(sp)\n\tld s2, 16(sp)\n\tld s3, 24(sp)\n\t"
+        "ld s4, 32(sp)\n\tld s5, 40(sp)\n\tld s6, 48(sp)\n\taddi sp, sp, 64\n\tret\n\t"
+        ".size call_holding, .-call_holding\n\t.popsection");
+#elif defined(__s390x__)
+__asm__(".pushsection .text\n\t.globl call_holding\n\t.type call_holding, @function\n"
+        "call_holding:\n\t"
+        "stmg %r6, %r15, 48(%r15)\n\taghi %r15, -160\n\tlgr %r1, %r2\n\tlmg %r2, %r5, 8(%r1)\n\t"
+        "lmg %r6, %r11, 40(%r1)\n\tlghi %r0, -1\n\t"
+        "xgr %r6, %r0\n\txgr %r7, %r0\n\txgr %r8, %r0\n\txgr %r9, %r0\n\txgr %r10, %r0\n\txgr %r11, %r0\n\t"
+        "lg %r1, 0(%r1)\n\tbasr %r14, %r1\n\t"
+        "lmg %r6, %r15, 208(%r15)\n\tbr %r14\n\t"
+        ".size call_holding, .-call_holding\n\t.popsection");
+#elif defined(__aarch64__)
 __asm__(".pushsection .text\n\t.globl call_holding\n\t.type call_holding, %function\n"
         "call_holding:\n\t"
         "stp x29, x30, [sp, #-64]!\n\tstp x19, x20, [sp, #16]\n\tstp x21, x22, [sp, #32]\n\tstp x23, x24, [sp, #48]\n\t"
@@ -112,7 +133,11 @@ static __attribute__((noinline)) void scrub(void) {
     for (size_t i = 0; i < sizeof room; i++) room[i] = 0;
 #if defined(__x86_64__)
     __asm__ volatile("" : : : "rbx", "r12", "r13", "r14", "r15", "memory");
-#else
+#elif defined(__riscv)
+    __asm__ volatile("" : : : "s1", "s2", "s3", "s4", "s5", "s6", "memory");
+#elif defined(__s390x__)
+    __asm__ volatile("" : : : "r6", "r7", "r8", "r9", "r10", "memory");
+#elif defined(__aarch64__)
     __asm__ volatile("" : : : "x19", "x20", "x21", "x22", "x23", "x24", "memory");
 #endif
 }

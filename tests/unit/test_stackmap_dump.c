@@ -691,6 +691,7 @@ static void test_registered(void) {
 static bool bits_agree(const gc__stackmap *m, const gc__row *row) {
     uint64_t bits;
     memcpy(&bits, row->bits.bytes, 8);
+    bits = GC__LITTLE(64, bits);
     if (row->kind == GC__ROW_ENDED) return !row->bits.count;
     if (row->kind == GC__ROW_UNWIND) return row->bits.count > 1;
     const gc__ascending *list = row->kind == GC__ROW_CALL                                ? &m->points

@@ -439,6 +439,7 @@ typedef struct small_file {
 static void small_file_make(small_file *file) {
     memset(file, 0, sizeof *file);
     memcpy(file->header.e_ident, ELFMAG "\2\1\1", 7);
+    file->header.e_ident[EI_DATA] = GC__IMAGE_ORDER;
     file->header.e_phoff = offsetof(small_file, parts), file->header.e_phentsize = sizeof(Elf64_Phdr),
     file->header.e_phnum = 2;
     file->header.e_shoff = offsetof(small_file, sections), file->header.e_shentsize = sizeof(Elf64_Shdr);

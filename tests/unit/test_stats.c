@@ -1,4 +1,5 @@
 /* Statistics add up, and say why pauses were long. */
+#define _GNU_SOURCE
 #include "pauses.h"
 
 static void consistent(const char *when) {

@@ -121,12 +121,16 @@ static void walked(void *unused) {
 }
 
 int main(void) {
+#ifdef __GLIBC__ /* with musl the stack of a thread that ends stays as it is until its destructors have run */
     static char report[4096];
     /* First: the key must be older than gc.h's. */
     int status = tap_child(walked, NULL, report, sizeof report);
     is(status, 256 + SIGABRT, "a thread that ends in preemptive mode within a scope, and whose stack others use, is noticed");
     has(report, "of the thread `careless`, which is in preemptive mode, was overwritten", "by its frames");
     has(report, "-fexceptions", "with the remedy");
+#else
+    (void)walked;
+#endif
     run(detached_by_destructor, (gc_options){.warning = on_warning});
     run(within_scopes, (gc_options){.warning = on_warning});
     return done();

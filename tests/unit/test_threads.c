@@ -63,7 +63,7 @@ static void modes(void) {
 static __attribute__((noinline)) void nested_bracket(void) {
 #if defined(__x86_64__)
     __asm__ volatile("movq $-1, %%rbx\n\tmovq $-1, %%r12\n\tmovq $-1, %%r13" : : : "rbx", "r12", "r13", "memory");
-#else
+#elif defined(__aarch64__)
     __asm__ volatile("mov x19, #-1\n\tmov x20, #-1\n\tmov x21, #-1" : : : "x19", "x20", "x21", "memory");
 #endif
     GC_IN_MODE(gc, GC_MODE_PREEMPTIVE);
@@ -368,6 +368,7 @@ static void misused_mode(void) {
     has(report, "gc_collect: the calling thread is attached and in preemptive mode", "so is gc_collect");
 }
 
+#ifdef __GLIBC__ /* musl has no makecontext */
 /* Fibers: each on a native stack of its own. */
 enum { FIBERS = 5, FIBER_BYTES = 256 << 10 };
 static struct fiber {
@@ -586,6 +587,7 @@ static void attached_on_fibers(void) {
        "where it cannot be scanned later either");
     has(report, "gc_thread_set_conservative", "which is reported");
 }
+#endif
 
 static void *conservative_sleeper(void *argument) {
     sleeper *s = argument;
@@ -840,6 +842,7 @@ int main(void) {
     stragglers();
     outlived();
     misused_mode();
+#ifdef __GLIBC__
     run(fibers_of_one_thread, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_that_migrate, (gc_options){.nursery_bytes = 64 << 10});
     run(fibers_of_one_thread, (gc_options){.debug.stress = GC_STRESS_ALLOCATION});
@@ -847,6 +850,7 @@ int main(void) {
     run(conservative_fibers, (gc_options){.conservative_stack = true});
     run(chosen_fibers, (gc_options){0});
     attached_on_fibers();
+#endif
     run(conservative_threads, (gc_options){.conservative_stack = true});
     begin(&(gc_options){0}), interrupted(), end();
     from_handlers();
