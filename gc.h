@@ -857,6 +857,23 @@ GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
+/* The options that say when the heap is collected, which may change while it runs. 0 means in each field what it means there. */
+typedef struct gc_pacing {
+    size_t nursery_bytes;
+    size_t growth_bytes_min;
+    unsigned growth_percent;
+    unsigned pause_goal_us; /* another goal does not turn `concurrent` on */
+    /* No collection begins, and no marking ends, but at heap_bytes_max, by gc_collect, gc_heap_set_limits and under stress. So
+       finalizers become due, and weak handles are cleared, by none but these. Off-heap bytes count towards nothing until then. */
+    bool paused;
+} gc_pacing;
+
+/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; never collects; cannot fail] */
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing);
+/* Changes all of it at once. A heap that is paused no more is collected when a thread has next allocated some KiB, if that is
+   due. [cooperative; may wait; never collects; GC_ERROR_ARGUMENT, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing);
+
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
 
@@ -1822,9 +1839,8 @@ GC_API size_t gc_heap_verify(gc_heap *heap);
 #if defined(_WIN32) && !defined(__x86_64__)
 #error "gc.h: on Windows, collecting is for x86-64 only, so far"
 #endif
-#if !defined(__x86_64__) && !defined(__aarch64__)
-#error \
-    "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
+#if defined(__sparc__) || defined(__ia64__)
+#error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -1993,6 +2009,15 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
+/* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
+#define GC__LITTLE(bits, number) \
+    (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))
+/* Reads eight bytes, at a multiple of 8, as a number of which the first byte is the lowest. */
+GC__INLINED uint64_t gc__cpu_eight(const uint8_t *bytes) {
+    uint64_t word = __atomic_load_n((const uint64_t *)(const void *)bytes, __ATOMIC_RELAXED);
+    return GC__LITTLE(64, word);
+}
+
 /* gc__os_on_fault installs a handler, which is called when the program accesses inaccessible memory. If the handler
    returns false, it does not handle that address, and the fault takes its former course. `words` are the registers at
    the fault. */
@@ -2006,6 +2031,8 @@ GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* the innermost frames of a native stack that are read */
 /* Stores the native call stack's return addresses. Returns their number. */
 GC__FN int gc__os_stack_frames(void **frames);
+/* The same for at most `most` of them. */
+GC__FN int gc__os_list_frames(void **frames, int most);
 /* For a fault handler, which passes its `words`: the first frame is the faulting instruction. */
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
 /* Writes such frames to stderr: function, file and line if the tool addr2line is installed, otherwise as
@@ -2032,7 +2059,7 @@ GC__FN uint32_t gc__os_process_number(void);
 /* Tells AddressSanitizer, in builds with it, that the memory is free, or in use again. */
 GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
-/* The platform contract for Linux on x86-64 and AArch64. */
+/* The platform contract for Linux. */
 
 
 #ifndef _WIN32
@@ -2048,7 +2075,6 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
@@ -2060,6 +2086,40 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #ifndef GC__OS_SINGLE_THREADED
 #define GC__OS_SINGLE_THREADED 0
 #endif
+
+/* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
+   some among these. Processors that are not listed show none of them. */
+
+
+#include <ucontext.h>
+
+#if defined(__x86_64__)
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.gregs
+enum { GC__OS_FAULT_WORDS = 17, GC__OS_FAULT_PC = REG_RIP, GC__OS_FAULT_SP = REG_RSP, GC__OS_FRAME_POINTER = REG_RBP };
+#elif defined(__aarch64__) /* after 31 registers come the stack pointer and the pc */
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.regs
+enum { GC__OS_FAULT_WORDS = 31, GC__OS_FAULT_PC = 32, GC__OS_FAULT_SP = 31, GC__OS_FRAME_POINTER = 29 };
+#elif defined(__riscv) /* the pc takes the place of register 0 */
+#define GC__OS_CONTEXT_WORDS(context) (context)->uc_mcontext.__gregs
+enum { GC__OS_FAULT_WORDS = 32, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 2, GC__OS_FRAME_POINTER = 8 };
+#elif defined(__s390x__) /* before 16 registers come the mask and the address of the program status word */
+#define GC__OS_CONTEXT_WORDS(context) &(context)->uc_mcontext
+enum { GC__OS_FAULT_WORDS = 18, GC__OS_FAULT_PC = 1, GC__OS_FAULT_SP = 17, GC__OS_FRAME_POINTER = 13 };
+#else
+static const uintptr_t gc__os_context_words[1] = {0};
+#define GC__OS_CONTEXT_WORDS(context) ((void)(context), gc__os_context_words)
+enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_FRAME_POINTER = 0 };
+#endif
+/* From a frame pointer to the words with the caller's frame pointer and the return address. */
+#if defined(__riscv)
+#define GC__OS_FRAME_RECORD ((uintptr_t)-16)
+#else
+#define GC__OS_FRAME_RECORD ((uintptr_t)0)
+#endif
+
+GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
+    return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
+}
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
@@ -2407,28 +2467,15 @@ GC__COLD bool gc__os_at_fork(void (*before)(void), void (*in_parent)(void), void
     return pthread_atfork(before, in_parent, gc__os_in_child) == 0;
 }
 
-#if defined(__x86_64__)
-enum { GC__OS_FAULT_PC = REG_RIP, GC__OS_FRAME_POINTER = REG_RBP };
-#else
-enum { GC__OS_FAULT_PC = 32, GC__OS_FRAME_POINTER = 29 }; /* the pc is after 31 registers and the stack pointer */
-#endif
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
 
 static gc__fault_handler gc__os_fault; /* written once, under the arena's lock */
 static struct sigaction gc__os_fault_former;
 
 GC__COLD void gc__os_fault_signal(int number, siginfo_t *info, void *context) {
-    const ucontext_t *at = (const ucontext_t *)context;
-#if defined(__x86_64__)
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.gregs;
-    size_t count = 17;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
-#else
-    const uintptr_t *words = (const uintptr_t *)(const void *)at->uc_mcontext.regs;
-    size_t count = 31;
-    uintptr_t stack_pointer = (uintptr_t)at->uc_mcontext.sp;
-#endif
-    if (gc__os_fault((uintptr_t)info->si_addr, words, count, stack_pointer)) return;
+    const uintptr_t *words = gc__os_context((const ucontext_t *)context);
+    uintptr_t stack_pointer = GC__OS_FAULT_WORDS ? words[GC__OS_FAULT_SP] : (uintptr_t)__builtin_frame_address(0);
+    if (gc__os_fault((uintptr_t)info->si_addr, words, GC__OS_FAULT_WORDS, stack_pointer)) return;
     if (gc__os_fault_former.sa_flags & SA_SIGINFO)
         gc__os_fault_former.sa_sigaction(number, info, context);
     else if (gc__os_fault_former.sa_handler != SIG_DFL && gc__os_fault_former.sa_handler != SIG_IGN)
@@ -2477,6 +2524,7 @@ GC__FN bool gc__os_is_file_code(const void *address) {
 
 #ifdef __GLIBC__
 GC__FN int gc__os_stack_frames(void **frames) { return backtrace(frames, GC__STACK_FRAMES); }
+GC__FN int gc__os_list_frames(void **frames, int most) { return backtrace(frames, most); }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     int count = gc__os_stack_frames(frames), first = 0;
@@ -2488,9 +2536,9 @@ GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
 #else
 /* Follows the list of frame pointers without the C library's help. The list ends at a function that has none, where the
    register may hold any number. */
-GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
-    while (count < GC__STACK_FRAMES && pointer % 8 == 0 && gc__os_is_mapped((const void *)pointer, 16)) {
-        const gc_word *frame = (const gc_word *)pointer;
+GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count, int most) {
+    while (count < most && pointer % 8 == 0 && gc__os_is_mapped((const void *)(pointer + GC__OS_FRAME_RECORD), 16)) {
+        const gc_word *frame = (const gc_word *)(pointer + GC__OS_FRAME_RECORD);
         if (!gc__os_is_file_code((const void *)frame[1])) break;
         frames[count++] = (void *)frame[1];
         if (frame[0] <= pointer || frame[0] - pointer > (uintptr_t)1 << 20) break;
@@ -2499,13 +2547,16 @@ GC__FN int gc__os_follow_frames(uintptr_t pointer, void **frames, int count) {
     return count;
 }
 
+GC__FN int gc__os_list_frames(void **frames, int most) {
+    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0, most);
+}
 GC__FN int gc__os_stack_frames(void **frames) {
-    return gc__os_follow_frames((uintptr_t)__builtin_frame_address(0), frames, 0);
+    return gc__os_list_frames(frames, GC__STACK_FRAMES);
 }
 
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     frames[0] = (void *)gc__os_fault_pc(words);
-    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1);
+    return gc__os_follow_frames(words[GC__OS_FRAME_POINTER], frames, 1, GC__STACK_FRAMES);
 }
 #endif
 
@@ -2554,13 +2605,21 @@ GC__FN uint32_t gc__os_process_number(void) { return (uint32_t)getpid(); }
 
 #define GC__IMAGE_PATH 4096
 
+#define GC__IMAGE_RISCV 243 /* not every C library names it */
 #if defined(__x86_64__)
 #define GC__IMAGE_MACHINE EM_X86_64
 #elif defined(__aarch64__)
 #define GC__IMAGE_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define GC__IMAGE_MACHINE GC__IMAGE_RISCV
+#elif defined(__s390x__)
+#define GC__IMAGE_MACHINE EM_S390
+#elif defined(__powerpc64__)
+#define GC__IMAGE_MACHINE EM_PPC64
 #else
 #define GC__IMAGE_MACHINE EM_NONE
 #endif
+#define GC__IMAGE_ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 
 /* A file in memory, read only. */
 typedef struct gc__image {
@@ -2656,7 +2715,7 @@ GC__IMAGE_FN bool gc__image_section(const gc__image *image, uint64_t i, Elf64_Sh
     if (!gc__image_has(image, 0, sizeof header)) return false;
     memcpy(&header, image->bytes, sizeof header);
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_shentsize != sizeof *section || !header.e_shoff)
+        header.e_ident[EI_DATA] != GC__IMAGE_ORDER || header.e_shentsize != sizeof *section || !header.e_shoff)
         return false;
     uint64_t count = header.e_shnum;
     if (!gc__image_has(image, header.e_shoff, sizeof *section)) return false;
@@ -4363,6 +4422,49 @@ __asm__(".pushsection .text\n\t" GC__ASSEMBLY_LINKAGE(
                           "[x0, #48]\n\t"
                           "stp x27, x28, [x0, #64]\n\tstr x29, [x0, #80]\n\tmov x1, sp\n\tstr x1, [x0, #88]\n\tret\n\t"
                           ".size gc__save_registers, .-gc__save_registers\n\t.popsection");
+#endif
+/* The platform contract for other processors, by means of gcc and clang alone. Stacks grow downwards. */
+
+
+#include <stdlib.h>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+/* Data whose address is an operand of assembly has a symbol of its own, as on AArch64. */
+#define GC__ASM_NAMED(name) __asm__(#name)
+#define GC__ASM_ADDRESS(name) #name
+#define GC__ASM_OPERAND(name)
+
+/* Barriers are in C, and call C functions. */
+#define GC__KEEPS_VECTORS unused
+#define GC__THREAD_POINTER() ((uintptr_t)0)
+#define GC__LOG_STORE_CALL(name, function, ages, logging) \
+    GC__FN void name(void) {}
+
+GC__FN void gc__cpu_pause(void) { __asm__ volatile("" : : : "memory"); }
+GC__FN uint64_t gc__cpu_ticks(void) { return gc__os_now_ns(); }
+
+/* Copies the caller's frame, which ends at `end`. Its own frame, if it has one, begins below the caller's. */
+GC__OUT_OF_LINE __attribute__((no_sanitize("address", "thread", "undefined"))) void gc__cpu_copy_frame(
+    uintptr_t *registers, uintptr_t end) {
+    uintptr_t from = (uintptr_t)__builtin_frame_address(0) & ~(sizeof from - 1);
+    size_t count = (end - from) / sizeof from;
+    if (from > end || count > GC__SAVED_STACK_POINTER) {
+        fprintf(stderr, "gc.h: the registers take more room on the stack than %d words: a fault of gc.h, please report it\n",
+                GC__SAVED_STACK_POINTER);
+        abort();
+    }
+    for (size_t i = 0; i < GC__SAVED_STACK_POINTER; i++) registers[i] = i < count ? ((const gc_word *)from)[i] : 0;
+    registers[GC__SAVED_STACK_POINTER] = end;
+}
+
+/* The compiler saves all registers that calls preserve in the frame of this function. Their values may not come from
+   setjmp, since C libraries disguise some. */
+GC__EXTERN GC__VISIBLE __attribute__((weak, noinline, no_instrument_function, no_sanitize("address", "thread", "undefined"))) void
+gc__save_registers(uintptr_t *registers) {
+    __builtin_unwind_init();
+    gc__cpu_copy_frame(registers, (uintptr_t)__builtin_dwarf_cfa());
+    gc__cpu_keep_frame();
+}
 #endif
 /* The platform contract for sanitizers. */
 
@@ -6310,7 +6412,7 @@ struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free, *free_last; /* the region freed last comes first, so that a small nursery stays in cache */
+    gc__region *free; /* the region freed last comes first, so that a small nursery stays in cache */
     size_t free_count;
     size_t free_for_copies; /* mutators leave this many free regions to the next collection, if the arena has others */
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
@@ -6332,6 +6434,7 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
+    bool is_paused;        /* by the host: collected only at the limit, or when it asks for that */
     bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
     size_t metadata_bytes; /* of memory outside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
@@ -6340,7 +6443,6 @@ struct gc_heap {
     size_t unowned_bytes;                 /* those of gc_heap_add_external; atomic */
     size_t large_regions;                 /* regions that large objects occupy */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
-    size_t fresh_regions;                 /* never written to, taken since free regions were last prefaulted; atomic */
     size_t uncommit_bytes;                    /* how much of the free memory is to be returned to the system */
     bool uncommit_waits;                      /* return only memory that is still free after a while */
     uint64_t uncommitted_ns;                  /* when `uncommit_bytes` was last decided */
@@ -6433,28 +6535,10 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     region->spare = spare;
     region->previous = NULL;
     region->next = heap->free;
-    if (heap->free)
-        heap->free->previous = region;
-    else
-        heap->free_last = region;
+    if (heap->free) heap->free->previous = region;
     heap->free = region;
     heap->free_count++;
     heap->free_spare_bytes += spare;
-}
-
-/* Puts a region at the end of the free list, so that the others are used first. */
-GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
-    if (!heap->free) {
-        gc__heap_list_free(heap, region, 0);
-        return;
-    }
-    region->kind = GC__FREE;
-    region->spare = 0;
-    region->next = NULL;
-    region->previous = heap->free_last;
-    heap->free_last->next = region;
-    heap->free_last = region;
-    heap->free_count++;
 }
 
 GC__FN size_t gc__free_bytes(const gc_heap *heap) {
@@ -6466,10 +6550,7 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
         region->previous->next = region->next;
     else
         heap->free = region->next;
-    if (region->next)
-        region->next->previous = region->previous;
-    else
-        heap->free_last = region->previous;
+    if (region->next) region->next->previous = region->previous;
     heap->free_count--;
     heap->free_spare_bytes -= region->spare;
     region->spare = 0;
@@ -6678,7 +6759,6 @@ GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t spa
         gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
-    if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
     *clean = last->dirty_end == last->base && !last->populated ? GC_REGION_BYTES : last->spare;
     for (uint32_t i = 0; i < span; i++) {
         gc__region *part = region + i;
@@ -10021,7 +10101,6 @@ typedef struct gc__marker {
     bool gives_back;              /* some memory has still to be returned to the system; atomic */
     /* Called by the thread when it has been idle for a while, and marking is done or memory has to be returned. */
     void (*rests)(gc_heap *);
-    bool looks;                   /* the thread checks periodically whether free regions were taken; atomic */
     bool is_closing;              /* the heap is being destroyed; written under the heap's lock */
     bool refused;                 /* the system gave no memory or no thread; the heap does not try again */
     bool has_thread, is_ending;   /* the second is atomic */
@@ -11735,7 +11814,7 @@ GC__HOT void gc__trace_bundles(gc__worker *worker, int condemned, gc__words *lis
     const size_t bytes = (size_t)1 << GC_BUNDLE_SHIFT;
     size_t count = gc__regions_used() << (GC_REGION_SHIFT - GC_BUNDLE_SHIFT);
     for (size_t i = 0; i < count; i += 8) {
-        uint64_t dirty = __atomic_load_n((const uint64_t *)(const void *)(gc__the_arena.bundles + i), __ATOMIC_RELAXED);
+        uint64_t dirty = gc__cpu_eight(gc__the_arena.bundles + i);
         for (; dirty; dirty &= ~((uint64_t)0xFF << (__builtin_ctzll(dirty) & 56))) {
             uintptr_t bundle = gc__the_arena.base + (i + (size_t)__builtin_ctzll(dirty) / 8) * bytes;
             gc__region *region = gc__region_of(bundle);
@@ -14432,6 +14511,10 @@ GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
 
 /* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+    if (heap->is_paused && event != GC__LIMIT_MET && event != GC__STRESS_POINT) {
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+        return false;
+    }
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);
@@ -15484,10 +15567,35 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     }
 }
 
-/* Reports what holds the address. Reads whole stack frames, including what AddressSanitizer puts between variables. */
-__attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
-                                                                       const uintptr_t *words, size_t count,
-                                                                       uintptr_t stack_pointer) {
+/* Searches the calling thread's native stack from `from` on: whole frames, including what AddressSanitizer puts between
+   variables. */
+__attribute__((no_sanitize("address"))) GC__COLD void gc__holder_stack(const gc__holder_search *search, uintptr_t from,
+                                                                     uintptr_t end) {
+    char held[24];
+    unsigned shown = 0;
+    for (uintptr_t at = from & ~(uintptr_t)7; at + 8 <= end && shown < 4; at += 8) {
+        if (!gc__is_searched(search, *(gc_word *)at)) continue;
+        fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
+                gc__held_text(search, *(gc_word *)at, held), (void *)at, (size_t)(at - from));
+        shown++;
+    }
+}
+
+GC__COLD void gc__print_frames(gc_thread *thread, bool is_mine) {
+    unsigned shown = 0;
+    fprintf(stderr, "gc.h:   frames in force%s%s, innermost first:\n", is_mine ? "" : " in thread ",
+            is_mine ? "" : gc__thread_name(thread));
+    for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
+        fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file, frame->site->line,
+                frame->site->names);
+    if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
+    /* A thread in cooperative mode may be changing its frames concurrently. */
+    if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
+}
+
+/* Reports what holds an address of [first, last]. */
+GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, const uintptr_t *words, size_t count,
+                                 uintptr_t stack_pointer) {
     gc__holder_search search = {{gc__holder_visit}, 0, first, last, {0}, 0, 0};
     char held[24];
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -15500,23 +15608,8 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
     if (gc__compiled) gc__compiled->print_use(gc__os_fault_pc(words));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         bool is_mine = thread == gc__thread_self(heap);
-        unsigned shown = 0;
-        for (uintptr_t at = stack_pointer & ~(uintptr_t)7;
-             is_mine && at + 8 <= (uintptr_t)gc__record(thread)->stack_base && shown < 4; at += 8) {
-            if (!gc__is_searched(&search, *(gc_word *)at)) continue;
-            fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
-                    gc__held_text(&search, *(gc_word *)at, held), (void *)at, (size_t)(at - stack_pointer));
-            shown++;
-        }
-        fprintf(stderr, "gc.h:   frames in force%s%s, innermost first:\n", is_mine ? "" : " in thread ",
-                is_mine ? "" : gc__thread_name(thread));
-        shown = 0;
-        for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
-            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
-                    frame->site->line, frame->site->names);
-        if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
-        /* A thread in cooperative mode may be changing its frames concurrently. */
-        if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
+        if (is_mine) gc__holder_stack(&search, stack_pointer, (uintptr_t)gc__record(thread)->stack_base);
+        gc__print_frames(thread, is_mine);
     }
 }
 
@@ -16083,41 +16176,46 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
     gc__text_add(text, "%s` to stop", pause->slowest);
 }
 
-GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
-    uint64_t ns = gc__pause_part_ns(pause, part);
-    switch (part) {
-    case GC__PAUSE_HELP:
-        gc__reason_us(text, "waited ", ns, "for the marking, since the program allocates faster than is marked");
-        break;
-    case GC__PAUSE_STOP: gc__reason_stop(text, pause); break;
-    case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
-    case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;
-    case GC__PAUSE_HOOKS: gc__reason_us(text, "", ns, "in hooks at the end"); break;
-    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "before anything was collected (start hook, verification)"); break;
+/* Appends the amounts of what the phase did. Returns what it did in its time; NULL: the amounts say that. */
+GC__COLD const char *gc__reason_phase(gc__text *text, const gc_pause *pause, int phase) {
+    switch (phase) {
+    case GC_PHASE_OPEN: return "before anything was collected (start hook, verification)";
     case GC_PHASE_GATHER:
         gc__reason_count(text, pause->roots, "root", "roots");
         gc__reason_count(text, pause->pins, "pin", "pins");
-        gc__reason_us(text, "", ns, "in gathering them");
-        break;
+        return "in gathering them";
     case GC_PHASE_ROOTS:
-    case GC_PHASE_CARDS: gc__reason_trace(text, pause); break;
-    case GC_PHASE_REMARK: gc__reason_remark(text, pause); break;
+    case GC_PHASE_CARDS: gc__reason_trace(text, pause); return NULL;
+    case GC_PHASE_REMARK: gc__reason_remark(text, pause); return NULL;
     case GC_PHASE_AMBIGUOUS:
         gc__reason_count(text, pause->ambiguous, "object that a conservative word alone keeps",
                          "objects that conservative words alone keep");
-        break;
+        return NULL;
     case GC_PHASE_FINALIZERS:
         gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due");
         gc__reason_count(text, pause->finalizers_left, "more left for later", "more left for later");
-        break;
+        return NULL;
     case GC_PHASE_PLAN:
     case GC_PHASE_SWEEP:
         gc__reason_count(text, pause->regions, "region", "regions");
-        gc__reason_us(text, "", ns, part == GC_PHASE_PLAN ? "in planning" : "in freeing memory");
-        break;
-    case GC_PHASE_HANDLES: gc__reason_us(text, "", ns, "in handles and weak tables"); break;
-    default: gc__reason_us(text, "", ns, "in pacing, verification or giving memory back"); break;
+        return phase == GC_PHASE_PLAN ? "in planning" : "in freeing memory";
+    case GC_PHASE_HANDLES: return "in handles and weak tables";
+    default: return "in pacing, verification or giving memory back";
     }
+}
+
+GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
+    static const char *const outside[][2] = {
+        {"waited ", "for the marking, since the program allocates faster than is marked"},
+        {NULL, NULL},
+        {"waited ", "for the thread that marks"},
+        {"", "in waking the thread that marks"},
+        {"", "in hooks at the end"}};
+    const char *const *words = outside[part < GC_PHASE_COUNT ? 0 : part - GC_PHASE_COUNT];
+    const char *before = part < GC_PHASE_COUNT ? "" : words[0];
+    const char *after = part < GC_PHASE_COUNT ? gc__reason_phase(text, pause, part) : words[1];
+    if (after) gc__reason_us(text, before, gc__pause_part_ns(pause, part), after);
+    if (part == GC__PAUSE_STOP) gc__reason_stop(text, pause);
 }
 
 /* Returns the part of the pause that took longest among those that are not in the set `done`. */
@@ -17032,70 +17130,6 @@ GC__COLD void gc__metadata_count(gc_heap *heap) {
     gc__metadata_set(heap, release);
     if (!release && gc__bytes_charged(heap) > heap->limit_bytes) gc__metadata_set(heap, true);
 }
-/* Free regions whose memory is prefaulted.
-
-   The first touch of a page takes the system 0.3 us, or even ten in a guest whose host provides memory only then; a
-   huge page of a table takes up to 5 ms. In a growing heap, copies and nurseries would wait for that. So the
-   marker's thread takes regions in advance, twice as many as were taken recently, and has the system provide their
-   memory and that of their tables while it holds no lock. */
-
-
-#define GC__PREFAULT_MOST 32    /* regions */
-#define GC__PREFAULT_PART 16    /* at most 1/n of the heap's regions */
-/* Tables are prefaulted for at most this many regions ahead: one huge page has marks for as many. */
-#define GC__PREFAULT_AHEAD 512
-
-/* Lists another free region if more of them are wanted; returns NULL if not. A collection that finds few others may
-   take the region before its memory is there, so regions are listed one by one. The heap's lock is held. */
-GC__FN gc__region *gc__prefault_take(gc_heap *heap) {
-    size_t used = gc__counted(&heap->fresh_regions), most = gc__min(heap->held_regions / GC__PREFAULT_PART, GC__PREFAULT_MOST);
-    bool wanted = heap->free_count < gc__min(2 * used, most);
-    bool fits = gc__free_bytes(heap) + 2 * GC_REGION_BYTES < gc__bytes_left(heap);
-    gc__region *region = wanted && fits ? gc__arena_acquire(heap, 1) : NULL;
-    if (!region) {
-        __atomic_store_n(&heap->fresh_regions, 0, __ATOMIC_RELAXED);
-        return NULL;
-    }
-    gc__region_note_taken(region, 1, false);
-    gc__os_mark_free(region->base, GC_REGION_BYTES, true);
-    heap->held_regions++;
-    gc__heap_list_free_last(heap, region);
-    gc__heap_note_held(heap);
-    return region;
-}
-
-GC__FN void gc__prefault_table(int which, size_t region) {
-    uintptr_t page = gc__os_page_bytes();
-    gc__lock_take(&gc__the_arena.lock);
-    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
-    const gc__side *side = &gc__sides[which];
-    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[which];
-    bool exists = opened && side->start;
-    gc__lock_release(&gc__the_arena.lock);
-    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
-}
-
-/* Prefaults the region and its tables. No lock is held: the region may be in use by now, or released to the system
-   again; then the only effect is that it takes memory earlier. */
-GC__FN void gc__prefault_region(const gc__region *region) {
-    size_t number = (size_t)(region - gc__the_arena.regions), ahead = gc__min(gc__max(number / 4, 128), GC__PREFAULT_AHEAD);
-    for (size_t i = number; i <= number + ahead; i += ahead) {
-        gc__prefault_table(GC__SIDE_MARKS, i);
-        gc__prefault_table(GC__SIDE_CARDS, i);
-        gc__prefault_table(GC__SIDE_MARKS_SECOND, i);
-    }
-    gc__supply_populate((void *)region->base, GC_REGION_BYTES);
-}
-
-/* Replaces some of the free regions that were taken, on the marker's thread. Returns false if none was taken. */
-GC__FN bool gc__prefault_next(gc_heap *heap) {
-    if (!gc__counted(&heap->fresh_regions) || !gc__heap_lock_unless_taken(heap)) return false;
-    bool may = !gc__stress_of(heap) && !gc__supply_is_host();
-    gc__region *region = may ? gc__prefault_take(heap) : NULL;
-    gc__heap_unlock(heap);
-    if (region) gc__prefault_region(region);
-    return true;
-}
 /* Phase "sweep": decides what becomes of each condemned region. Objects are not touched. */
 
 
@@ -17448,11 +17482,7 @@ GC__COLD void gc__workers_end(gc_heap *heap) {
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
-/* While objects are being marked, the thread prefaults memory only once in this many turns: what mutators allocate
-   until the marking ends stays allocated until the next one has ended. */
-#define GC__PREFAULT_TURNS 256
-#define GC__PREFAULT_LOOKS 20 /* the thread checks in vain this often whether free regions were taken, */
-#define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
+#define GC__PREFAULT_REGIONS 512 /* whose mark bits a huge page has */
 #define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
@@ -17525,39 +17555,42 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
     if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
-    heap->marker->provided += GC__PREFAULT_AHEAD;
+    heap->marker->provided += GC__PREFAULT_REGIONS;
     return number;
+}
+
+/* Has the system provide the page with the region's next mark bits, without the marker's lock. */
+GC__COLD void gc__marker_provide(size_t region) {
+    uintptr_t page = gc__os_page_bytes();
+    gc__lock_take(&gc__the_arena.lock);
+    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
+    const gc__side *side = &gc__sides[GC__SIDE_MARKS_SECOND];
+    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[GC__SIDE_MARKS_SECOND];
+    bool exists = opened && side->start;
+    gc__lock_release(&gc__the_arena.lock);
+    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
 }
 
 GC__COLD void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
-    unsigned looks = 0;
     /* Otherwise waking it could preempt the thread that has collected, and with it the world. */
     gc__os_thread_is_patient();
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
-        bool more = true, marks = false;
+        bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
             size_t number = gc__marker_unprovided(heap);
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
-            marks = more && gc__heap_is_marking(heap);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_MARKS_SECOND, number);
+            if (number != SIZE_MAX) gc__marker_provide(number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
-        if (!marks || marker->turns % GC__PREFAULT_TURNS == 0) looks = gc__prefault_next(heap) ? GC__PREFAULT_LOOKS : looks;
         if (!more || marker->turns % GC__MARKING_TIMED == 0)
             __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         if (more) continue;
-        __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
-        if (looks) {
-            looks--;
-            gc__os_wait_for(&marker->turn, turn, GC__PREFAULT_NS);
-            continue;
-        }
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
         bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
@@ -17581,8 +17614,7 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted || prefaults;
+    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         gc__preclean_allow(&heap->handles->preclean);
@@ -17983,6 +18015,14 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     gc__warn(&heap->options, gc__last_message);
 }
 
+/* Checks what the host asked to be checked before each collection. */
+GC__FN void gc__cycle_check(gc_heap *heap) {
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
+    if (gc__stress_of(heap)) gc__stress_index(heap);
+    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    gc__shadow_check(heap);
+}
+
 /* The body of gc__collect_stopped, while the marker rests. */
 GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
@@ -17994,10 +18034,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     int generation = heap->collection.generation;
     /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
-    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
-    if (gc__stress_of(heap)) gc__stress_index(heap);
-    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
-    gc__shadow_check(heap);
+    gc__cycle_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);
@@ -18383,8 +18420,8 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
-/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
-   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries to end its
+   nursery, if pauses have a goal; to begin a cycle, or to wait for the one that runs; a collection of all; compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
    out_of_memory hook all of that once more. */
 
 
@@ -18601,11 +18638,26 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     return gc__bytes_charged(heap) <= bytes;
 }
 
-/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
+/* Replaces defaults, and values larger than any sensible one. */
+GC__COLD void gc__options_resolve(gc_options *options) {
+    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
+    bool wanted = options->pause_goal_us && options->collector_threads != 1;
+    if (options->concurrent == GC_CONCURRENT_DEFAULT)
+        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
+    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
+    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
+    if (options->patience_ms == 0) options->patience_ms = 10000;
+}
+
+/* Adapts to other limits and options the values that depend on them. The world is stopped. */
 GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
-    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+    if (heap->options.nursery_bytes)
+        pace->nursery_bytes = heap->options.nursery_bytes;
+    else if (!heap->options.non_generational)
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
     __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
     gc__heap_note_held(heap);
@@ -18654,6 +18706,33 @@ GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
     gc_result result = gc__limits_change(heap, limits);
     gc__world_resume(heap);
     return result;
+}
+
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing) {
+    if (gc__is_null(heap, "gc_heap_pacing", "heap") || gc__is_null(pacing, "gc_heap_pacing", "pacing")) return;
+    gc__heap_lock(heap);
+    const gc_options *o = &heap->options;
+    const gc_pacing now = {o->nursery_bytes, o->growth_bytes_min, o->growth_percent, o->pause_goal_us, heap->is_paused};
+    *pacing = now;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
+    GC__API_SCOPE("gc_heap_set_pacing");
+    if (gc__is_null(heap, "gc_heap_set_pacing", "heap") || gc__is_null(pacing, "gc_heap_set_pacing", "pacing"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_pacing")) return GC_ERROR_MISUSE;
+    gc__world_stop(heap);
+    gc_options *options = &heap->options;
+    options->nursery_bytes = pacing->nursery_bytes;
+    options->growth_bytes_min = pacing->growth_bytes_min;
+    options->growth_percent = pacing->growth_percent;
+    options->pause_goal_us = pacing->pause_goal_us;
+    heap->is_paused = pacing->paused;
+    gc__options_resolve(options);
+    gc__limit_adapt(heap);
+    gc__world_resume(heap);
+    return GC_OK;
 }
 /* Allocation's slow paths. */
 
@@ -19928,19 +20007,6 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
                         "(GC_COLLECTOR_THREADS_MAX, which is 32 at most)",
                         options->collector_threads, GC__WORKERS_MAX);
     return GC_OK;
-}
-
-/* Replaces defaults, and values larger than any sensible one. */
-GC__COLD void gc__options_resolve(gc_options *options) {
-    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
-    bool wanted = options->pause_goal_us && options->collector_threads != 1;
-    if (options->concurrent == GC_CONCURRENT_DEFAULT)
-        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
-    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
-    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
-    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
-    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
-    if (options->patience_ms == 0) options->patience_ms = 10000;
 }
 
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */

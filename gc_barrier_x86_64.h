@@ -100,10 +100,17 @@
 #ifndef GC_BARRIER
 #define GC_BARRIER rank_sum /* the heap's barrier: a name from GC_BARRIERS, or at_run_time */
 #endif
-#ifdef __aarch64__
-#define GC_ADDRESS_BITS 48 /* the length of user addresses, unless the program asks for higher ones */
+#ifdef __x86_64__
+#define GC_ADDRESS_BITS 47 /* the length of user addresses, unless the program asks for higher ones */
 #else
-#define GC_ADDRESS_BITS 47
+#define GC_ADDRESS_BITS 48
+#endif
+/* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
+   are words for a whole frame that has saved them. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC__SAVED_REGISTERS 12
+#else
+#define GC__SAVED_REGISTERS 128
 #endif
 #define GC_WATCH_SHIFT 12 /* log2 of the bytes that one write-watch byte covers */
 
@@ -131,6 +138,11 @@
 #define GC_HAS_ASSEMBLY 1
 #else
 #define GC_HAS_ASSEMBLY 0
+#endif
+#if defined(__x86_64__) || defined(__aarch64__)
+#define GC_HAS_EMIT 1
+#else
+#define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
 #endif
 
 /* GC__SAVED_REGISTERS: room for the registers that a function preserves, and for the stack pointer.
@@ -219,7 +231,8 @@ typedef struct gc_barrier_tables {
     uintptr_t low, high;       /* filters LOW, RANGE and REGION: young referents are in [low, high) */
     uintptr_t lowest, highest; /* checked forms: slots outside [lowest, highest) are not in the heap */
     /* RANK calls this, instead of its other steps, for a slot whose age has GC_AGE_LOGGED, and never for other ages.
-       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. */
+       The assembly pushes ref and slot, calls log_store_call, which preserves every register, and pops them again. The
+       collector's functions are gc__store_logged and gc__store_logged_call. */
     void (*log_store)(const void *slot, const void *ref);
     void (*log_store_call)(void);
 } gc_barrier_tables;
@@ -1235,13 +1248,17 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
     GC__EMIT(e, 0, "\xC3");
 }
 
+void gc__emit_declined(void)
+    __attribute__((error("gc.h: gc_barrier_emit has no machine code for this processor: call gc_barrier_functions_of")));
+
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
    Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes is then the
-   length that it must have; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never
-   collects; 0] */
+   length that it must have; GC_EMIT_BYTES_MAX is always enough). Processors without it have GC_HAS_EMIT 0. [any
+   thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
+    if (!GC_HAS_EMIT) gc__emit_declined();
     memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;

@@ -136,7 +136,6 @@ GC__STYLE_BEGIN
 #include "diag/dac_table.h"         /* the description for readers in other processes */
 #include "collection/store.h"       /* stores of ranges, written pages */
 #include "collection/components.h"  /* what the components of a heap own outside regions */
-#include "collection/prefault.h"    /* free regions whose memory is prefaulted */
 #include "collection/sweep.h"       /* what becomes of condemned regions */
 #include "collection/worker_threads.h" /* the workers' threads */
 #include "collection/concurrent.h"  /* concurrent cycles in collections, and the marker's thread */

@@ -248,6 +248,23 @@ GC_API void gc_heap_limits(gc_heap *heap, gc_limits *limits);
    [cooperative; may collect; GC_ERROR_HEAP_FULL, GC_ERROR_OPTION, GC_ERROR_MISUSE] */
 GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits);
 
+/* The options that say when the heap is collected, which may change while it runs. 0 means in each field what it means there. */
+typedef struct gc_pacing {
+    size_t nursery_bytes;
+    size_t growth_bytes_min;
+    unsigned growth_percent;
+    unsigned pause_goal_us; /* another goal does not turn `concurrent` on */
+    /* No collection begins, and no marking ends, but at heap_bytes_max, by gc_collect, gc_heap_set_limits and under stress. So
+       finalizers become due, and weak handles are cleared, by none but these. Off-heap bytes count towards nothing until then. */
+    bool paused;
+} gc_pacing;
+
+/* Fills *pacing with what is in force, so that one field can be changed. [cooperative; never collects; cannot fail] */
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing);
+/* Changes all of it at once. A heap that is paused no more is collected when a thread has next allocated some KiB, if that is
+   due. [cooperative; may wait; never collects; GC_ERROR_ARGUMENT, GC_ERROR_MISUSE] */
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing);
+
 /* The host pointer of the heap's options. [any thread; never collects; cannot fail] */
 GC_API void *gc_heap_host(const gc_heap *heap);
 

@@ -416,13 +416,17 @@ static inline void gc__emit_copy(gc__emitter *e, gc__barrier_parts parts, unsign
     GC__EMIT(e, 0, "\xC3");
 }
 
+void gc__emit_declined(void)
+    __attribute__((error("gc.h: gc_barrier_emit has no machine code for this processor: call gc_barrier_functions_of")));
+
 /* Writes the barrier in that form, with the tables' present values, into `buffer`, which must be aligned to 8 bytes.
    Returns the number of bytes, and fills *code; 0 if the buffer is too short or not aligned (code->bytes is then the
-   length that it must have; GC_EMIT_BYTES_MAX is always enough). Works on other processors, too. [any thread; never
-   collects; 0] */
+   length that it must have; GC_EMIT_BYTES_MAX is always enough). Processors without it have GC_HAS_EMIT 0. [any
+   thread; never collects; 0] */
 static inline size_t gc_barrier_emit(gc_barrier_code *code, void *buffer, size_t bytes, gc_barrier barrier,
                                      unsigned form, const gc_barrier_tables *tables) {
     gc__emitter e;
+    if (!GC_HAS_EMIT) gc__emit_declined();
     memset(&e, 0, sizeof e);
     memset(code, 0, sizeof *code);
     if ((unsigned)barrier >= GC_BARRIER_COUNT) return 0;

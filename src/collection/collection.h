@@ -185,6 +185,14 @@ GC__COLD void gc__cycle_leave_out(gc_heap *heap) {
     gc__warn(&heap->options, gc__last_message);
 }
 
+/* Checks what the host asked to be checked before each collection. */
+GC__FN void gc__cycle_check(gc_heap *heap) {
+    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
+    if (gc__stress_of(heap)) gc__stress_index(heap);
+    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
+    gc__shadow_check(heap);
+}
+
 /* The body of gc__collect_stopped, while the marker rests. */
 GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     gc_heap *unfinished __attribute__((cleanup(gc__cycle_leave))) = heap;
@@ -196,10 +204,7 @@ GC__FN bool gc__collect_at_rest(gc_heap *heap, const gc__request *request) {
     int generation = heap->collection.generation;
     /* The clock is read before any profiler's work, which must not make the nursery grow: it is not the collector's. */
     heap->pace->stopped_cpu_ns = gc__pace_is_timed(heap, generation, request->reason) ? gc__os_cpu_ns() : 0;
-    if (GC_DEBUG >= 3) gc__check_heap(heap, "start", false);
-    if (gc__stress_of(heap)) gc__stress_index(heap);
-    if (gc__verify_of(heap) & GC_VERIFY_BEFORE) gc__verify_heap(heap, "before");
-    gc__shadow_check(heap);
+    gc__cycle_check(heap);
     gc__phase_begin(heap, GC_PHASE_GATHER);
     gc__handles_keep(heap);
     bool gathered = gc__cycle_gather(heap, generation);

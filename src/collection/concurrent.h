@@ -7,7 +7,6 @@
 #include "../trace/trace.h"
 #include "../policy/cycles.h"
 #include "../diag/pauses.h"
-#include "prefault.h"
 
 #define GC__MARKING_PATIENCE_MS ((uint64_t)100) /* from when the marking is done until a mutator is asked to end it */
 #define GC__GIVE_BACK_MS ((uint64_t)20)         /* between two releases of memory by the marker's thread */
@@ -18,11 +17,7 @@
 #define GC__MARKING_STARVED 100
 #define GC__MARKING_LITTLE 4096             /* up to this many objects the final mark traces with one worker */
 #define GC__MARKING_TIMED 64                /* turns after which the thread's CPU time is recorded */
-/* While objects are being marked, the thread prefaults memory only once in this many turns: what mutators allocate
-   until the marking ends stays allocated until the next one has ended. */
-#define GC__PREFAULT_TURNS 256
-#define GC__PREFAULT_LOOKS 20 /* the thread checks in vain this often whether free regions were taken, */
-#define GC__PREFAULT_NS ((uint64_t)1000000) /* once in this time */
+#define GC__PREFAULT_REGIONS 512 /* whose mark bits a huge page has */
 #define GC__MARKER_SPINS 1500 /* polls of a collection for the marker to rest, before it sleeps: about 50 us */
 
 /* Installs the slow path of barriers, which other heaps may be running. The arena's lock is held. */
@@ -95,39 +90,42 @@ GC__HOT bool gc__marker_turn(gc_heap *heap, size_t steps) {
 GC__FN size_t gc__marker_unprovided(gc_heap *heap) {
     size_t number = heap->marker->provided;
     if (!gc__heap_is_marking(heap) || number >= heap->marker->provided_end || gc__supply_is_host()) return SIZE_MAX;
-    heap->marker->provided += GC__PREFAULT_AHEAD;
+    heap->marker->provided += GC__PREFAULT_REGIONS;
     return number;
+}
+
+/* Has the system provide the page with the region's next mark bits, without the marker's lock. */
+GC__COLD void gc__marker_provide(size_t region) {
+    uintptr_t page = gc__os_page_bytes();
+    gc__lock_take(&gc__the_arena.lock);
+    bool opened = region < gc__the_arena.count && gc__sides_open(region + 1);
+    const gc__side *side = &gc__sides[GC__SIDE_MARKS_SECOND];
+    uintptr_t start = (uintptr_t)side->start + side->lead + region * gc__side_bytes_per_region[GC__SIDE_MARKS_SECOND];
+    bool exists = opened && side->start;
+    gc__lock_release(&gc__the_arena.lock);
+    if (exists) gc__supply_populate((void *)(start & ~(page - 1)), page);
 }
 
 GC__COLD void gc__marker_thread(void *context) {
     gc_heap *heap = (gc_heap *)context;
     gc__marker *marker = heap->marker;
-    unsigned looks = 0;
     /* Otherwise waking it could preempt the thread that has collected, and with it the world. */
     gc__os_thread_is_patient();
     while (!__atomic_load_n(&marker->is_ending, __ATOMIC_ACQUIRE)) {
         uint32_t turn = __atomic_load_n(&marker->turn, __ATOMIC_ACQUIRE);
-        bool more = true, marks = false;
+        bool more = true;
         if (!__atomic_load_n(&marker->wanted, __ATOMIC_ACQUIRE)) {
             gc__lock_take(&marker->lock);
             size_t number = gc__marker_unprovided(heap);
             if (number == SIZE_MAX) more = gc__marker_turn(heap, GC__MARKING_STEPS);
-            marks = more && gc__heap_is_marking(heap);
             gc__lock_release(&marker->lock);
-            if (number != SIZE_MAX) gc__prefault_table(GC__SIDE_MARKS_SECOND, number);
+            if (number != SIZE_MAX) gc__marker_provide(number);
         } else {
             gc__os_wait_for(&marker->wanted, 1, 1000 * GC__NS_PER_MS);
         }
-        if (!marks || marker->turns % GC__PREFAULT_TURNS == 0) looks = gc__prefault_next(heap) ? GC__PREFAULT_LOOKS : looks;
         if (!more || marker->turns % GC__MARKING_TIMED == 0)
             __atomic_store_n(&marker->cpu_ns, gc__os_cpu_ns(), __ATOMIC_RELAXED);
         if (more) continue;
-        __atomic_store_n(&marker->looks, looks != 0, __ATOMIC_RELAXED);
-        if (looks) {
-            looks--;
-            gc__os_wait_for(&marker->turn, turn, GC__PREFAULT_NS);
-            continue;
-        }
         bool gives = __atomic_load_n(&marker->gives_back, __ATOMIC_RELAXED);
         bool asks = gives || __atomic_load_n(&marker->done, __ATOMIC_RELAXED);
         uint64_t patience_ms = gives ? GC__GIVE_BACK_MS : asks ? GC__MARKING_PATIENCE_MS : 1000;
@@ -151,8 +149,7 @@ GC__FN void gc__marker_rest(gc_heap *heap) {
 }
 GC__FN void gc__marker_go_on(gc_heap *heap) {
     gc__marker *marker = heap->marker;
-    bool prefaults = gc__counted(&heap->fresh_regions) && !__atomic_load_n(&marker->looks, __ATOMIC_RELAXED);
-    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted || prefaults;
+    bool is_needed = gc__heap_is_marking(heap) || heap->old_stale || heap->old_unlisted;
     if (gc__heap_is_marking(heap)) {
         __atomic_store_n(&marker->done, false, __ATOMIC_RELAXED); /* the collection may have recorded more */
         gc__preclean_allow(&heap->handles->preclean);

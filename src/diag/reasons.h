@@ -105,41 +105,46 @@ GC__COLD void gc__reason_stop(gc__text *text, const gc_pause *pause) {
     gc__text_add(text, "%s` to stop", pause->slowest);
 }
 
-GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
-    uint64_t ns = gc__pause_part_ns(pause, part);
-    switch (part) {
-    case GC__PAUSE_HELP:
-        gc__reason_us(text, "waited ", ns, "for the marking, since the program allocates faster than is marked");
-        break;
-    case GC__PAUSE_STOP: gc__reason_stop(text, pause); break;
-    case GC__PAUSE_MARKER: gc__reason_us(text, "waited ", ns, "for the thread that marks"); break;
-    case GC__PAUSE_WAKE: gc__reason_us(text, "", ns, "in waking the thread that marks"); break;
-    case GC__PAUSE_HOOKS: gc__reason_us(text, "", ns, "in hooks at the end"); break;
-    case GC_PHASE_OPEN: gc__reason_us(text, "", ns, "before anything was collected (start hook, verification)"); break;
+/* Appends the amounts of what the phase did. Returns what it did in its time; NULL: the amounts say that. */
+GC__COLD const char *gc__reason_phase(gc__text *text, const gc_pause *pause, int phase) {
+    switch (phase) {
+    case GC_PHASE_OPEN: return "before anything was collected (start hook, verification)";
     case GC_PHASE_GATHER:
         gc__reason_count(text, pause->roots, "root", "roots");
         gc__reason_count(text, pause->pins, "pin", "pins");
-        gc__reason_us(text, "", ns, "in gathering them");
-        break;
+        return "in gathering them";
     case GC_PHASE_ROOTS:
-    case GC_PHASE_CARDS: gc__reason_trace(text, pause); break;
-    case GC_PHASE_REMARK: gc__reason_remark(text, pause); break;
+    case GC_PHASE_CARDS: gc__reason_trace(text, pause); return NULL;
+    case GC_PHASE_REMARK: gc__reason_remark(text, pause); return NULL;
     case GC_PHASE_AMBIGUOUS:
         gc__reason_count(text, pause->ambiguous, "object that a conservative word alone keeps",
                          "objects that conservative words alone keep");
-        break;
+        return NULL;
     case GC_PHASE_FINALIZERS:
         gc__reason_count(text, pause->finalizers, "finalizer is due", "finalizers are due");
         gc__reason_count(text, pause->finalizers_left, "more left for later", "more left for later");
-        break;
+        return NULL;
     case GC_PHASE_PLAN:
     case GC_PHASE_SWEEP:
         gc__reason_count(text, pause->regions, "region", "regions");
-        gc__reason_us(text, "", ns, part == GC_PHASE_PLAN ? "in planning" : "in freeing memory");
-        break;
-    case GC_PHASE_HANDLES: gc__reason_us(text, "", ns, "in handles and weak tables"); break;
-    default: gc__reason_us(text, "", ns, "in pacing, verification or giving memory back"); break;
+        return phase == GC_PHASE_PLAN ? "in planning" : "in freeing memory";
+    case GC_PHASE_HANDLES: return "in handles and weak tables";
+    default: return "in pacing, verification or giving memory back";
     }
+}
+
+GC__COLD void gc__reason_part(gc__text *text, const gc_pause *pause, int part) {
+    static const char *const outside[][2] = {
+        {"waited ", "for the marking, since the program allocates faster than is marked"},
+        {NULL, NULL},
+        {"waited ", "for the thread that marks"},
+        {"", "in waking the thread that marks"},
+        {"", "in hooks at the end"}};
+    const char *const *words = outside[part < GC_PHASE_COUNT ? 0 : part - GC_PHASE_COUNT];
+    const char *before = part < GC_PHASE_COUNT ? "" : words[0];
+    const char *after = part < GC_PHASE_COUNT ? gc__reason_phase(text, pause, part) : words[1];
+    if (after) gc__reason_us(text, before, gc__pause_part_ns(pause, part), after);
+    if (part == GC__PAUSE_STOP) gc__reason_stop(text, pause);
 }
 
 /* Returns the part of the pause that took longest among those that are not in the set `done`. */

@@ -129,10 +129,35 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__holder_data(void *cont
     }
 }
 
-/* Reports what holds the address. Reads whole stack frames, including what AddressSanitizer puts between variables. */
-__attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last,
-                                                                       const uintptr_t *words, size_t count,
-                                                                       uintptr_t stack_pointer) {
+/* Searches the calling thread's native stack from `from` on: whole frames, including what AddressSanitizer puts between
+   variables. */
+__attribute__((no_sanitize("address"))) GC__COLD void gc__holder_stack(const gc__holder_search *search, uintptr_t from,
+                                                                     uintptr_t end) {
+    char held[24];
+    unsigned shown = 0;
+    for (uintptr_t at = from & ~(uintptr_t)7; at + 8 <= end && shown < 4; at += 8) {
+        if (!gc__is_searched(search, *(gc_word *)at)) continue;
+        fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
+                gc__held_text(search, *(gc_word *)at, held), (void *)at, (size_t)(at - from));
+        shown++;
+    }
+}
+
+GC__COLD void gc__print_frames(gc_thread *thread, bool is_mine) {
+    unsigned shown = 0;
+    fprintf(stderr, "gc.h:   frames in force%s%s, innermost first:\n", is_mine ? "" : " in thread ",
+            is_mine ? "" : gc__thread_name(thread));
+    for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
+        fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file, frame->site->line,
+                frame->site->names);
+    if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
+    /* A thread in cooperative mode may be changing its frames concurrently. */
+    if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
+}
+
+/* Reports what holds an address of [first, last]. */
+GC__COLD void gc__report_holders(gc_heap *heap, uintptr_t first, uintptr_t last, const uintptr_t *words, size_t count,
+                                 uintptr_t stack_pointer) {
     gc__holder_search search = {{gc__holder_visit}, 0, first, last, {0}, 0, 0};
     char held[24];
     for (int g = 0; g < GC_GENERATIONS; g++)
@@ -145,23 +170,8 @@ __attribute__((no_sanitize("address"))) GC__COLD void gc__report_holders(gc_heap
     if (gc__compiled) gc__compiled->print_use(gc__os_fault_pc(words));
     for (gc_thread *thread = heap->threads->first; thread; thread = gc__record(thread)->next) {
         bool is_mine = thread == gc__thread_self(heap);
-        unsigned shown = 0;
-        for (uintptr_t at = stack_pointer & ~(uintptr_t)7;
-             is_mine && at + 8 <= (uintptr_t)gc__record(thread)->stack_base && shown < 4; at += 8) {
-            if (!gc__is_searched(&search, *(gc_word *)at)) continue;
-            fprintf(stderr, "gc.h:   the native stack holds %s at %p, %zu bytes above the stack pointer\n",
-                    gc__held_text(&search, *(gc_word *)at, held), (void *)at, (size_t)(at - stack_pointer));
-            shown++;
-        }
-        fprintf(stderr, "gc.h:   frames in force%s%s, innermost first:\n", is_mine ? "" : " in thread ",
-                is_mine ? "" : gc__thread_name(thread));
-        shown = 0;
-        for (const gc_frame *frame = thread->frames; frame && shown < 8; frame = frame->previous, shown++)
-            fprintf(stderr, "gc.h:     %s (%s:%u) roots: %s\n", frame->site->function, frame->site->file,
-                    frame->site->line, frame->site->names);
-        if (!thread->frames) fprintf(stderr, "gc.h:     none\n");
-        /* A thread in cooperative mode may be changing its frames concurrently. */
-        if (thread->code && (is_mine || gc_thread_mode(thread) == GC_MODE_PREEMPTIVE)) gc__compiled->print(thread);
+        if (is_mine) gc__holder_stack(&search, stack_pointer, (uintptr_t)gc__record(thread)->stack_base);
+        gc__print_frames(thread, is_mine);
     }
 }
 

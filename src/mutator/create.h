@@ -113,19 +113,6 @@ GC__COLD gc_result gc__options_check(const gc_options *options) {
     return GC_OK;
 }
 
-/* Replaces defaults, and values larger than any sensible one. */
-GC__COLD void gc__options_resolve(gc_options *options) {
-    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
-    bool wanted = options->pause_goal_us && options->collector_threads != 1;
-    if (options->concurrent == GC_CONCURRENT_DEFAULT)
-        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
-    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
-    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
-    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
-    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
-    if (options->patience_ms == 0) options->patience_ms = 10000;
-}
-
 /* Frees what all heaps share. The arena's lock is held; there is no heap. */
 GC__COLD void gc__arena_end(void) {
     gc__log_close();

@@ -1,5 +1,5 @@
-/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries a collection;
-   compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries to end its
+   nursery, if pauses have a goal; to begin a cycle, or to wait for the one that runs; a collection of all; compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
    out_of_memory hook all of that once more. */
 #pragma once
 
@@ -218,11 +218,26 @@ GC__COLD bool gc__limit_reach(gc_heap *heap, size_t bytes) {
     return gc__bytes_charged(heap) <= bytes;
 }
 
-/* Adapts to another limit, hard or soft, the values that depend on it. The world is stopped. */
+/* Replaces defaults, and values larger than any sensible one. */
+GC__COLD void gc__options_resolve(gc_options *options) {
+    if (options->pause_goal_us == GC__PAUSE_GOAL_US) options->pause_goal_us = 0; /* written out, the default is one still */
+    bool wanted = options->pause_goal_us && options->collector_threads != 1;
+    if (options->concurrent == GC_CONCURRENT_DEFAULT)
+        options->concurrent = wanted && !gc__marking_obstacle(options) ? GC_CONCURRENT_ON : GC_CONCURRENT_OFF;
+    options->heap_bytes_soft = gc__min(options->heap_bytes_soft, GC__BUDGET_MOST);
+    options->nursery_bytes = gc__min(options->nursery_bytes, GC__BUDGET_MOST);
+    options->growth_bytes_min = gc__min(options->growth_bytes_min, GC__BUDGET_MOST);
+    if (options->debug.stress_interval == 0) options->debug.stress_interval = 100;
+    if (options->patience_ms == 0) options->patience_ms = 10000;
+}
+
+/* Adapts to other limits and options the values that depend on them. The world is stopped. */
 GC__COLD void gc__limit_adapt(gc_heap *heap) {
     gc__pace *pace = heap->pace;
     gc__pace_goal(heap, pace->full_live_bytes);
-    if (!heap->options.nursery_bytes && !heap->options.non_generational)
+    if (heap->options.nursery_bytes)
+        pace->nursery_bytes = heap->options.nursery_bytes;
+    else if (!heap->options.non_generational)
         pace->nursery_bytes = gc__min(pace->nursery_bytes, gc__nursery_most(heap));
     __atomic_store_n(&heap->budget_bytes, gc__nursery_in_goal(heap), __ATOMIC_RELAXED);
     gc__heap_note_held(heap);
@@ -271,4 +286,31 @@ GC_API gc_result gc_heap_set_limits(gc_heap *heap, const gc_limits *limits) {
     gc_result result = gc__limits_change(heap, limits);
     gc__world_resume(heap);
     return result;
+}
+
+GC_API void gc_heap_pacing(gc_heap *heap, gc_pacing *pacing) {
+    if (gc__is_null(heap, "gc_heap_pacing", "heap") || gc__is_null(pacing, "gc_heap_pacing", "pacing")) return;
+    gc__heap_lock(heap);
+    const gc_options *o = &heap->options;
+    const gc_pacing now = {o->nursery_bytes, o->growth_bytes_min, o->growth_percent, o->pause_goal_us, heap->is_paused};
+    *pacing = now;
+    gc__heap_unlock(heap);
+}
+
+GC_API gc_result gc_heap_set_pacing(gc_heap *heap, const gc_pacing *pacing) {
+    GC__API_SCOPE("gc_heap_set_pacing");
+    if (gc__is_null(heap, "gc_heap_set_pacing", "heap") || gc__is_null(pacing, "gc_heap_set_pacing", "pacing"))
+        return GC_ERROR_ARGUMENT;
+    if (gc__collect_is_misuse(heap, "gc_heap_set_pacing")) return GC_ERROR_MISUSE;
+    gc__world_stop(heap);
+    gc_options *options = &heap->options;
+    options->nursery_bytes = pacing->nursery_bytes;
+    options->growth_bytes_min = pacing->growth_bytes_min;
+    options->growth_percent = pacing->growth_percent;
+    options->pause_goal_us = pacing->pause_goal_us;
+    heap->is_paused = pacing->paused;
+    gc__options_resolve(options);
+    gc__limit_adapt(heap);
+    gc__world_resume(heap);
+    return GC_OK;
 }

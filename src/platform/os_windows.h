@@ -315,10 +315,10 @@ GC__FN bool gc__os_is_file_code(const void *address) {
 
 /* Follows the call stack from those registers on, by the tables that the linker keeps for exceptions. A function without
    an entry there calls nothing, so that its return address is at the stack pointer. */
-GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
+GC__COLD int gc__os_unwind(gc__os_context *context, void **frames, int most) {
     uintptr_t *pc = &context->words[GC__OS_FAULT_PC], *sp = &context->words[GC__OS_STACK_POINTER], base, frame;
     int count = 0;
-    while (count < GC__STACK_FRAMES && *pc) {
+    while (count < most && *pc) {
         frames[count++] = (void *)*pc;
         void *data, *function = gc__call_RtlLookupFunctionEntry(*pc, &base, NULL);
         uintptr_t before = *sp;
@@ -334,19 +334,21 @@ GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
     return count;
 }
 
-GC__OUT_OF_LINE int gc__os_stack_frames(void **frames) {
+/* The first frame is this function's own. */
+GC__OUT_OF_LINE int gc__os_list_frames(void **frames, int most) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
-    int count = gc__os_unwind(&context, frames);
-    memmove(frames, frames + 1, (size_t)(count > 0 ? count - 1 : 0) * sizeof *frames); /* without this function */
-    return count > 0 ? count - 1 : 0;
+    int count = gc__os_unwind(&context, frames, most);
+    if (count) memmove(frames, frames + 1, (size_t)--count * sizeof *frames);
+    return count;
 }
+GC__FN int gc__os_stack_frames(void **frames) { return gc__os_list_frames(frames, GC__STACK_FRAMES); }
 
 GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
     memcpy(context.words, words, sizeof context.words);
-    return gc__os_unwind(&context, frames);
+    return gc__os_unwind(&context, frames, GC__STACK_FRAMES);
 }
 
 GC__FN uint64_t gc__os_stack_hash(void) {

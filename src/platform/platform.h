@@ -11,9 +11,8 @@
 #if defined(_WIN32) && !defined(__x86_64__)
 #error "gc.h: on Windows, collecting is for x86-64 only, so far"
 #endif
-#if !defined(__x86_64__) && !defined(__aarch64__)
-#error \
-    "gc.h: collecting is for x86-64 and AArch64 only, so far: the project's src/platform/ has what others must supply"
+#if defined(__sparc__) || defined(__ia64__)
+#error "gc.h: SPARC and Itanium keep registers in a second stack, which gc.h does not know; other 64-bit processors work"
 #endif
 
 /* The linkage of functions, and of the variables and stubs that tests read. White-box tests have another linkage, by
@@ -182,6 +181,15 @@ GC__EXTERN GC__VISIBLE void gc__save_registers(uintptr_t *registers);
    drops the frame first. */
 GC__INLINED void gc__cpu_keep_frame(void) { __asm__ volatile("" : : : "memory"); }
 
+/* A number of 16, 32 or 64 bits that is, or is to be, in memory with its lowest byte first. */
+#define GC__LITTLE(bits, number) \
+    (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? (number) : __builtin_bswap##bits(number))
+/* Reads eight bytes, at a multiple of 8, as a number of which the first byte is the lowest. */
+GC__INLINED uint64_t gc__cpu_eight(const uint8_t *bytes) {
+    uint64_t word = __atomic_load_n((const uint64_t *)(const void *)bytes, __ATOMIC_RELAXED);
+    return GC__LITTLE(64, word);
+}
+
 /* gc__os_on_fault installs a handler, which is called when the program accesses inaccessible memory. If the handler
    returns false, it does not handle that address, and the fault takes its former course. `words` are the registers at
    the fault. */
@@ -195,6 +203,8 @@ GC__FN void gc__os_print_stack(void);
 #define GC__STACK_FRAMES 32 /* the innermost frames of a native stack that are read */
 /* Stores the native call stack's return addresses. Returns their number. */
 GC__FN int gc__os_stack_frames(void **frames);
+/* The same for at most `most` of them. */
+GC__FN int gc__os_list_frames(void **frames, int most);
 /* For a fault handler, which passes its `words`: the first frame is the faulting instruction. */
 GC__FN int gc__os_fault_frames(const uintptr_t *words, void **frames);
 /* Writes such frames to stderr: function, file and line if the tool addr2line is installed, otherwise as
@@ -230,4 +240,5 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 #include "names_windows.h"
 #include "cpu_x86_64.h"
 #include "cpu_aarch64.h"
+#include "cpu_portable.h"
 #include "sanitize.h"

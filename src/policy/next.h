@@ -104,6 +104,10 @@ GC__COLD gc__request gc__next_under_stress(const gc_heap *heap) {
 
 /* Requests the collection that the event calls for. Returns false if there is none. The heap's lock is held. */
 GC__COLD bool gc__policy_next(gc_heap *heap, gc__event event, gc__request *request) {
+    if (heap->is_paused && event != GC__LIMIT_MET && event != GC__STRESS_POINT) {
+        gc__count(&heap->budget_bytes, gc__pace_step(heap));
+        return false;
+    }
     switch (event) {
     case GC__NURSERY_SPENT: return gc__next_for_nursery(heap, request);
     case GC__YOUNG_FREED_NONE: *request = gc__request_mark_begin(GC_REASON_GROWTH); return gc__next_begins_cycle(heap);

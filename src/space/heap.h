@@ -45,7 +45,7 @@ struct gc_heap {
     gc_options options;
     gc__barrier_observer observer;
     gc__region *regions[GC_GENERATIONS];
-    gc__region *free, *free_last; /* the region freed last comes first, so that a small nursery stays in cache */
+    gc__region *free; /* the region freed last comes first, so that a small nursery stays in cache */
     size_t free_count;
     size_t free_for_copies; /* mutators leave this many free regions to the next collection, if the arena has others */
     gc__region *quarantine, *quarantine_last; /* stress: moved-from regions, inaccessible, oldest first */
@@ -67,6 +67,7 @@ struct gc_heap {
     bool reserve_open;   /* compaction gained nothing: mutators have the reserve until a full collection frees more */
     bool limit_is_share; /* heap_bytes_max is 0, and the limit is a share of the container's memory */
     bool limit_is_open;  /* heap_bytes_max is 0, and the container's limit has not been read yet */
+    bool is_paused;        /* by the host: collected only at the limit, or when it asks for that */
     bool asked_concurrent; /* the host set options.concurrent; the option is off while it would have no effect */
     size_t metadata_bytes; /* of memory outside regions: handles, finalizers, the collector's lists; atomic */
     size_t large_bytes;
@@ -75,7 +76,6 @@ struct gc_heap {
     size_t unowned_bytes;                 /* those of gc_heap_add_external; atomic */
     size_t large_regions;                 /* regions that large objects occupy */
     size_t free_least_bytes;              /* the least that was free since `uncommitted_ns` */
-    size_t fresh_regions;                 /* never written to, taken since free regions were last prefaulted; atomic */
     size_t uncommit_bytes;                    /* how much of the free memory is to be returned to the system */
     bool uncommit_waits;                      /* return only memory that is still free after a while */
     uint64_t uncommitted_ns;                  /* when `uncommit_bytes` was last decided */
@@ -168,28 +168,10 @@ GC__FN void gc__heap_list_free(gc_heap *heap, gc__region *region, size_t spare) 
     region->spare = spare;
     region->previous = NULL;
     region->next = heap->free;
-    if (heap->free)
-        heap->free->previous = region;
-    else
-        heap->free_last = region;
+    if (heap->free) heap->free->previous = region;
     heap->free = region;
     heap->free_count++;
     heap->free_spare_bytes += spare;
-}
-
-/* Puts a region at the end of the free list, so that the others are used first. */
-GC__FN void gc__heap_list_free_last(gc_heap *heap, gc__region *region) {
-    if (!heap->free) {
-        gc__heap_list_free(heap, region, 0);
-        return;
-    }
-    region->kind = GC__FREE;
-    region->spare = 0;
-    region->next = NULL;
-    region->previous = heap->free_last;
-    heap->free_last->next = region;
-    heap->free_last = region;
-    heap->free_count++;
 }
 
 GC__FN size_t gc__free_bytes(const gc_heap *heap) {
@@ -201,10 +183,7 @@ GC__FN void gc__heap_unlist_free(gc_heap *heap, gc__region *region) {
         region->previous->next = region->next;
     else
         heap->free = region->next;
-    if (region->next)
-        region->next->previous = region->previous;
-    else
-        heap->free_last = region->previous;
+    if (region->next) region->next->previous = region->previous;
     heap->free_count--;
     heap->free_spare_bytes -= region->spare;
     region->spare = 0;
@@ -413,7 +392,6 @@ GC__COLD gc__region *gc__heap_take_run(gc_heap *heap, int generation, size_t spa
         gc__quarantine_pop(heap);
     }
     const gc__region *last = region + span - 1;
-    if (span == 1 && region->dirty_end == region->base) gc__count(&heap->fresh_regions, 1);
     *clean = last->dirty_end == last->base && !last->populated ? GC_REGION_BYTES : last->spare;
     for (uint32_t i = 0; i < span; i++) {
         gc__region *part = region + i;

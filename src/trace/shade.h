@@ -96,7 +96,6 @@ typedef struct gc__marker {
     bool gives_back;              /* some memory has still to be returned to the system; atomic */
     /* Called by the thread when it has been idle for a while, and marking is done or memory has to be returned. */
     void (*rests)(gc_heap *);
-    bool looks;                   /* the thread checks periodically whether free regions were taken; atomic */
     bool is_closing;              /* the heap is being destroyed; written under the heap's lock */
     bool refused;                 /* the system gave no memory or no thread; the heap does not try again */
     bool has_thread, is_ending;   /* the second is atomic */

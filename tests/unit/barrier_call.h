@@ -161,7 +161,7 @@ static inline void code_changed(void) {}
 static inline void emit_and_patch(gc_barrier barrier, unsigned f) {
     gc_barrier_tables wrong;
     memset(&wrong, 0xA5, sizeof wrong);
-    gc_barrier_emit(&emitted, code_alias, CODE_BYTES, barrier, f, &wrong);
+    if (GC_HAS_EMIT) gc_barrier_emit(&emitted, code_alias, CODE_BYTES, barrier, f, &wrong);
     gc_barrier_patch(&emitted, code_alias, &tables);
     code_changed();
 }

@@ -92,6 +92,10 @@ static const gc_finalizer finalizer = {finalize, false, NULL};
     X(gc_heap_limits, limits, (gc_heap_limits(heap, NULL), true))                             \
     X(gc_heap_set_limits, heap, gc_heap_set_limits(NULL, &limits) == null)                    \
     X(gc_heap_set_limits, limits, gc_heap_set_limits(heap, NULL) == null)                     \
+    X(gc_heap_pacing, heap, (gc_heap_pacing(NULL, &pacing), true))                            \
+    X(gc_heap_pacing, pacing, (gc_heap_pacing(heap, NULL), true))                             \
+    X(gc_heap_set_pacing, heap, gc_heap_set_pacing(NULL, &pacing) == null)                    \
+    X(gc_heap_set_pacing, pacing, gc_heap_set_pacing(heap, NULL) == null)                     \
     X(gc_stats_pause_percentile, stats, gc_stats_pause_percentile(NULL, 0.5) == 0)            \
     X(gc_heap_moves, heap, gc_heap_moves(NULL) == 0)                                          \
     X(gc_stack_create, heap, gc_stack_create(NULL, NULL) == NULL)                             \
@@ -160,6 +164,7 @@ static void null_call(void *which) {
     gc_visitor nobody = {NULL};
     gc_stats stats;
     gc_limits limits = {0};
+    gc_pacing pacing = {0};
     gc_pause pause = {0};
     char text[64];
     int visits = 0;

@@ -1,4 +1,5 @@
-/* The memory that heaps hold: near a limit they use their holes; without one, growth_percent says how much. */
+/* When heaps are collected as a whole, and how much they hold: near a limit they use their holes; without one,
+   growth_percent says how much. */
 #ifndef GC_REGION_SHIFT
 #define GC_REGION_SHIFT 18
 #endif
@@ -721,24 +722,6 @@ static void slack_of_what_grows(void) {
     is(wrong, 0, "what it has grown by is zero");
 }
 
-/* Regions that are taken before they are needed are held, too. */
-static void stock_is_held(void) {
-    unsigned taken = 0;
-    vector *keep = new_vector(64);
-    GC_ROOTS(gc, keep);
-    for (size_t i = 0; i < 64; i++) {
-        bytes *b = new_bytes(GC_REGION_BYTES); /* which may move the other */
-        gc_store(gc, &keep->items[i], b);
-    }
-    gc__heap_lock(heap);
-    heap->fresh_regions = heap->free_count + 4;
-    while (gc__prefault_take(heap)) taken++;
-    gc__heap_unlock(heap);
-    gc_stats now = stats();
-    ok(taken && !heap->fresh_regions, "%u regions are taken, as many as are wanted", taken);
-    ok(now.committed_bytes <= now.committed_bytes_peak, "and count towards the most that was held");
-}
-
 /* Collections of the whole heap while little lives and some of it is replaced. */
 static size_t full_of_little(size_t growth) {
     enum { COUNT = 4000 };
@@ -791,7 +774,6 @@ int main(void) {
     lists_counted();
     pacing_counts_all_threads();
     in_container();
-    run(stock_is_held, (gc_options){0});
     run(slack_of_what_grows, (gc_options){.heap_bytes_max = 64 * GC_REGION_BYTES, .nursery_bytes = 16 * GC_REGION_BYTES});
     return done();
 }

@@ -1,0 +1,129 @@
+/* Pacing changes while a heap runs, and a paused heap is collected only at its limit or on request. */
+#include "../fixture.h"
+
+#define MIB ((size_t)1 << 20)
+
+static uint64_t collections(void) {
+    gc_stats s = stats();
+    return s.collections[0] + s.collections[1] + s.collections[2];
+}
+
+static void garbage(size_t total) {
+    for (size_t i = 0; i < total; i += 1024) new_bytes(1024);
+}
+
+static gc_pacing pacing(void) {
+    gc_pacing now;
+    gc_heap_pacing(heap, &now);
+    return now;
+}
+
+static void pause_heap(bool paused) {
+    gc_pacing now = pacing();
+    now.paused = paused;
+    is(gc_heap_set_pacing(heap, &now), GC_OK, paused ? "paused" : "not paused");
+}
+
+static void paused(void) {
+    garbage(MIB);
+    pause_heap(true);
+    uint64_t before = collections();
+    is(gc_object_add_external(gc, new_bytes(64), 16 * MIB), GC_OK, "off-heap bytes");
+    garbage(48 * MIB);
+    is(collections(), before, "48 MiB of garbage, and no collection");
+    gc_safepoint(gc);
+    is(collections(), before, "nor at a safe point");
+    gc_collect(heap, 2, GC_COLLECT_BLOCKING);
+    is(collections(), before + 1, "gc_collect collects");
+    garbage(16 * MIB);
+    is(collections(), before + 1, "and the heap is still paused");
+    pause_heap(false);
+    garbage(2 * MIB);
+    ok(collections() > before + 1, "it is collected soon after the pause");
+}
+
+static void paused_at_the_limit(void) {
+    pause_heap(true);
+    uint64_t before = collections();
+    garbage(8 * MIB);
+    is(collections(), before, "no collection below the limit");
+    garbage(64 * MIB);
+    ok(collections() > before, "a paused heap is collected at its limit");
+    ok(stats().committed_bytes_peak <= 16 * MIB, "which it keeps");
+    ok(pacing().paused, "it is still paused");
+}
+
+/* The marking that runs goes on, but does not end. */
+static void paused_while_marking(void) {
+    vector *keep = new_vector(20000);
+    GC_ROOTS(gc, keep);
+    for (size_t i = 0; i < 20000; i++) {
+        bytes *b = new_bytes(512);
+        gc_store(gc, &keep->items[i], b);
+    }
+    gc_collect(heap, 1, GC_COLLECT_BLOCKING);
+    gc_collect(heap, 2, GC_COLLECT_NON_BLOCKING);
+    pause_heap(true);
+    uint64_t before = collections();
+    for (size_t i = 0; i < 20000; i++) {
+        bytes *b = new_bytes(512);
+        gc_store(gc, &keep->items[i], b);
+    }
+    is(collections(), before, "no collection, and no end of the marking");
+    pause_heap(false);
+    garbage(16 * MIB);
+    ok(collections() > before, "which comes after the pause");
+    ok(gc_heap_verify(heap) > 0, "the heap is sound");
+}
+
+static void changed(void) {
+    gc_pacing now = pacing();
+    ok(!now.nursery_bytes && !now.growth_percent && !now.growth_bytes_min && !now.pause_goal_us && !now.paused, "the defaults");
+    now.nursery_bytes = MIB / 2;
+    is(gc_heap_set_pacing(heap, &now), GC_OK, "a fixed nursery");
+    is(stats().nursery_bytes, MIB / 2, "is in force");
+    uint64_t before = collections();
+    garbage(16 * MIB);
+    uint64_t small = collections() - before;
+    ok(small >= 24 && small <= 40, "%llu collections in 16 MiB", (unsigned long long)small);
+    now.nursery_bytes = 4 * MIB;
+    is(gc_heap_set_pacing(heap, &now), GC_OK, "a larger one");
+    before = collections();
+    garbage(16 * MIB);
+    ok(collections() - before <= 5, "%llu collections in 16 MiB", (unsigned long long)(collections() - before));
+    now.nursery_bytes = 0;
+    now.pause_goal_us = 5000;
+    is(gc_heap_set_pacing(heap, &now), GC_OK, "an adaptive one");
+    is(pacing().pause_goal_us, 0, "the default goal, written out, is the default");
+}
+
+/* Returns how many full collections there are while a list grows. */
+static uint64_t full_of(unsigned percent) {
+    gc_pacing now = pacing();
+    now.growth_percent = percent;
+    is(gc_heap_set_pacing(heap, &now), GC_OK, "growth of %u %%", percent);
+    vector *keep = new_vector(20000);
+    GC_ROOTS(gc, keep);
+    uint64_t before = stats().collections[2];
+    for (size_t i = 0; i < 60000; i++) {
+        bytes *b = new_bytes(512);
+        gc_store(gc, &keep->items[i % 20000], b);
+    }
+    return stats().collections[2] - before;
+}
+
+static void growth(void) {
+    uint64_t often = full_of(25), seldom = full_of(400);
+    ok(often > 2 * seldom, "%llu full collections, and %llu", (unsigned long long)often, (unsigned long long)seldom);
+}
+
+int main(void) {
+    run(paused, (gc_options){0});
+    run(paused, (gc_options){.non_moving = true});
+    run(paused, (gc_options){.non_generational = true});
+    run(paused_at_the_limit, (gc_options){.heap_bytes_max = 16 * MIB});
+    run(paused_while_marking, (gc_options){.concurrent = GC_CONCURRENT_ON, .pause_goal_us = 1000});
+    run(changed, (gc_options){0});
+    run(growth, (gc_options){0});
+    return done();
+}
