@@ -2061,36 +2061,11 @@ GC__FN void gc__os_mark_free(uintptr_t address, size_t bytes, bool is_free);
 
 /* The platform contract for Linux. */
 
-
-#ifndef _WIN32
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <limits.h>
-#include <link.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
-#ifdef __GLIBC__
-#include <execinfo.h>
-#if __GLIBC_PREREQ(2, 32)
-#include <sys/single_threaded.h>
-#define GC__OS_SINGLE_THREADED __libc_single_threaded
-#endif
-#endif
-#ifndef GC__OS_SINGLE_THREADED
-#define GC__OS_SINGLE_THREADED 0
-#endif
-
 /* The registers of code that a signal has interrupted, on Linux: where its context has them as words, and the numbers of
    some among these. Processors that are not listed show none of them. */
 
 
+#ifndef _WIN32
 #include <ucontext.h>
 
 #if defined(__x86_64__)
@@ -2120,6 +2095,32 @@ enum { GC__OS_FAULT_WORDS = 0, GC__OS_FAULT_PC = 0, GC__OS_FAULT_SP = 0, GC__OS_
 GC__FN const uintptr_t *gc__os_context(const ucontext_t *context) {
     return (const uintptr_t *)(const void *)GC__OS_CONTEXT_WORDS(context);
 }
+#endif
+
+#ifndef _WIN32
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <limits.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#if __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#define GC__OS_SINGLE_THREADED __libc_single_threaded
+#endif
+#endif
+#ifndef GC__OS_SINGLE_THREADED
+#define GC__OS_SINGLE_THREADED 0
+#endif
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
@@ -3926,10 +3927,10 @@ GC__FN bool gc__os_is_file_code(const void *address) {
 
 /* Follows the call stack from those registers on, by the tables that the linker keeps for exceptions. A function without
    an entry there calls nothing, so that its return address is at the stack pointer. */
-GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
+GC__COLD int gc__os_unwind(gc__os_context *context, void **frames, int most) {
     uintptr_t *pc = &context->words[GC__OS_FAULT_PC], *sp = &context->words[GC__OS_STACK_POINTER], base, frame;
     int count = 0;
-    while (count < GC__STACK_FRAMES && *pc) {
+    while (count < most && *pc) {
         frames[count++] = (void *)*pc;
         void *data, *function = gc__call_RtlLookupFunctionEntry(*pc, &base, NULL);
         uintptr_t before = *sp;
@@ -3945,19 +3946,21 @@ GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
     return count;
 }
 
-GC__OUT_OF_LINE int gc__os_stack_frames(void **frames) {
+/* The first frame is this function's own. */
+GC__OUT_OF_LINE int gc__os_list_frames(void **frames, int most) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
-    int count = gc__os_unwind(&context, frames);
-    memmove(frames, frames + 1, (size_t)(count > 0 ? count - 1 : 0) * sizeof *frames); /* without this function */
-    return count > 0 ? count - 1 : 0;
+    int count = gc__os_unwind(&context, frames, most);
+    if (count) memmove(frames, frames + 1, (size_t)--count * sizeof *frames);
+    return count;
 }
+GC__FN int gc__os_stack_frames(void **frames) { return gc__os_list_frames(frames, GC__STACK_FRAMES); }
 
 GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
     memcpy(context.words, words, sizeof context.words);
-    return gc__os_unwind(&context, frames);
+    return gc__os_unwind(&context, frames, GC__STACK_FRAMES);
 }
 
 GC__FN uint64_t gc__os_stack_hash(void) {

@@ -107,7 +107,9 @@
 #endif
 /* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
    are words for a whole frame that has saved them. */
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef _WIN32
+#define GC__SAVED_REGISTERS 32
+#elif defined(__x86_64__) || defined(__aarch64__)
 #define GC__SAVED_REGISTERS 12
 #else
 #define GC__SAVED_REGISTERS 128
@@ -145,9 +147,7 @@
 #define GC_HAS_EMIT 0 /* gc_barrier_emit has no machine code for this processor: calls of it do not compile */
 #endif
 
-/* GC__SAVED_REGISTERS: room for the registers that a function preserves, and for the stack pointer.
-
-   GC__INTERNAL, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
+/* GC__INTERNAL, GC__EXPORT: attributes of symbols that other libraries do not see, or do; GC__ASM_HIDDEN is the same in
    assembly. In Windows' files a symbol is visible only where it is exported.
 
    GC_EMITTED: the attribute of the type of emitted barriers (gc_barrier_emit), for calls from C. */
@@ -158,12 +158,10 @@
 #define GC__INTERNAL
 #define GC__EXPORT __declspec(dllexport)
 #define GC__ASM_HIDDEN(name) ""
-#define GC__SAVED_REGISTERS 32
 #else
 #define GC__ASM_CAN_LOG 1
 #define GC__HAS_RED_ZONE 1
 #define GC_EMITTED
-#define GC__SAVED_REGISTERS 12
 #define GC__INTERNAL __attribute__((visibility("hidden")))
 #define GC__EXPORT __attribute__((visibility("default")))
 #define GC__ASM_HIDDEN(name) ".hidden " name "\n\t"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "platform.h"
+#include "context_linux.h"
 
 #ifndef _WIN32
 #include <dlfcn.h>
@@ -27,8 +28,6 @@
 #ifndef GC__OS_SINGLE_THREADED
 #define GC__OS_SINGLE_THREADED 0
 #endif
-
-#include "context_linux.h"
 
 #if !defined(MAP_ANONYMOUS) || !defined(MREMAP_MAYMOVE)
 #error "gc.h: with GC_IMPLEMENTATION, include gc.h before any other header, or compile with -D_GNU_SOURCE"
