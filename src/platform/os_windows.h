@@ -57,11 +57,18 @@ GC__FN uint64_t gc__os_cpu_ns(void) {
     return (kernel + user) * 100;
 }
 
+/* The end above the highest address of the stack in use, a fiber's if the thread runs one. */
+GC__FN uintptr_t gc__os_stack_end(void) {
+    uintptr_t end;
+    __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(end)); /* NT_TIB.StackBase */
+    return end;
+}
+
 /* Fibers are known to the system: these are the bounds of the fiber's stack while a thread runs one. The lower part is
    reserved only, until the stack reaches it. */
 GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     gc__os_part part;
-    __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(*high)); /* NT_TIB.StackBase */
+    *high = gc__os_stack_end();
     if (!gc__call_VirtualQuery((const char *)*high - 1, &part, sizeof part)) return false;
     *low = (uintptr_t)part.reserved_at;
     return true;
@@ -245,27 +252,30 @@ GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
 }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(thread->handle); }
 
-static bool (*gc__os_end)(void); /* atomic; NULL: none */
-static __thread bool gc__os_ends; /* it is to be called at the end of this thread */
+#define GC__OS_NO_INDEX UINT32_MAX
+static bool (*gc__os_end)(void);                     /* atomic; NULL: none */
+static uint32_t gc__os_end_index = GC__OS_NO_INDEX; /* of fiber-local storage; atomic */
 
-/* The loader calls this at the end of each thread: after the destructors of keys of pthread_key_create and of fiber-local
-   storage, and before it ends thread-local variables. It comes too early for those that C++ destroys there, so the second
-   call of gc__os_end follows the first. */
-GC__COLD void gc__os_loader_event(void *module, uint32_t reason, void *reserved) {
-    enum { THREAD_ENDS = 3 };
-    (void)module, (void)reserved;
-    bool (*end)(void) = reason == THREAD_ENDS ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
-    if (end && gc__os_ends && end()) end();
+/* The system calls this at the end of the thread before the callbacks of libraries, for which it holds a lock that other
+   threads need to end, too: waiting for a collection there could wait for ever. It also calls this when another fiber than
+   the running one is deleted, which ends no thread. */
+GC__COLD void gc__os_end_call(void *stack_end) {
+    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    if (end && (uintptr_t)stack_end == gc__os_stack_end() && end()) end();
 }
-/* The linker sorts these sections by name: the C library's own entries for the start of a thread are in C, and for its
-   end in D. */
-__attribute__((section(".CRT$XLCZ"), used)) static void (*const gc__os_loader_entry)(void *, uint32_t, void *) =
-    gc__os_loader_event;
 
 GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
+    uint32_t index = __atomic_load_n(&gc__os_end_index, __ATOMIC_ACQUIRE), none = GC__OS_NO_INDEX;
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    gc__os_ends = true;
-    return true;
+    if (index == none) {
+        index = gc__call_FlsAlloc(gc__os_end_call);
+        if (index == none) return false;
+        if (!__atomic_compare_exchange_n(&gc__os_end_index, &none, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            gc__call_FlsFree(index);
+            index = none; /* another thread was faster */
+        }
+    }
+    return gc__call_FlsSetValue(index, (void *)gc__os_stack_end()) != 0;
 }
 
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
@@ -306,6 +316,8 @@ GC__COLD void gc__os_leave(void) {
     if (handle) gc__call_RemoveVectoredExceptionHandler(handle);
     gc__os_fault = NULL;
     __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
+    uint32_t index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
 
 GC__FN bool gc__os_is_file_code(const void *address) {

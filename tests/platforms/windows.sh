@@ -109,7 +109,7 @@ fi
 
 if wants ladder; then
     ladder=examples/ladder
-    for part in syntax host collector; do builds "$dir/$part.o" -I. -c $ladder/$part.c || cat "$dir/log" >&2; done
+    for file in syntax host collector; do builds "$dir/$file.o" -I. -c $ladder/$file.c || cat "$dir/log" >&2; done
     for rung in 0 1 2 3 4 5 6; do
         collector= && [ $rung -gt 1 ] && collector=$dir/collector.o
         builds "$dir/rung$rung.exe" -I. $ladder/rung$rung.c "$dir/syntax.o" "$dir/host.o" $collector
