@@ -264,6 +264,30 @@ GC__COLD void gc__os_end_call(void *stack_end) {
     if (end && (uintptr_t)stack_end == gc__os_stack_end() && end()) end();
 }
 
+/* The destructors of mingw-w64's pthreads run before all that, without a lock. Programs that have no pthreads do not have
+   these functions. */
+#define GC__CALL_IF_THERE(name, arguments) GC__EXTERN __attribute__((weak)) int gc__call_##name arguments __asm__(#name)
+GC__CALL_IF_THERE(pthread_key_create, (uint32_t * key, void (*f)(void *value)));
+GC__CALL_IF_THERE(pthread_key_delete, (uint32_t key));
+GC__CALL_IF_THERE(pthread_setspecific, (uint32_t key, const void *value));
+static uint32_t gc__os_key;
+static uint32_t gc__os_key_state; /* 0: there is no key; 1: one thread makes it; 2: there is one; atomic */
+
+GC__COLD void gc__os_key_call(void *value) {
+    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    if (end && end()) gc__call_pthread_setspecific(gc__os_key, value);
+}
+
+GC__COLD void gc__os_key_set(void) {
+    uint32_t none = 0;
+    if (!gc__call_pthread_key_create || !gc__call_pthread_key_delete || !gc__call_pthread_setspecific) return;
+    if (__atomic_compare_exchange_n(&gc__os_key_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        bool made = gc__call_pthread_key_create(&gc__os_key, gc__os_key_call) == 0;
+        __atomic_store_n(&gc__os_key_state, made ? 2 : 0, __ATOMIC_RELEASE);
+    }
+    if (__atomic_load_n(&gc__os_key_state, __ATOMIC_ACQUIRE) == 2) gc__call_pthread_setspecific(gc__os_key, &gc__os_key);
+}
+
 GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
     uint32_t index = __atomic_load_n(&gc__os_end_index, __ATOMIC_ACQUIRE), none = GC__OS_NO_INDEX;
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
@@ -275,6 +299,7 @@ GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
             index = none; /* another thread was faster */
         }
     }
+    gc__os_key_set();
     return gc__call_FlsSetValue(index, (void *)gc__os_stack_end()) != 0;
 }
 
@@ -316,6 +341,7 @@ GC__COLD void gc__os_leave(void) {
     if (handle) gc__call_RemoveVectoredExceptionHandler(handle);
     gc__os_fault = NULL;
     __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
+    if (__atomic_exchange_n(&gc__os_key_state, 0, __ATOMIC_ACQ_REL) == 2) gc__call_pthread_key_delete(gc__os_key);
     uint32_t index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
     if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
