@@ -92,6 +92,7 @@ if wants examples; then
         name=$(basename "$source" .c)
         case $name in
         fibers) skip "$name" 'it switches stacks by ucontext.h, which Windows does not have' && continue ;;
+        file_stream | finalizer_race | handle_recycling) skip "$name" 'it makes calls of POSIX that Windows does not have' && continue ;;
         stackmap) skip "$name" 'calls of compiled code are for Linux only' && continue ;;
         esac
         builds "$dir/$name.exe" -I. "$source" && runs 300 "$dir/$name.exe"
