@@ -3997,6 +3997,12 @@ GC__OUT_OF_LINE int gc__os_list_frames(void **frames, int most) {
 }
 GC__FN int gc__os_stack_frames(void **frames) { return gc__os_list_frames(frames, GC__STACK_FRAMES); }
 
+/* Only profiles ask for this, which are declined here. */
+GC__FN int gc__os_list_frames(void **frames, int most) {
+    (void)frames, (void)most;
+    return 0;
+}
+
 GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
@@ -18464,9 +18470,10 @@ GC__COLD void gc__stress_at_allocation(gc_thread *thread) {
     if (now) gc__collect_under_stress(heap);
 }
 
-/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries to end its
-   nursery, if pauses have a goal; to begin a cycle, or to wait for the one that runs; a collection of all; compactions, for as long as these make room; sliding; to reuse all holes; the reserve; and after the host's
-   out_of_memory hook all of that once more. */
+/* Where a limit is met: what an allocation tries before it fails, and changing the limits. It tries to end its nursery,
+   if pauses have a goal; to begin a cycle, or to wait for the one that runs; a collection of all; compactions, for as
+   long as these make room; sliding; to reuse all holes; the reserve; and after the host's out_of_memory hook all of that
+   once more. */
 
 
 /* Adds to the last error, if that is the cause, that finalizers are queued and no thread runs them. */
