@@ -382,12 +382,6 @@ GC__OUT_OF_LINE int gc__os_list_frames(void **frames, int most) {
 }
 GC__FN int gc__os_stack_frames(void **frames) { return gc__os_list_frames(frames, GC__STACK_FRAMES); }
 
-/* Only profiles ask for this, which are declined here. */
-GC__FN int gc__os_list_frames(void **frames, int most) {
-    (void)frames, (void)most;
-    return 0;
-}
-
 GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
