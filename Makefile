@@ -209,7 +209,7 @@ soak: ## the unit tests with gcc's sanitizers, with clang's for integers and wit
 	tests/random/soak.sh $(or $(OPS),1000000000)
 	VM_FULL=1 tests/scripts/vm.t
 
-test-all-platforms: ## what runs on musl, and for AArch64, RISC-V and S/390 in an emulator: unit tests, a million random operations (OPS=N for another number), threads, examples and the ladder, in less than an hour; prints the table of docs/platforms.md
+test-all-platforms: ## what runs on musl, for AArch64, RISC-V and S/390 in an emulator, and for Windows under wine: unit tests, a million random operations (OPS=N for another number), threads, examples and the ladder, in less than an hour; prints the table of docs/platforms.md
 	OPS=$(or $(OPS),1000000) tests/platforms/all.sh
 
 fuzz: ## run each fuzzer for an hour (FUZZ_SECONDS=N for another time)

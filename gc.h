@@ -3604,6 +3604,9 @@ GC__CALL(uint32_t, GetCurrentThreadId, (void));
 GC__CALL(int, SetThreadPriorityBoost, (void *thread, int is_off));
 GC__CALL(uint32_t, WaitForSingleObject, (void *handle, uint32_t ms));
 GC__CALL(int, CloseHandle, (void *handle));
+GC__CALL(uint32_t, FlsAlloc, (void (*at_end)(void *value)));
+GC__CALL(int, FlsSetValue, (uint32_t index, void *value));
+GC__CALL(int, FlsFree, (uint32_t index));
 GC__CALL(void, AcquireSRWLockExclusive, (void **lock));
 GC__CALL(void, ReleaseSRWLockExclusive, (void **lock));
 GC__CALL(uint32_t, GetLastError, (void));
@@ -3699,11 +3702,18 @@ GC__FN uint64_t gc__os_cpu_ns(void) {
     return (kernel + user) * 100;
 }
 
+/* The end above the highest address of the stack in use, a fiber's if the thread runs one. */
+GC__FN uintptr_t gc__os_stack_end(void) {
+    uintptr_t end;
+    __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(end)); /* NT_TIB.StackBase */
+    return end;
+}
+
 /* Fibers are known to the system: these are the bounds of the fiber's stack while a thread runs one. The lower part is
    reserved only, until the stack reaches it. */
 GC__COLD bool gc__os_stack_bounds(uintptr_t *low, uintptr_t *high) {
     gc__os_part part;
-    __asm__ volatile("{movq %%gs:8, %0|mov %0, qword ptr gs:8}" : "=r"(*high)); /* NT_TIB.StackBase */
+    *high = gc__os_stack_end();
     if (!gc__call_VirtualQuery((const char *)*high - 1, &part, sizeof part)) return false;
     *low = (uintptr_t)part.reserved_at;
     return true;
@@ -3887,27 +3897,55 @@ GC__FN void gc__os_leave_processor(gc__os_thread *self, int processor) {
 }
 GC__FN void gc__os_thread_abandon(gc__os_thread *thread) { gc__call_CloseHandle(thread->handle); }
 
-static bool (*gc__os_end)(void); /* atomic; NULL: none */
-static __thread bool gc__os_ends; /* it is to be called at the end of this thread */
+#define GC__OS_NO_INDEX UINT32_MAX
+static bool (*gc__os_end)(void);                     /* atomic; NULL: none */
+static uint32_t gc__os_end_index = GC__OS_NO_INDEX; /* of fiber-local storage; atomic */
 
-/* The loader calls this at the end of each thread: after the destructors of keys of pthread_key_create and of fiber-local
-   storage, and before it ends thread-local variables. It comes too early for those that C++ destroys there, so the second
-   call of gc__os_end follows the first. */
-GC__COLD void gc__os_loader_event(void *module, uint32_t reason, void *reserved) {
-    enum { THREAD_ENDS = 3 };
-    (void)module, (void)reserved;
-    bool (*end)(void) = reason == THREAD_ENDS ? __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE) : NULL;
-    if (end && gc__os_ends && end()) end();
+/* The system calls this at the end of the thread before the callbacks of libraries, for which it holds a lock that other
+   threads need to end, too: waiting for a collection there could wait for ever. It also calls this when another fiber than
+   the running one is deleted, which ends no thread. */
+GC__COLD void gc__os_end_call(void *stack_end) {
+    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    if (end && (uintptr_t)stack_end == gc__os_stack_end() && end()) end();
 }
-/* The linker sorts these sections by name: the C library's own entries for the start of a thread are in C, and for its
-   end in D. */
-__attribute__((section(".CRT$XLCZ"), used)) static void (*const gc__os_loader_entry)(void *, uint32_t, void *) =
-    gc__os_loader_event;
+
+/* The destructors of mingw-w64's pthreads run before all that, without a lock. Programs that have no pthreads do not have
+   these functions. */
+#define GC__CALL_IF_THERE(name, arguments) GC__EXTERN __attribute__((weak)) int gc__call_##name arguments __asm__(#name)
+GC__CALL_IF_THERE(pthread_key_create, (uint32_t * key, void (*f)(void *value)));
+GC__CALL_IF_THERE(pthread_key_delete, (uint32_t key));
+GC__CALL_IF_THERE(pthread_setspecific, (uint32_t key, const void *value));
+static uint32_t gc__os_key;
+static uint32_t gc__os_key_state; /* 0: there is no key; 1: one thread makes it; 2: there is one; atomic */
+
+GC__COLD void gc__os_key_call(void *value) {
+    bool (*end)(void) = __atomic_load_n(&gc__os_end, __ATOMIC_ACQUIRE);
+    if (end && end()) gc__call_pthread_setspecific(gc__os_key, value);
+}
+
+GC__COLD void gc__os_key_set(void) {
+    uint32_t none = 0;
+    if (!gc__call_pthread_key_create || !gc__call_pthread_key_delete || !gc__call_pthread_setspecific) return;
+    if (__atomic_compare_exchange_n(&gc__os_key_state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        bool made = gc__call_pthread_key_create(&gc__os_key, gc__os_key_call) == 0;
+        __atomic_store_n(&gc__os_key_state, made ? 2 : 0, __ATOMIC_RELEASE);
+    }
+    if (__atomic_load_n(&gc__os_key_state, __ATOMIC_ACQUIRE) == 2) gc__call_pthread_setspecific(gc__os_key, &gc__os_key);
+}
 
 GC__COLD bool gc__os_at_thread_end(bool (*f)(void)) {
+    uint32_t index = __atomic_load_n(&gc__os_end_index, __ATOMIC_ACQUIRE), none = GC__OS_NO_INDEX;
     __atomic_store_n(&gc__os_end, f, __ATOMIC_RELEASE);
-    gc__os_ends = true;
-    return true;
+    if (index == none) {
+        index = gc__call_FlsAlloc(gc__os_end_call);
+        if (index == none) return false;
+        if (!__atomic_compare_exchange_n(&gc__os_end_index, &none, index, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            gc__call_FlsFree(index);
+            index = none; /* another thread was faster */
+        }
+    }
+    gc__os_key_set();
+    return gc__call_FlsSetValue(index, (void *)gc__os_stack_end()) != 0;
 }
 
 GC__FN uintptr_t gc__os_fault_pc(const uintptr_t *words) { return words[GC__OS_FAULT_PC]; }
@@ -3948,6 +3986,9 @@ GC__COLD void gc__os_leave(void) {
     if (handle) gc__call_RemoveVectoredExceptionHandler(handle);
     gc__os_fault = NULL;
     __atomic_store_n(&gc__os_end, NULL, __ATOMIC_RELEASE);
+    if (__atomic_exchange_n(&gc__os_key_state, 0, __ATOMIC_ACQ_REL) == 2) gc__call_pthread_key_delete(gc__os_key);
+    uint32_t index = __atomic_exchange_n(&gc__os_end_index, GC__OS_NO_INDEX, __ATOMIC_ACQ_REL);
+    if (index != GC__OS_NO_INDEX) gc__call_FlsFree(index); /* calls gc__os_end_call for every thread */
 }
 
 GC__FN bool gc__os_is_file_code(const void *address) {
@@ -3957,10 +3998,10 @@ GC__FN bool gc__os_is_file_code(const void *address) {
 
 /* Follows the call stack from those registers on, by the tables that the linker keeps for exceptions. A function without
    an entry there calls nothing, so that its return address is at the stack pointer. */
-GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
+GC__COLD int gc__os_unwind(gc__os_context *context, void **frames, int most) {
     uintptr_t *pc = &context->words[GC__OS_FAULT_PC], *sp = &context->words[GC__OS_STACK_POINTER], base, frame;
     int count = 0;
-    while (count < GC__STACK_FRAMES && *pc) {
+    while (count < most && *pc) {
         frames[count++] = (void *)*pc;
         void *data, *function = gc__call_RtlLookupFunctionEntry(*pc, &base, NULL);
         uintptr_t before = *sp;
@@ -3976,25 +4017,21 @@ GC__COLD int gc__os_unwind(gc__os_context *context, void **frames) {
     return count;
 }
 
-GC__OUT_OF_LINE int gc__os_stack_frames(void **frames) {
+/* The first frame is this function's own. */
+GC__OUT_OF_LINE int gc__os_list_frames(void **frames, int most) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
-    int count = gc__os_unwind(&context, frames);
-    memmove(frames, frames + 1, (size_t)(count > 0 ? count - 1 : 0) * sizeof *frames); /* without this function */
-    return count > 0 ? count - 1 : 0;
+    int count = gc__os_unwind(&context, frames, most);
+    if (count) memmove(frames, frames + 1, (size_t)--count * sizeof *frames);
+    return count;
 }
-
-/* Only profiles ask for this, which are declined here. */
-GC__FN int gc__os_list_frames(void **frames, int most) {
-    (void)frames, (void)most;
-    return 0;
-}
+GC__FN int gc__os_stack_frames(void **frames) { return gc__os_list_frames(frames, GC__STACK_FRAMES); }
 
 GC__COLD int gc__os_fault_frames(const uintptr_t *words, void **frames) {
     gc__os_context context;
     gc__call_RtlCaptureContext(&context);
     memcpy(context.words, words, sizeof context.words);
-    return gc__os_unwind(&context, frames);
+    return gc__os_unwind(&context, frames, GC__STACK_FRAMES);
 }
 
 GC__FN uint64_t gc__os_stack_hash(void) {

@@ -111,7 +111,7 @@
 #endif
 /* Words for the registers that calls preserve, and one for the stack pointer. Where it is not known which those are, they
    are words for a whole frame that has saved them. */
-#if defined(_WIN32)
+#ifdef _WIN32
 #define GC__SAVED_REGISTERS 32
 #elif defined(__x86_64__) || defined(__aarch64__)
 #define GC__SAVED_REGISTERS 12

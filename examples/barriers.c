@@ -65,7 +65,7 @@ static gc_barrier chosen;
 static void call(void *slot, void *ref) { gc_barrier_functions_of(chosen)->checked(&tables, slot, ref); }
 
 static void *code;
-static void jump(void *slot, void *ref) { ((void (*)(void *, void *))(uintptr_t)code)(slot, ref); }
+static void jump(void *slot, void *ref) { ((GC_EMITTED void (*)(void *, void *))(uintptr_t)code)(slot, ref); }
 
 int main(void) {
     static const gc_barrier barriers[] = {GC_BARRIER_RANK_SUM, GC_BARRIER_RANK_SUM_BRANCH_FREE, GC_BARRIER_CARD_CONDITIONAL,
