@@ -1798,10 +1798,11 @@ GC_API void *gc_collection_find(gc_heap *heap, const void *object);
    GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 /* Does work of coming collections now, for a host that has nothing else to do: before a frame is due, or as a script's
-   collectgarbage("step"). For up to `us` microseconds it marks what a cycle has left (gc_options.concurrent). When nothing is left
-   to mark, it ends that cycle; or begins one if that is soon due; or collects generation 0, if a quarter of its budget or more is
-   spent. Each of these is a pause of its own length, and also runs in a paused heap (gc_pacing). Returns whether a cycle is under
-   way, so that another step would find work. [cooperative; may collect; false: GC_ERROR_MISUSE] */
+   collectgarbage("step"). For up to `us` microseconds it marks what a cycle has left (gc_options.concurrent). When
+   nothing is left to mark, it ends that cycle; or begins one if that is soon due; or collects generation 0, if a
+   quarter of its budget or more is spent. Each of these is a pause of its own length, and also runs in a paused heap
+   (gc_pacing). Returns whether a cycle is under way, so that another step would find work. [cooperative; may collect;
+   false: GC_ERROR_MISUSE] */
 GC_API bool gc_step(gc_heap *heap, unsigned us);
 
 /* The functions below change nothing. Call them in cooperative mode or while the world is stopped. They never collect
@@ -18236,16 +18237,22 @@ GC__FN bool gc__worth_collecting(const gc_heap *heap, int generation) {
     return gc__spent_bytes(heap) >= heap->pace->nursery_bytes / 4;
 }
 
-/* Returns whether `function` must not be called now. */
-GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
+/* Returns whether `function`, whose frame ends at `frame`, must not be called now. */
+GC__COLD bool gc__collect_is_refused(gc_heap *heap, const char *function, uintptr_t frame) {
     const gc_thread *self = gc__thread_self(heap);
-    if (!self || gc__is_cooperative(self)) return gc__is_called_by_hook(heap, function);
-    gc__fail(GC_ERROR_MISUSE,
-             "%s: the calling thread is attached and in preemptive mode: bracket the call by "
-             "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
-             function);
-    GC_ASSERT(false, "%s", gc__last_message);
-    return true;
+    if (self && !gc__is_cooperative(self)) {
+        gc__fail(GC_ERROR_MISUSE,
+                 "%s: the calling thread is attached and in preemptive mode: bracket the call by "
+                 "GC_IN_MODE(thread, GC_MODE_COOPERATIVE)",
+                 function);
+        GC_ASSERT(false, "%s", gc__last_message);
+        return true;
+    }
+    if (gc__is_tracing_elsewhere(heap)) return gc__refuse_in_trace(function);
+    return gc__heap_is_locked(heap) && gc__refuse_in_hook(heap, function, frame);
+}
+GC__INLINED bool gc__collect_is_misuse(gc_heap *heap, const char *function) {
+    return gc__collect_is_refused(heap, function, GC__FRAME_TOP());
 }
 
 /* Begins a concurrent cycle for the caller, if that is possible and the caller need not wait. Returns false if the

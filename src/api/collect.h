@@ -24,10 +24,11 @@ GC_API void *gc_collection_find(gc_heap *heap, const void *object);
    GC.Collect(generation, mode). [cooperative; may collect; GC_ERROR_MEMORY, GC_ERROR_MISUSE] */
 GC_API gc_result gc_collect(gc_heap *heap, int generation, unsigned mode);
 /* Does work of coming collections now, for a host that has nothing else to do: before a frame is due, or as a script's
-   collectgarbage("step"). For up to `us` microseconds it marks what a cycle has left (gc_options.concurrent). When nothing is left
-   to mark, it ends that cycle; or begins one if that is soon due; or collects generation 0, if a quarter of its budget or more is
-   spent. Each of these is a pause of its own length, and also runs in a paused heap (gc_pacing). Returns whether a cycle is under
-   way, so that another step would find work. [cooperative; may collect; false: GC_ERROR_MISUSE] */
+   collectgarbage("step"). For up to `us` microseconds it marks what a cycle has left (gc_options.concurrent). When
+   nothing is left to mark, it ends that cycle; or begins one if that is soon due; or collects generation 0, if a
+   quarter of its budget or more is spent. Each of these is a pause of its own length, and also runs in a paused heap
+   (gc_pacing). Returns whether a cycle is under way, so that another step would find work. [cooperative; may collect;
+   false: GC_ERROR_MISUSE] */
 GC_API bool gc_step(gc_heap *heap, unsigned us);
 
 /* The functions below change nothing. Call them in cooperative mode or while the world is stopped. They never collect
