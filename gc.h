@@ -6,7 +6,7 @@
        #define GC_IMPLEMENTATION
        #include "gc.h"
 
-   and elsewhere just include it. C11 or C++, gcc or clang, Linux; no dependency but libc.
+   and elsewhere just include it. C11 or C++, gcc or clang, Linux or Windows; no dependency but libc.
 
        typedef struct cell { gc_object header; struct cell *next; int value; } cell;
        static const gc_type cell_type = GC_TYPE(cell, next);    // the fields that are references
